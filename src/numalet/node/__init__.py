@@ -1,0 +1,1 @@
+"""Floor 7: a node through time, one event after the other."""
