@@ -1,0 +1,57 @@
+"""The fields of KubeletConfiguration that decide something here, as one frozen value.
+
+Texts stay as the administrator wrote them: which of them are legal is said by ``validation``
+and ``start``, in the kubelet's order. Defaults are the kubelet's after defaulting, so a value
+made by hand is a kubelet with an empty configuration file, except that ``eviction_hard`` is
+empty; the reader of documents fills in the default thresholds where the kubelet would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from numalet.model.findings import Location
+from numalet.model.quantity import Quantity
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedMemory:
+    """One entry of ``reservedMemory``: a NUMA node and what is kept back on it, by type."""
+
+    numa_node: int
+    limits: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """What of a KubeletConfiguration the managers honour.
+
+    Maps of policy options are None where they were not given at all: the kubelet tells an
+    absent map from an empty one. ``origins`` says where a field came from (dotted field path,
+    for example ``reservedMemory[0].limits.memory``), for the findings.
+    """
+
+    cpu_manager_policy: str = "none"
+    cpu_manager_policy_options: Mapping[str, str] | None = None
+    memory_manager_policy: str = "None"
+    reserved_memory: tuple[ReservedMemory, ...] = ()
+    topology_manager_policy: str = "none"
+    topology_manager_scope: str = "container"
+    topology_manager_policy_options: Mapping[str, str] | None = None
+    kube_reserved: Mapping[str, str] = _EMPTY
+    system_reserved: Mapping[str, str] = _EMPTY
+    reserved_system_cpus: str = ""
+    kube_reserved_cgroup: str = ""
+    system_reserved_cgroup: str = ""
+    enforce_node_allocatable: tuple[str, ...] = ("pods",)
+    cgroups_per_qos: bool = True
+    eviction_hard: Mapping[str, str] = _EMPTY
+    ignore_hard_eviction: bool = False
+    feature_gates: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    max_pods: int = 110
+    pods_per_core: int = 0
+    origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,0 +1,83 @@
+"""Laws of the merge: it equals the walk over all combinations, whatever the order of things."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import merge_by_walking
+from numalet.hints import intersections
+from numalet.hints.fitness import Distances
+from numalet.hints.hint import Hint
+from numalet.hints.merging import merge
+
+pytestmark = pytest.mark.property
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn, highest_nodes: int = 5, most_lists: int = 4
+) -> tuple[list[tuple[Hint, ...]], int, Distances | None]:
+    """Lists of hints, the machine's nodes, distances or none."""
+    nodes = draw(st.integers(1, highest_nodes))
+    # Every sixth mask may hold a node that the machine does not have.
+    mask = st.one_of(*[st.integers(0, 2**nodes - 1)] * 5, st.integers(0, 2 ** (nodes + 1) - 1))
+    hint = st.builds(Hint, st.one_of(st.none(), mask, mask, mask), st.booleans())
+    lists = draw(st.lists(st.lists(hint, max_size=6).map(tuple), max_size=most_lists))
+    distances = None
+    if draw(st.booleans()):
+        rows = draw(
+            st.lists(
+                st.lists(st.integers(10, 30), min_size=nodes + 1, max_size=nodes + 1),
+                min_size=nodes + 1,
+                max_size=nodes + 1,
+            )
+        )
+        distances = Distances({i: dict(enumerate(row)) for i, row in enumerate(rows)})
+    return lists, 2**nodes - 1, distances
+
+
+@given(problems())
+def test_the_closed_form_equals_the_walk(
+    problem: tuple[list[tuple[Hint, ...]], int, Distances | None],
+) -> None:
+    lists, all_nodes, distances = problem
+    assume(math.prod(map(len, lists)) <= 5_000)
+
+    assert merge(lists, all_nodes, distances) == merge_by_walking.merge(lists, all_nodes, distances)
+
+
+@given(problems(most_lists=3), st.randoms(use_true_random=False))
+def test_neither_the_order_of_lists_nor_of_hints_matters(
+    problem: tuple[list[tuple[Hint, ...]], int, Distances | None], random: Random
+) -> None:
+    lists, all_nodes, distances = problem
+    shuffled = [list(hints) for hints in lists]
+    for hints in shuffled:
+        random.shuffle(hints)
+    random.shuffle(shuffled)
+
+    assert merge(shuffled, all_nodes, distances) == merge(lists, all_nodes, distances)
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            st.just(2**n - 1), st.lists(st.sets(st.integers(0, 2**n - 1), min_size=1), max_size=4)
+        )
+    )
+)
+def test_counting_reaches_what_intersecting_each_with_each_reaches(
+    problem: tuple[int, list[set[int]]],
+) -> None:
+    all_nodes, families = problem
+    reach = {all_nodes}
+    for family in families:
+        reach = {a & b for a in reach for b in family}
+
+    assert intersections.by_counting(families, all_nodes) == reach
+    assert intersections.reachable(families, all_nodes) == reach
