@@ -1,0 +1,45 @@
+"""admit: a snapshot and a pod give a decision. Pure; the given snapshot stays as it is.
+
+In exact mode a rejected pod stops being active at once, but what its containers had got up to
+then stays in the ledgers until the next admission clears it, as in the kubelet. The rule
+``release_at_once`` of ``config.behaviour`` is the other way.
+"""
+
+from __future__ import annotations
+
+from numalet.admission import lifecycle, scopes
+from numalet.admission.attempt import Attempt
+from numalet.admission.decision import Decision
+from numalet.admission.recorder import SILENT, Recorder
+from numalet.admission.roster import Roster
+from numalet.model.pod import Pod
+from numalet.snapshot.snapshot import Snapshot
+
+
+def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
+    """The decision on this pod, with the next snapshot in it.
+
+    Kubelet: ``topologymanager.Admit`` and the scopes below it, v1.32.
+    """
+    working = snapshot.with_pod(pod)
+    attempt = Attempt(roster, recorder, pod, working, working.active_containers())
+    rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
+    after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
+    left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
+    return Decision(
+        pod=pod,
+        rejection=rejection,
+        alignments=attempt.alignments,
+        affinities=after.affinities.get(pod.uid, {}),
+        left_behind=left,
+        before=snapshot,
+        after=after.next_revision(),
+    )
+
+
+def _refused(attempt: Attempt, before: Snapshot) -> Snapshot:
+    """The snapshot after a rejection."""
+    pod_uid = attempt.pod.uid
+    if attempt.roster.rules.behaviour.release_at_once:
+        return before.without_pod(pod_uid)
+    return attempt.snapshot.without_pod(pod_uid)

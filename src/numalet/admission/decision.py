@@ -1,0 +1,50 @@
+"""Decision: what became of one pod, why, and the snapshot after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalet.admission.reasons import Rejection
+from numalet.hints.hint import Hint, ProviderHints
+from numalet.hints.policies import Merged
+from numalet.model.pod import ContainerKey, Pod
+from numalet.snapshot.snapshot import Snapshot
+
+POD = "pod"
+"""The subject of an alignment in pod scope; in container scope it is a container's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Hints of every provider for one subject, and what the policy made of them.
+
+    ``merged`` is None only if a provider crashed before the merge.
+    """
+
+    hints: Mapping[str, ProviderHints]
+    merged: Merged | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on one pod.
+
+    ``rejection`` is None for an admitted pod. ``alignments`` are by subject, empty under the
+    topology policy none; ``affinities`` are the affinities stored for this pod's containers.
+    ``left_behind`` are containers of a rejected pod that still hold resources in ``after``: the
+    kubelet gives them back at the next admission. ``after`` is the next snapshot either way.
+    """
+
+    pod: Pod
+    rejection: Rejection | None
+    alignments: Mapping[str, Alignment]
+    affinities: Mapping[str, Hint]
+    left_behind: tuple[ContainerKey, ...]
+    before: Snapshot
+    after: Snapshot
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the pod may run."""
+        return self.rejection is None

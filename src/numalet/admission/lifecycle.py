@@ -1,0 +1,62 @@
+"""What happens to a pod after its admission: its containers start, and it goes.
+
+In exact mode a pod that goes leaves its records behind until the next admission; see
+``config.behaviour.Behaviour.release_at_once``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalet.admission.roster import Roster
+from numalet.model.pod import ContainerKey
+from numalet.snapshot.snapshot import Snapshot
+
+
+def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
+    """The snapshot after all containers of an active pod were started, in their order."""
+    for container in snapshot.pods[pod_uid].containers():
+        snapshot = container_started(roster, snapshot, ContainerKey(pod_uid, container.name))
+    return snapshot
+
+
+def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> Snapshot:
+    """The snapshot when this container is about to start.
+
+    Kubelet: the hook before a container's start, ``PreStartContainer``, v1.32.
+    """
+    pod = snapshot.pods[key.pod_uid]
+    for container in pod.containers():
+        if container.name == key.container:
+            for slot in roster.slots:
+                snapshot = slot.container_started(snapshot, pod, container)
+            return snapshot.next_revision()
+    raise KeyError(key)
+
+
+def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
+    """The snapshot after a pod was deleted and its containers stopped."""
+    gone = snapshot.without_pod(pod_uid).without_affinities(pod_uid).next_revision()
+    return release_stale(roster, gone) if roster.rules.behaviour.release_at_once else gone
+
+
+def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
+    """The snapshot in which every manager has forgotten what is not active."""
+    active = snapshot.active_containers()
+    for slot in roster.slots:
+        snapshot = slot.forget_stale(snapshot, active)
+    return snapshot
+
+
+def sources_ready(snapshot: Snapshot) -> Snapshot:
+    """The snapshot after every source of pods has been heard: stale records may go now."""
+    return replace(snapshot, sources_ready=True).next_revision()
+
+
+def leftovers(
+    roster: Roster, snapshot: Snapshot, pod_uid: str | None = None
+) -> tuple[ContainerKey, ...]:
+    """Containers that hold resources although they are not active, sorted; of one pod or all."""
+    active = snapshot.active_containers()
+    held = {key for slot in roster.slots for key in slot.holders(snapshot)}
+    return tuple(sorted(key for key in held - active if pod_uid is None or key.pod_uid == pod_uid))

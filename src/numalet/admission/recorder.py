@@ -1,0 +1,67 @@
+"""Who listens while a decision is made. Off costs nothing; explanations come from here.
+
+A decision is a function of values, so the story of an earlier one is told by making it again
+with a recorder that collects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from numalet.hints.hint import ProviderHints
+from numalet.hints.policies import Merged
+from numalet.hints.provider import Refused
+from numalet.model.pod import Container, Pod
+from numalet.snapshot.snapshot import Snapshot
+
+
+class Recorder(Protocol):
+    """Callbacks of one admission, in the order in which things happen."""
+
+    def hints_were_asked(
+        self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
+    ) -> None:
+        """After all providers answered; ``subject`` is ``pod`` or a container's name."""
+        ...
+
+    def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
+        """After the policy decided. *Not* called under the topology policy none."""
+        ...
+
+    def resources_were_allocated(
+        self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
+    ) -> None:
+        """After one provider allocated for one container."""
+        ...
+
+    def allocation_was_refused(
+        self, pod: Pod, container: Container, provider: str, refused: Refused
+    ) -> None:
+        """After one provider refused; nothing follows."""
+        ...
+
+
+class Silent:
+    """The recorder that records nothing."""
+
+    def hints_were_asked(
+        self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
+    ) -> None:
+        """Nothing."""
+
+    def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
+        """Nothing."""
+
+    def resources_were_allocated(
+        self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
+    ) -> None:
+        """Nothing."""
+
+    def allocation_was_refused(
+        self, pod: Pod, container: Container, provider: str, refused: Refused
+    ) -> None:
+        """Nothing."""
+
+
+SILENT: Recorder = Silent()

@@ -1,0 +1,170 @@
+"""The manager of the policy Static: implements ``hints.provider.ResourceManager``.
+
+On Windows the same rules run under the policy name BestEffort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from numalet.hints.hint import NO_HINTS, Hint, ProviderHints
+from numalet.hints.provider import ActiveContainers, Refused
+from numalet.managers.memory import affinity as best_affinity
+from numalet.managers.memory import allocation, demand, hints, init_reuse
+from numalet.managers.memory.demand import Demand
+from numalet.managers.memory.ledger import UINT64, MemoryLedger
+from numalet.managers.memory.reasons import (
+    CanNotExtend,
+    CutsGroup,
+    DefaultNotPreferred,
+    ExtendedNotPreferred,
+    NoNodeFits,
+    NotAnInteger,
+)
+from numalet.model import numa_mask
+from numalet.model.numa_mask import NumaMask
+from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPolicy:
+    """``order`` holds every set of the machine's NUMA nodes, as hints are ordered."""
+
+    order: tuple[NumaMask, ...]
+
+    def container_hints(
+        self, ledger: MemoryLedger, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """Hints for one container; no preference unless the pod is Guaranteed."""
+        if not demand.is_guaranteed(pod):
+            return NO_HINTS
+        asked = demand.of_container(container)
+        if isinstance(asked, NotAnInteger):
+            return NO_HINTS
+        blocks = ledger.blocks_of(pod.uid, container.name)
+        if blocks is not None:
+            return hints.regenerated(blocks, asked)
+        return self._computed(ledger, pod, asked)
+
+    def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
+        """Hints for the pod's total; no preference unless the pod is Guaranteed.
+
+        If some container has blocks, only the first such container is looked at, and compared
+        with the pod's total: the kubelet's way, which mostly ends in "no preference".
+        """
+        if not demand.is_guaranteed(pod):
+            return NO_HINTS
+        asked = demand.of_pod(pod)
+        if isinstance(asked, NotAnInteger):
+            return NO_HINTS
+        for container in pod.containers():
+            blocks = ledger.blocks_of(pod.uid, container.name)
+            if blocks is not None:
+                return hints.regenerated(blocks, asked)
+        return self._computed(ledger, pod, asked)
+
+    def _computed(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
+        missing = hints.missing_type(ledger.nodes, asked)
+        if missing is not None:
+            return Refused(missing)
+        offered = hints.offered_sets(ledger, pod.uid, asked, self.order)
+        # No set at all is told as "no preference", not as "impossible".
+        return dict.fromkeys(asked, offered) if offered.masks else NO_HINTS
+
+    def allocate(
+        self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
+    ) -> MemoryLedger | Refused:
+        """The ledger with this container's memory taken."""
+        if not demand.is_guaranteed(pod):
+            return ledger
+        blocks = ledger.blocks_of(pod.uid, container.name)
+        if blocks is not None:
+            reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
+            return MemoryLedger(ledger.nodes, ledger.blocks, reusable)
+        asked = demand.of_container(container)
+        if isinstance(asked, NotAnInteger):
+            return Refused(asked)
+        missing = hints.missing_type(ledger.nodes, asked)
+        if missing is not None:
+            return Refused(missing)
+        mask = self._final_mask(ledger, pod, container, asked, affinity)
+        if isinstance(mask, Refused):
+            return mask
+        return allocation.allocate(ledger, pod, container, asked, mask)
+
+    def _final_mask(
+        self,
+        ledger: MemoryLedger,
+        pod: Pod,
+        container: Container,
+        asked: Demand,
+        affinity: Hint,
+    ) -> NumaMask | Refused:
+        """The affinity's nodes, replaced or extended where they do not do."""
+        offered = None
+        chosen = affinity
+        # 1. "Any node": the manager's own best set.
+        if chosen.mask is None:
+            offered = hints.offered_sets(ledger, pod.uid, asked, self.order)
+            default = best_affinity.best(offered)
+            if default is None or default.mask is None:
+                return Refused(NoNodeFits(container.name))
+            if chosen.preferred and not default.preferred:
+                return Refused(DefaultNotPreferred(container.name, default.mask))
+            chosen = default
+        mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
+        # 2. Too small: the best set that contains it. Memory to be used again is not counted.
+        if not _has_free(ledger, asked, mask):
+            offered = offered or hints.offered_sets(ledger, pod.uid, asked, self.order)
+            extended = best_affinity.best(offered, containing=mask)
+            if extended is None or extended.mask is None:
+                return Refused(CanNotExtend(container.name, mask))
+            if chosen.preferred and not extended.preferred:
+                return Refused(ExtendedNotPreferred(container.name, mask, extended.mask))
+            mask = extended.mask
+        # 3. A set of several nodes must not cut through what is in use.
+        cut = _cut_group(ledger, container, mask)
+        return mask if cut is None else Refused(cut)
+
+    def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
+        """The ledger without containers that are not active."""
+        for key in sorted(key for key in ledger.holders() if key not in active):
+            ledger = allocation.release(ledger, key)
+        return ledger
+
+    def holders(self, ledger: MemoryLedger) -> Collection[ContainerKey]:
+        """Every container that has a record, also an empty one."""
+        return ledger.holders()
+
+    def container_started(
+        self, ledger: MemoryLedger, pod: Pod, container: Container
+    ) -> MemoryLedger:
+        """The ledger without the init containers that ended before this container.
+
+        Kubelet: ``manager.AddContainer``, v1.32. Policies and QoS classes do not matter here.
+        """
+        for earlier in pod.init_containers:
+            if earlier.name == container.name:
+                break
+            if earlier.kind is not ContainerKind.SIDECAR:
+                ledger = allocation.release(ledger, ContainerKey(pod.uid, earlier.name))
+        return ledger
+
+
+def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
+    nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
+    return all(
+        sum(node.tables[name].free for node in nodes) & UINT64 >= size
+        for name, size in asked.items()
+    )
+
+
+def _cut_group(ledger: MemoryLedger, container: Container, mask: NumaMask) -> CutsGroup | None:
+    node_ids = numa_mask.ids(mask)
+    if len(node_ids) > 1:
+        for node_id in node_ids:
+            node = ledger.nodes[node_id]
+            if node.assignments and node.group != mask:
+                return CutsGroup(container.name, mask, node_id, node.group)
+    return None
