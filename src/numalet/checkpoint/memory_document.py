@@ -1,0 +1,93 @@
+"""The content of ``memory_manager_state`` as it stands in the file, nulls included.
+
+The file distinguishes what is empty, absent and null, and the checksum depends on it; the
+ledger does not. So the document stays apart from the ledger, and is turned into one only after
+its checksum was verified. None stands for Go's nil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.model import numa_mask
+
+Table = MemoryTable
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entry of ``machineState``; ``group`` is the member ``cells``."""
+
+    assignments: int
+    tables: Mapping[str, Table | None] | None
+    group: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a container."""
+
+    nodes: tuple[int, ...] | None
+    resource: str
+    size_bytes: int
+
+
+PodEntries = Mapping[str, tuple[Block, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDocument:
+    """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
+
+    ``early_layout`` tells a file whose groups are called ``nodes`` from one that says ``cells``.
+    """
+
+    policy_name: str
+    nodes: Mapping[int, Node | None] | None
+    entries: Mapping[str, PodEntries | None] | None
+    checksum: int = 0
+    early_layout: bool = False
+
+
+def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
+    """The document that says what the ledger says; its checksum is still 0."""
+    return MemoryDocument(
+        policy_name,
+        {
+            node_id: Node(node.assignments, node.tables, numa_mask.ids(node.group))
+            for node_id, node in ledger.nodes.items()
+        },
+        {
+            uid: {
+                name: tuple(Block(b.nodes, b.resource, b.size_bytes) for b in blocks)
+                for name, blocks in containers.items()
+            }
+            for uid, containers in ledger.blocks.items()
+        },
+    )
+
+
+def to_ledger(document: MemoryDocument) -> MemoryLedger:
+    """The ledger that the document says; nulls become empty."""
+    nodes = document.nodes or {}
+    return MemoryLedger(
+        {node_id: _node(node) for node_id, node in sorted(nodes.items())},
+        {
+            uid: {name: _blocks(blocks) for name, blocks in (containers or {}).items()}
+            for uid, containers in (document.entries or {}).items()
+        },
+    )
+
+
+def _node(node: Node | None) -> NodeMemory:
+    if node is None:
+        return NodeMemory(0, {}, numa_mask.EMPTY)
+    empty = MemoryTable(0, 0, 0, 0, 0)
+    tables = {name: table or empty for name, table in (node.tables or {}).items()}
+    return NodeMemory(node.assignments, tables, numa_mask.of(node.group or ()))
+
+
+def _blocks(blocks: tuple[Block, ...] | None) -> tuple[MemoryBlock, ...]:
+    return tuple(MemoryBlock(b.nodes or (), b.resource, b.size_bytes) for b in blocks or ())

@@ -1,0 +1,212 @@
+"""``memory_manager_state``: the Memory Manager's state file, text to document and back.
+
+Byte-compatible with v1.32: order of members, sorting of keys, checksum. The early layout that
+the documentation shows (groups called ``nodes``, policy hashed in lower case) is recognised,
+and verified by its own rule; v1.32 itself calls such a file corrupted.
+Kubelet: ``state.MemoryManagerCheckpoint``, v1.32.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from numalet.checkpoint import go_dump, go_json, memory_document
+from numalet.checkpoint.checksum import fnv1a_32
+from numalet.checkpoint.go_json import Fields, GoJsonError
+from numalet.checkpoint.memory_document import Block, MemoryDocument, Node, PodEntries, Table
+from numalet.managers.memory.ledger import MemoryLedger
+from numalet.model.findings import Finding
+
+FILE_NAME = "memory_manager_state"
+
+
+class Verdict(Enum):
+    """What the checksum of a file says."""
+
+    SOUND = "sound"
+    EARLY = "early"
+    """Sound by the rule of the early layout, corrupted for v1.32."""
+    CORRUPTED = "corrupted"
+
+
+def write(policy_name: str, ledger: MemoryLedger) -> str:
+    """The file's text: one line, no blanks, no newline at the end."""
+    document = memory_document.of_ledger(policy_name, ledger)
+    return _text(document, checksum_of(document))
+
+
+def checksum_of(document: MemoryDocument) -> int:
+    """The checksum that v1.32 computes for the document."""
+    return fnv1a_32(go_dump.memory(document))
+
+
+def verdict(document: MemoryDocument) -> Verdict:
+    """Whether the document's own checksum is right, and by which rule."""
+    if checksum_of(document) == document.checksum and not document.early_layout:
+        return Verdict.SOUND
+    if document.early_layout:
+        early = fnv1a_32(go_dump.memory(document, go_dump.EARLY))
+        return Verdict.EARLY if early == document.checksum else Verdict.CORRUPTED
+    return Verdict.CORRUPTED
+
+
+def read(text: str) -> MemoryDocument | Finding:
+    """The document that a file holds, or why Go can not decode it. Nothing is verified."""
+    try:
+        return _document(go_json.loads(text))
+    except GoJsonError as error:
+        return Finding("memory-state/not-json", {"error": error.go_text})
+
+
+def load(text: str, policy_name: str) -> MemoryLedger | Finding:
+    """The ledger that a kubelet of this policy loads from the file, or why it does not start.
+
+    Kubelet: ``stateCheckpoint.restoreState``, v1.32: JSON, then checksum, then policy.
+    """
+    document = read(text)
+    if isinstance(document, Finding):
+        return document
+    match verdict(document):
+        case Verdict.EARLY:
+            return Finding("memory-state/early-layout", {"checksum": document.checksum})
+        case Verdict.CORRUPTED:
+            expected = checksum_of(document)
+            return Finding(
+                "memory-state/corrupted", {"checksum": document.checksum, "expected": expected}
+            )
+        case Verdict.SOUND:
+            pass
+    if document.policy_name != policy_name:
+        return Finding(
+            "memory-state/other-policy",
+            {"configured": policy_name, "found": document.policy_name},
+        )
+    return memory_document.to_ledger(document)
+
+
+def _document(value: object) -> MemoryDocument:
+    if value is None:
+        return MemoryDocument("", {}, {})
+    top = Fields(value, "MemoryManagerCheckpoint")
+    nodes, entries = top.get("machineState"), top.get("entries")
+    decoded = {} if nodes is None else go_json.mapping(nodes, _NODES, _node)
+    return MemoryDocument(
+        policy_name=top.text("policyName"),
+        nodes=None if nodes is None and top.has("machineState") else _by_id(decoded),
+        entries=(
+            None
+            if entries is None and top.has("entries")
+            else go_json.mapping(entries or {}, "MemoryManagerCheckpoint.entries", _pod)
+        ),
+        checksum=top.number("checksum"),
+        early_layout=any(isinstance(n, dict) and "nodes" in n for n in _values(nodes)),
+    )
+
+
+_NODES = "NUMANodeState.machineState"
+_TABLES = "MemoryTable.machineState.memoryMap"
+_BLOCKS = "Block.entries"
+
+
+def _values(value: object) -> list[object]:
+    return list(value.values()) if isinstance(value, dict) else []
+
+
+def _by_id(nodes: dict[str, Node | None]) -> dict[int, Node | None]:
+    by_id = {}
+    for key, node in nodes.items():
+        if not key.lstrip("-").isascii() or not key.lstrip("-").isdigit():
+            raise GoJsonError(
+                f"json: cannot unmarshal number {key} into Go struct field"
+                " MemoryManagerCheckpoint.machineState of type int"
+            )
+        by_id[int(key)] = node
+    return by_id
+
+
+def _node(value: object, place: str) -> Node | None:
+    if value is None:
+        return None
+    fields = Fields(value, place)
+    tables = fields.get("memoryMap")
+    group = fields.get("cells")
+    if group is None:
+        group = fields.get("nodes")
+    return Node(
+        fields.number("numberOfAssignments", "int"),
+        None if tables is None else go_json.mapping(tables, _TABLES, _table),
+        None if group is None else go_json.sequence(group, f"{place}.cells", _int),
+    )
+
+
+def _table(value: object, place: str) -> Table | None:
+    if value is None:
+        return None
+    fields = Fields(value, place)
+    return Table(
+        *(
+            fields.number(name)
+            for name in ("total", "systemReserved", "allocatable", "reserved", "free")
+        )
+    )
+
+
+def _pod(value: object, place: str) -> PodEntries | None:
+    return None if value is None else go_json.mapping(value, place, _blocks)
+
+
+def _blocks(value: object, place: str) -> tuple[Block, ...] | None:
+    return None if value is None else go_json.sequence(value, place, _block)
+
+
+def _block(value: object, place: str) -> Block:
+    fields = Fields(value, _BLOCKS)
+    nodes = fields.get("numaAffinity")
+    return Block(
+        None if nodes is None else go_json.sequence(nodes, f"{_BLOCKS}.numaAffinity", _int),
+        fields.text("type"),
+        fields.number("size"),
+    )
+
+
+def _int(value: object, place: str) -> int:
+    return go_json.number(value, place, "int")
+
+
+def _text(document: MemoryDocument, checksum: int) -> str:
+    nodes = {str(node_id): node for node_id, node in (document.nodes or {}).items()}
+    entries = ""
+    if document.entries:
+        pods = go_json.object_of(document.entries, lambda pod: go_json.object_of(pod, _blocks_text))
+        entries = f'"entries":{pods},'
+    return (
+        f'{{"policyName":{go_json.string(document.policy_name)},'
+        f'"machineState":{go_json.object_of(nodes, _node_text)},'
+        f'{entries}"checksum":{checksum}}}'
+    )
+
+
+def _node_text(node: Node) -> str:
+    return (
+        f'{{"numberOfAssignments":{node.assignments},'
+        f'"memoryMap":{go_json.object_of(node.tables or {}, _table_text)},'
+        f'"cells":{go_json.array_of(node.group or ())}}}'
+    )
+
+
+def _table_text(table: Table) -> str:
+    return (
+        f'{{"total":{table.total},"systemReserved":{table.system_reserved},'
+        f'"allocatable":{table.allocatable},"reserved":{table.reserved},"free":{table.free}}}'
+    )
+
+
+def _blocks_text(blocks: tuple[Block, ...]) -> str:
+    return "[" + ",".join(map(_block_text, blocks)) + "]"
+
+
+def _block_text(block: Block) -> str:
+    return (
+        f'{{"numaAffinity":{go_json.array_of(block.nodes or ())},'
+        f'"type":{go_json.string(block.resource)},"size":{block.size_bytes}}}'
+    )

@@ -1,0 +1,82 @@
+"""Every sentence for people, by code; from a finding or a reason and its values.
+
+Each area has a file of sentences beside this one. A sentence is a ``str.format`` template over
+the fields of its finding or reason, and shows the offending value. A translation is a second
+set of such files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from numalet.hints.hint import Hint
+from numalet.hints.reasons import Reason
+from numalet.model import numa_mask
+from numalet.model.findings import Finding, Location
+from numalet.wording import english_decisions, english_state
+
+SENTENCES: Mapping[str, str] = {
+    **english_decisions.SENTENCES,
+    **english_state.SENTENCES,
+}
+
+_MASKS = frozenset({"mask", "group", "best"})
+
+
+def of_finding(finding: Finding) -> str:
+    """The sentence of a finding, without its place."""
+    return SENTENCES[finding.code].format(**finding.fields)
+
+
+def of_reason(reason: Reason) -> str:
+    """The sentence of a reason, causes included."""
+    if not is_dataclass(reason):
+        return SENTENCES[reason.code]
+    values = {f.name: _shown(f.name, getattr(reason, f.name)) for f in fields(reason)}
+    return SENTENCES[reason.code].format(**values)
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("_bytes"):
+        return size(value)
+    if isinstance(value, Hint):
+        return hint(value)
+    if name in _MASKS or (name == "affinity" and isinstance(value, int)):
+        return numa_mask.text(value)
+    if isinstance(value, Reason):
+        return of_reason(value)
+    return value
+
+
+def hint(value: Hint) -> str:
+    """A hint as people say it."""
+    nodes = "any NUMA node" if value.mask is None else f"NUMA nodes {numa_mask.text(value.mask)}"
+    return f"{nodes}, {'preferred' if value.preferred else 'not preferred'}"
+
+
+def place(where: Location) -> str:
+    """Where a finding is: document, line, path, as far as they are known."""
+    document = where.document if where.line is None else f"{where.document}:{where.line}"
+    return ": ".join(part for part in (document, where.path) if part)
+
+
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def size(size_bytes: int) -> str:
+    """Bytes for people: exact in the largest unit that divides them, else two decimals."""
+    value, unit = size_bytes, ""
+    for name in _UNITS:
+        if value == 0 or value % 1024:
+            break
+        value, unit = value // 1024, name
+    if value < 10_000:
+        return f"{value}{unit}"
+    scaled = float(size_bytes)
+    for name in _UNITS:
+        scaled /= 1024
+        if scaled < 1024:
+            return f"{scaled:.2f}{name}"
+    return f"{scaled:.2f}{_UNITS[-1]}"

@@ -1,0 +1,55 @@
+"""Sentences about decisions: why a pod is rejected, why a set of nodes is not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SENTENCES: Mapping[str, str] = {
+    "hints/not-listed": "The provider does not offer the NUMA nodes {mask}.",
+    "admission/not-aligned": (
+        "The topology policy {policy} does not accept the best common placement of {subject}:"
+        " {affinity}."
+    ),
+    "admission/allocation-refused": "The {provider} manager refused {container}: {cause}",
+    "admission/kubelet-would-crash": (
+        "Refused, because the kubelet v1.32 itself would crash in its {provider} manager over"
+        " {subject}: {cause}"
+    ),
+    "memory/not-an-integer": (
+        "Container {container} asks for {quantity} of {resource}, which the kubelet can not hold"
+        " as a whole number of bytes; write it as a plain integer with or without a unit."
+    ),
+    "memory/no-node-fits": (
+        "No set of NUMA nodes has enough free memory for container {container}."
+    ),
+    "memory/default-not-preferred": (
+        "Container {container} needs a preferred placement, but the best that is free is {best},"
+        " which is more NUMA nodes than it would need on an empty machine."
+    ),
+    "memory/can-not-extend": (
+        "NUMA nodes {affinity} have too little free memory for container {container}, and no"
+        " larger set that contains them may be used."
+    ),
+    "memory/extended-not-preferred": (
+        "NUMA nodes {affinity} have too little free memory for container {container}; the best"
+        " larger set is {best}, which is not preferred."
+    ),
+    "memory/cuts-group": (
+        "Container {container} would use NUMA nodes {affinity}, but node {node} is in use as"
+        " {group}; nodes that hold memory of a pod are used again only as the same set."
+    ),
+    "memory/unknown-type": (
+        "{resource} is asked for, but NUMA node {node} does not offer pages of that size at all."
+    ),
+    "memory/too-little-allocatable": (
+        "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable in all;"
+        " {asked_bytes} is asked for."
+    ),
+    "memory/node-in-group": "NUMA node {node} is used as part of the group {group}.",
+    "memory/node-in-use": (
+        "NUMA nodes {mask} can not be used together: node {node} is in use as {group}."
+    ),
+    "memory/too-little-free": (
+        "NUMA nodes {mask} have {free_bytes} of {resource} free; {asked_bytes} is asked for."
+    ),
+}

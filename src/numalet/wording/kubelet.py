@@ -1,0 +1,78 @@
+"""The kubelet's own words about a rejected pod: reason, message, status and event.
+
+What Kubernetes clients already match on stands here to the letter. Where the kubelet would
+crash or hang there are no words of its own, and the sentence says what would have happened.
+Kubelet: ``topologymanager.GetPodAdmitResult`` and ``memorymanager``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numalet.admission.reasons import (
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    Rejection,
+)
+from numalet.hints.reasons import Reason
+from numalet.wording import english
+
+ALLOCATION: Mapping[str, str] = {
+    "memory/not-an-integer": "[memorymanager] failed to represent quantity as int64",
+    "memory/no-node-fits": (
+        "[memorymanager] failed to get the default NUMA affinity,"
+        " no NUMA nodes with enough memory is available"
+    ),
+    "memory/default-not-preferred": "[memorymanager] failed to find the default preferred hint",
+    "memory/can-not-extend": (
+        "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
+    ),
+    "memory/extended-not-preferred": "[memorymanager] failed to find the extended preferred hint",
+    "memory/cuts-group": "[memorymanager] preferred hint violates NUMA node allocation",
+}
+"""The managers' own error texts, by code of the reason."""
+
+
+def reason(rejection: Rejection | None) -> str:
+    """``status.reason`` of the pod, which kubectl shows as STATUS; empty if admitted."""
+    match rejection:
+        case None:
+            return ""
+        case NotAligned():
+            return "TopologyAffinityError"
+        case AllocationRefused():
+            return "UnexpectedAdmissionError"
+        case KubeletWouldCrash():
+            return "KubeletWouldCrash"
+
+
+def message(rejection: Rejection | None) -> str:
+    """The admission message, without the prefix that the pod's status gets; empty if admitted."""
+    match rejection:
+        case None:
+            return ""
+        case NotAligned():
+            return "Resources cannot be allocated with Topology locality"
+        case AllocationRefused(cause=cause):
+            return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
+        case KubeletWouldCrash():
+            return english.of_reason(rejection)
+
+
+def _allocation(cause: Reason) -> str:
+    return ALLOCATION[cause.code]
+
+
+def status(rejection: Rejection) -> dict[str, str]:
+    """What the kubelet writes into the status of a rejected pod."""
+    return {
+        "phase": "Failed",
+        "reason": reason(rejection),
+        "message": f"Pod was rejected: {message(rejection)}",
+    }
+
+
+def event(rejection: Rejection) -> dict[str, str]:
+    """The event that the kubelet emits for a rejected pod."""
+    return {"type": "Warning", "reason": reason(rejection), "message": message(rejection)}
