@@ -1,1 +1,1 @@
-"""Floor 2: what the administrator decided, resolved against one machine."""
+"""What the administrator decided, resolved against one machine."""

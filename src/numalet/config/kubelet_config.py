@@ -15,7 +15,9 @@ from types import MappingProxyType
 from numalet.model.findings import Location
 from numalet.model.quantity import Quantity
 
-_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+def _empty() -> Mapping[str, str]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class KubeletConfig:
     """What of a KubeletConfiguration the managers honour.
 
     Maps of policy options are None where they were not given at all: the kubelet tells an
-    absent map from an empty one. ``origins`` says where a field came from (dotted field path,
-    for example ``reservedMemory[0].limits.memory``), for the findings.
+    absent map from an empty one. ``uses_default_eviction`` says that nobody gave any hard
+    thresholds, so that the operating system's defaults apply. ``origins`` says where a field
+    came from (dotted field path, for example ``reservedMemory[0].limits.memory``).
     """
 
     cpu_manager_policy: str = "none"
@@ -42,16 +45,26 @@ class KubeletConfig:
     topology_manager_policy: str = "none"
     topology_manager_scope: str = "container"
     topology_manager_policy_options: Mapping[str, str] | None = None
-    kube_reserved: Mapping[str, str] = _EMPTY
-    system_reserved: Mapping[str, str] = _EMPTY
+    kube_reserved: Mapping[str, str] = field(default_factory=_empty)
+    system_reserved: Mapping[str, str] = field(default_factory=_empty)
     reserved_system_cpus: str = ""
     kube_reserved_cgroup: str = ""
     system_reserved_cgroup: str = ""
     enforce_node_allocatable: tuple[str, ...] = ("pods",)
     cgroups_per_qos: bool = True
-    eviction_hard: Mapping[str, str] = _EMPTY
+    eviction_hard: Mapping[str, str] = field(default_factory=_empty)
+    uses_default_eviction: bool = False
     ignore_hard_eviction: bool = False
     feature_gates: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     max_pods: int = 110
     pods_per_core: int = 0
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, place: str) -> Location:
+        """Where a field came from: its own origin, that of a field around it, or its path."""
+        nearest = place
+        while nearest:
+            if nearest in self.origins:
+                return self.origins[nearest]
+            nearest = nearest[: max(nearest.rfind("."), nearest.rfind("["), 0)]
+        return Location("", f"$.{place}")

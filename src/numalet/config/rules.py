@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from numalet.config.behaviour import EXACT, Behaviour
 from numalet.config.release import DEFAULT, Release
+from numalet.model.cpu_set import CpuSet
 from numalet.model.findings import Finding
 from numalet.model.machine_info import MachineInfo
 from numalet.model.quantity import Quantity
@@ -71,9 +72,21 @@ class MemoryRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuRules:
-    """Policy and options of the CPU Manager."""
+    """Policy and options of the CPU Manager.
+
+    ``reserved_count`` CPUs are kept back under policy static; ``reserved_cpus`` says which, or is
+    None where the policy chooses them itself with its own algorithm.
+    """
 
     policy: CpuPolicy = CpuPolicy.NONE
+    full_pcpus_only: bool = False
+    distribute_cpus_across_numa: bool = False
+    align_by_socket: bool = False
+    distribute_cpus_across_cores: bool = False
+    strict_cpu_reservation: bool = False
+    prefer_align_cpus_by_uncore_cache: bool = False
+    reserved_count: int = 0
+    reserved_cpus: CpuSet | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

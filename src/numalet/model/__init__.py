@@ -1,4 +1,4 @@
-"""Floor 1: the nouns. Machine, pod, quantity, sets of NUMA nodes and of CPUs.
+"""The nouns. Machine, pod, quantity, sets of NUMA nodes and of CPUs.
 
 What lives here knows no policy and decides nothing. No input, no output, no clock.
 """

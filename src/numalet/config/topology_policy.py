@@ -1,0 +1,48 @@
+"""The Topology Manager's policy and options, checked as its constructor checks them.
+
+With policy none nothing else is read: bad options and any number of NUMA nodes are fine.
+Kubelet v1.32: ``topologymanager.NewManager``, ``NewNUMAInfo``.
+"""
+
+from __future__ import annotations
+
+from numalet.config import policy_options
+from numalet.config.behaviour import Behaviour
+from numalet.config.feature_gates import FeatureGates
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.config.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
+from numalet.model.findings import Findings
+from numalet.model.machine_info import MachineInfo
+
+
+def resolve(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    gates: FeatureGates,
+    behaviour: Behaviour,
+    findings: Findings,
+) -> TopologyRules:
+    """The rules of the Topology Manager; what its constructor refuses is found.
+
+    A policy or scope that validation has refused counts as the default here.
+    """
+    if config.topology_manager_policy not in TOPOLOGY_POLICIES:
+        return TopologyRules(node_limit=behaviour.default_node_limit)
+    policy = TopologyPolicy(config.topology_manager_policy)
+    if policy is TopologyPolicy.NONE:
+        return TopologyRules(node_limit=behaviour.default_node_limit)
+    options = policy_options.topology_options(config, gates, behaviour.default_node_limit, findings)
+    where = config.where("topologyManagerPolicy")
+    if options.prefer_closest and any(node.distances is None for node in machine.nodes):
+        findings.add("config/topology-distances", where)
+    if len(machine.nodes) > options.node_limit:
+        fields = {"numa_nodes": len(machine.nodes), "limit": options.node_limit}
+        findings.add("config/topology-too-many-nodes", where, **fields)
+    scope = config.topology_manager_scope
+    return TopologyRules(
+        policy=policy,
+        scope=Scope(scope) if scope in TOPOLOGY_SCOPES else Scope.CONTAINER,
+        prefer_closest_numa_nodes=options.prefer_closest,
+        node_limit=options.node_limit,
+    )

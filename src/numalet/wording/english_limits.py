@@ -1,0 +1,23 @@
+"""Our sentences for what the kubelet would crash on or not get through: what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+SENTENCES: Final[Mapping[str, str]] = {
+    "numalet/node-id-too-high": (
+        "{field} {policy!r} can not be followed here: NUMA node {numa_node} is above {highest}, "
+        "and the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
+    ),
+    "numalet/too-many-nodes": (
+        "{field} {policy!r} can not be followed here: the machine has {numa_nodes} NUMA nodes, "
+        "and at most {limit} are supported; the kubelet would go through every set of nodes for "
+        "every container and hardly come to an end"
+    ),
+    "numalet/distance-row-too-short": (
+        "the option prefer-closest-numa-nodes can not be followed here: the kubelet takes the "
+        "distance to a node from that place of a row, the rows have {row_length} places, and "
+        "there is a NUMA node {numa_node} (nodes: {node_ids}); it would panic"
+    ),
+}

@@ -1,0 +1,165 @@
+"""What the kubelet's own validation says, text by text and in its order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from numalet.config import validation
+from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.config.rules import Stage, StartRefused
+from numalet.model.findings import Location
+from numalet.model.quantity import Quantity
+from numalet.wording import english
+from numalet.wording import kubelet_config as wording
+
+
+def texts(**fields: Any) -> list[str]:
+    found = validation.validate(KubeletConfig(**fields))
+    assert all(english.of_finding(finding) for finding in found)
+    return [wording.text(finding).removeprefix("invalid configuration: ") for finding in found]
+
+
+def entry(node: int, **limits: str) -> ReservedMemory:
+    return ReservedMemory(
+        node, {name.replace("_", "-"): Quantity.parse(text) for name, text in limits.items()}
+    )
+
+
+ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
+CGROUPS = (
+    "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup "
+    "(--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)"
+)
+
+
+def test_the_defaults_are_valid() -> None:
+    assert texts() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"max_pods": -1}, ["maxPods (--max-pods) -1 must not be a negative number"]),
+        ({"pods_per_core": -2}, ["podsPerCore (--pods-per-core) -2 must not be a negative number"]),
+        (
+            {"topology_manager_policy": "bestEffort"},
+            [
+                'topologyManagerPolicy (--topology-manager-policy) "bestEffort" must be one of: '
+                '["none" "best-effort" "restricted" "single-numa-node"]'
+            ],
+        ),
+        (
+            {"topology_manager_scope": 'a"b'},
+            [
+                'topologyManagerScope (--topology-manager-scope) "a\\"b" must be one of: '
+                '"container", or "pod"'
+            ],
+        ),
+        (
+            {"enforce_node_allocatable": ("pods", "pods")},
+            [f'duplicated enforcements "pods" in {ENFORCE}'],
+        ),
+        (
+            {"enforce_node_allocatable": ("all",)},
+            [
+                f'option "all" specified for {ENFORCE}. Valid options are "pods", '
+                '"system-reserved", "system-reserved-compressible", "kube-reserved", '
+                '"kube-reserved-compressible" or "none"'
+            ],
+        ),
+        (
+            {"enforce_node_allocatable": ("none", "pods")},
+            [f'{ENFORCE} may not contain additional enforcements when "none" is specified'],
+        ),
+        ({"enforce_node_allocatable": ("none",), "cgroups_per_qos": False}, []),
+        (
+            {"enforce_node_allocatable": ("pods",), "cgroups_per_qos": False},
+            [
+                'cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in '
+                + ENFORCE
+            ],
+        ),
+        (
+            {"enforce_node_allocatable": ("kube-reserved-compressible",)},
+            [
+                "kubeReservedCgroup (--kube-reserved-cgroup) must be specified when "
+                f'"kube-reserved" or "kube-reserved-compressible" included in {ENFORCE}'
+            ],
+        ),
+        (
+            {
+                "enforce_node_allocatable": ("system-reserved-compressible", "system-reserved"),
+                "system_reserved_cgroup": "/s",
+            },
+            [
+                'both "system-reserved" and "system-reserved-compressible" cannot be specified '
+                f"together in {ENFORCE}"
+            ],
+        ),
+        ({"reserved_system_cpus": "0-1", "system_reserved_cgroup": "/s"}, [CGROUPS]),
+        (
+            {"reserved_system_cpus": "-1", "kube_reserved_cgroup": "/k"},
+            [
+                CGROUPS,
+                "unable to parse reservedSystemCPUs (--reserved-cpus) -1, error: "
+                'strconv.Atoi: parsing "": invalid syntax',
+            ],
+        ),
+        (
+            {"reserved_memory": (entry(0, cpu="1"),)},
+            [
+                'the limit type "cpu" for NUMA node 0 is not supported, '
+                "only [memory hugepages-<HugePageSize>] is accepted"
+            ],
+        ),
+        (
+            {"reserved_memory": (entry(7, memory="0"),)},
+            ['reserved memory may not be zero for NUMA node 7 and resource "memory"'],
+        ),
+        (
+            {
+                "reserved_memory": (
+                    entry(0, memory="1Gi"),
+                    entry(1, memory="1"),
+                    entry(0, memory="1"),
+                )
+            },
+            ['the reserved memory has a duplicate value for NUMA node 0 and resource "memory"'],
+        ),
+        ({"reserved_memory": (entry(0, memory="-1Gi", hugepages_2Mi="2Mi"),)}, []),
+    ],
+)
+def test_an_invalid_field_is_found_with_the_kubelets_text(
+    fields: dict[str, Any], expected: list[str]
+) -> None:
+    assert expected == texts(**fields)
+
+
+def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
+    config = KubeletConfig(
+        reserved_memory=(entry(0, memory="0", storage="1"),),
+        topology_manager_policy="x",
+        topology_manager_scope="y",
+        max_pods=-1,
+        origins={"topologyManagerPolicy": Location("kubelet.yaml", "$.topologyManagerPolicy", 3)},
+    )
+    found = validation.validate(config)
+
+    assert [finding.code for finding in found] == [
+        "config/max-pods",
+        "config/topology-policy",
+        "config/topology-scope",
+        "config/reserved-memory-zero",
+        "config/reserved-memory-type",
+    ]
+    assert [finding.where.line for finding in found] == [None, 3, None, None, None]
+    assert found[3].where.path == "$.reservedMemory[0].limits.memory"
+    text = wording.start_text(StartRefused(Stage.CONFIG_VALIDATION, found[1:3]))
+    assert text == (
+        '[invalid configuration: topologyManagerPolicy (--topology-manager-policy) "x" must be '
+        'one of: ["none" "best-effort" "restricted" "single-numa-node"], invalid configuration: '
+        'topologyManagerScope (--topology-manager-scope) "y" must be one of: '
+        '"container", or "pod"]'
+    )

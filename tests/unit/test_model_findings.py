@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+
+
+def test_findings_are_collected_and_raised_once() -> None:
+    found = Findings()
+    found.add("a/first", Location("f.yaml", "$.x", 3), value=1)
+    found.extend([Finding("b/second")])
+
+    with pytest.raises(BadInput, match=r"a/first \{'value': 1\}, b/second") as raised:
+        found.raise_errors()
+
+    assert raised.value.findings == found.all
+    assert [f.code for f in found.all] == ["a/first", "b/second"]
+
+
+def test_warnings_alone_raise_nothing() -> None:
+    found = Findings()
+    found.add("a/warning", Location(), Severity.WARNING)
+
+    found.raise_errors()
+
+    assert not found.has_errors
