@@ -1,0 +1,326 @@
+"""Reads a KubeletConfiguration (v1beta1) from file, drop-in directory and flags.
+
+In the kubelet's order: the file, the drop-ins over it as JSON merge patches, the flags over both.
+Unknown and repeated fields are warnings, because the kubelet falls back to a lenient reading; a
+wrong type is an error. Which values are legal is decided elsewhere (``config``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from numalet.adapters.documents import drop_ins, kubelet_flags, yaml_source
+from numalet.adapters.documents.kubelet_fields import (
+    DEFAULTED_WHEN_EMPTY,
+    HONOURED,
+    PASSED_OVER,
+    Shape,
+)
+from numalet.config import node_allocatable
+from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.model.machine_info import OperatingSystem
+from numalet.model.quantity import Quantity, QuantityError
+
+API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
+KIND: Final = "KubeletConfiguration"
+
+Locate = Callable[[str], Location]
+"""From a path in the document to a place for a finding."""
+
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+_EVICTION = "evictionHard"
+
+
+class Base(Enum):
+    """What the flags are applied to."""
+
+    FILE = "the configuration file that is named"
+
+    EMPTY_FILE = "an empty configuration file: default eviction thresholds apply"
+    FLAGS_ONLY = "no file at all: no eviction thresholds unless a flag gives them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSources:
+    """Where a configuration comes from.
+
+    Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
+    stands in for a file that is not named.
+    """
+
+    config_file: Path | str | None = None
+    config_dir: Path | str | None = None
+    flags: Sequence[tuple[str, str]] = ()
+    base: Base = Base.EMPTY_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A configuration and what the kubelet would only warn about."""
+
+    config: KubeletConfig
+    warnings: tuple[Finding, ...] = ()
+
+
+def load(sources: ConfigSources) -> LoadedConfig:
+    """The configuration of all sources together.
+
+    Raises:
+        BadInput: a source can not be read or holds a wrong type or an unknown flag.
+    """
+    warnings = Findings()
+    flags = kubelet_flags.parse(sources.flags)
+    has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
+    merged = drop_ins.Merged()
+    if sources.config_file is not None:
+        has_file_defaults = True
+        _merge_file(merged, Path(sources.config_file), warnings)
+    if sources.config_dir is not None:
+        if has_file_defaults and merged.value.get(_EVICTION) is None:
+            # The kubelet fills in defaults before it merges, so a drop-in adds to them.
+            defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
+            merged.value[_EVICTION] = dict(defaults)
+        for path in drop_ins.files(Path(sources.config_dir)):
+            _merge_file(merged, path, warnings)
+    config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
+    warnings.extend(found)
+    return LoadedConfig(kubelet_flags.applied(config, flags), warnings.all)
+
+
+def decode(value: object, document: str) -> KubeletConfig:
+    """The configuration of a mapping of fields, as an otherwise empty file would give it.
+
+    Raises:
+        BadInput: it is no mapping, or a field has a wrong type.
+    """
+    if not isinstance(value, dict):
+        fields = {"found": _kind_of(value)}
+        raise BadInput([Finding("config-file/not-a-mapping", fields, Location(document, "$"))])
+
+    def locate(path: str) -> Location:
+        return Location(document, path)
+
+    return _decode(value, locate, has_default_eviction=True)[0]
+
+
+def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> None:
+    name = str(path)
+    documents = yaml_source.load_documents(yaml_source.read_text(path), name)
+    if not documents:
+        raise _refused("config-file/empty", Location(name))
+    if len(documents) > 1:
+        raise _refused("config-file/several-documents", Location(name), count=len(documents))
+    document = documents[0]
+    if not isinstance(document.value, dict):
+        found = _kind_of(document.value)
+        raise _refused("config-file/not-a-mapping", document.location("$"), found=found)
+    api_version, kind = document.value.get("apiVersion"), document.value.get("kind")
+    if (api_version, kind) != (API_VERSION, KIND):
+        where = document.location("$")
+        raise _refused("config-file/kind", where, api_version=api_version, kind=kind)
+    warnings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
+    merged.merge(document)
+
+
+def _refused(code: str, where: Location, **fields: Any) -> BadInput:
+    return BadInput([Finding(code, fields, where)])
+
+
+class _Reader:
+    """Reads the fields of one mapping and collects what is wrong."""
+
+    def __init__(self, locate: Locate) -> None:
+        self.locate = locate
+        self.findings = Findings()
+        self.origins: dict[str, Location] = {}
+
+    def wrong(self, place: str, expected: Shape, value: object) -> None:
+        """Remember a value of a wrong type."""
+        self.findings.add(
+            "config-file/wrong-type",
+            self.locate(f"$.{place}"),
+            field=place,
+            expected=_EXPECTED[expected],
+            value=_shown(value),
+            found=_kind_of(value),
+            go_type=expected.value,
+        )
+
+    def came_from(self, place: str) -> None:
+        """Remember where a field was given."""
+        self.origins[place] = self.locate(f"$.{place}")
+
+    def read(self, place: str, shape: Shape, value: object) -> Any:
+        """The value of a field in its type, or None if it has another one."""
+        self.came_from(place)
+        match shape:
+            case Shape.TEXT:
+                return self._of_type(place, shape, value, str)
+            case Shape.BOOLEAN:
+                return self._of_type(place, shape, value, bool)
+            case Shape.INTEGER:
+                return self._integer(place, value)
+            case Shape.TEXTS:
+                return self._texts(place, value)
+            case Shape.TEXT_MAP:
+                return self._map(place, Shape.TEXT, shape, value)
+            case Shape.BOOLEAN_MAP:
+                return self._map(place, Shape.BOOLEAN, shape, value)
+            case Shape.RESERVED_MEMORY:
+                return self._reserved_memory(place, value)
+
+    def _of_type(self, place: str, shape: Shape, value: object, kind: type) -> Any:
+        if type(value) is kind:
+            return value
+        self.wrong(place, shape, value)
+        return None
+
+    def _integer(self, place: str, value: object) -> int | None:
+        if type(value) is not int:
+            self.wrong(place, Shape.INTEGER, value)
+            return None
+        if not _LOWEST <= value <= _HIGHEST:
+            where = self.locate(f"$.{place}")
+            limits = {"lowest": _LOWEST, "highest": _HIGHEST}
+            self.findings.add(
+                "config-file/out-of-range", where, field=place, value=_shown(value), **limits
+            )
+            return None
+        return value
+
+    def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
+        if not isinstance(value, list):
+            self.wrong(place, Shape.TEXTS, value)
+            return None
+        found = [self.read(f"{place}[{i}]", Shape.TEXT, each) for i, each in enumerate(value)]
+        return tuple(each for each in found if each is not None)
+
+    def _map(
+        self, place: str, element: Shape, shape: Shape, value: object
+    ) -> Mapping[str, Any] | None:
+        if not isinstance(value, dict):
+            self.wrong(place, shape, value)
+            return None
+        empty: Any = "" if element is Shape.TEXT else False
+        found = {
+            # JSON null in a map of Go is the element's zero.
+            key: empty if each is None else self.read(f"{place}.{key}", element, each)
+            for key, each in value.items()
+        }
+        return MappingProxyType({key: each for key, each in found.items() if each is not None})
+
+    def _reserved_memory(self, place: str, value: object) -> tuple[ReservedMemory, ...] | None:
+        if not isinstance(value, list):
+            self.wrong(place, Shape.RESERVED_MEMORY, value)
+            return None
+        return tuple(self._entry(f"{place}[{i}]", each) for i, each in enumerate(value))
+
+    def _entry(self, place: str, value: object) -> ReservedMemory:
+        self.came_from(place)
+        if not isinstance(value, dict):
+            self.wrong(place, Shape.RESERVED_MEMORY, value)
+            return ReservedMemory(0, {})
+        self.refuse_unknown(place, value, ("numaNode", "limits"))
+        node = value.get("numaNode")
+        limits = value.get("limits")
+        if limits is not None and not isinstance(limits, dict):
+            self.wrong(f"{place}.limits", Shape.TEXT_MAP, limits)
+            limits = None
+        return ReservedMemory(
+            numa_node=0
+            if node is None
+            else self.read(f"{place}.numaNode", Shape.INTEGER, node) or 0,
+            limits=self._limits(f"{place}.limits", limits or {}),
+        )
+
+    def _limits(self, place: str, limits: Mapping[str, object]) -> Mapping[str, Quantity]:
+        found: dict[str, Quantity] = {}
+        for name, value in limits.items():
+            self.came_from(f"{place}.{name}")
+            if value is None:
+                found[name] = Quantity()
+            elif isinstance(value, bool) or not isinstance(value, str | int | float):
+                self.wrong(f"{place}.{name}", Shape.TEXT, value)
+            else:
+                self._quantity(f"{place}.{name}", name, str(value), found)
+        return MappingProxyType(found)
+
+    def _quantity(self, place: str, name: str, text: str, found: dict[str, Quantity]) -> None:
+        try:
+            found[name] = Quantity.parse(text.strip())
+        except QuantityError as error:
+            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
+            self.findings.add("config-file/quantity", self.locate(f"$.{place}"), **fields)
+
+    def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
+        """Warn about every key that is not known."""
+        for key in value:
+            if key not in known:
+                path = f"{place}.{key}" if place else key
+                where = self.locate(f"$.{path}")
+                code = "config-file/unknown-field"
+                self.findings.add(code, where, Severity.WARNING, field=path)
+
+
+_KNOWN: Final = tuple({*HONOURED, *PASSED_OVER})
+_EXPECTED: Final = {
+    Shape.TEXT: "a text (put it in quotes)",
+    Shape.BOOLEAN: "true or false",
+    Shape.INTEGER: "a whole number",
+    Shape.TEXTS: "a list of texts",
+    Shape.TEXT_MAP: "a mapping of texts to texts",
+    Shape.BOOLEAN_MAP: "a mapping of texts to true or false",
+    Shape.RESERVED_MEMORY: "a list of mappings with numaNode and limits",
+}
+
+
+def _decode(
+    value: Mapping[str, object], locate: Locate, *, has_default_eviction: bool
+) -> tuple[KubeletConfig, tuple[Finding, ...]]:
+    reader = _Reader(locate)
+    reader.refuse_unknown("", value, _KNOWN)
+    found: dict[str, Any] = {}
+    for name, (attribute, shape) in HONOURED.items():
+        given = value.get(name)
+        if given is None or (not given and name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
+            continue
+        read = reader.read(name, shape, given)
+        if read is not None:
+            found[attribute] = read
+    reader.findings.raise_errors()
+    if has_default_eviction and value.get(_EVICTION) is None:
+        found["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
+        found["uses_default_eviction"] = True
+    return KubeletConfig(**found, origins=MappingProxyType(reader.origins)), reader.findings.all
+
+
+def _is_zero(value: object) -> bool:
+    return value == "" or (type(value) is int and value == 0)
+
+
+def _kind_of(value: object) -> str:
+    """What Go's JSON reader calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

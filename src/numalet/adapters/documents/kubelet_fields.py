@@ -1,0 +1,82 @@
+"""The fields of KubeletConfiguration v1beta1: those that are honoured, and the names of the rest.
+
+The rest is listed so that a field of the kubelet that decides nothing here is passed over, while a
+misspelt one is noticed.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class Shape(Enum):
+    """The type of a field; the value is what Go calls it."""
+
+    TEXT = "string"
+    BOOLEAN = "bool"
+    INTEGER = "int32"
+    TEXTS = "[]string"
+    TEXT_MAP = "map[string]string"
+    BOOLEAN_MAP = "map[string]bool"
+    RESERVED_MEMORY = "[]v1beta1.MemoryReservation"
+
+
+HONOURED: Final = {
+    "cpuManagerPolicy": ("cpu_manager_policy", Shape.TEXT),
+    "cpuManagerPolicyOptions": ("cpu_manager_policy_options", Shape.TEXT_MAP),
+    "memoryManagerPolicy": ("memory_manager_policy", Shape.TEXT),
+    "reservedMemory": ("reserved_memory", Shape.RESERVED_MEMORY),
+    "topologyManagerPolicy": ("topology_manager_policy", Shape.TEXT),
+    "topologyManagerScope": ("topology_manager_scope", Shape.TEXT),
+    "topologyManagerPolicyOptions": ("topology_manager_policy_options", Shape.TEXT_MAP),
+    "kubeReserved": ("kube_reserved", Shape.TEXT_MAP),
+    "systemReserved": ("system_reserved", Shape.TEXT_MAP),
+    "reservedSystemCPUs": ("reserved_system_cpus", Shape.TEXT),
+    "kubeReservedCgroup": ("kube_reserved_cgroup", Shape.TEXT),
+    "systemReservedCgroup": ("system_reserved_cgroup", Shape.TEXT),
+    "enforceNodeAllocatable": ("enforce_node_allocatable", Shape.TEXTS),
+    "cgroupsPerQOS": ("cgroups_per_qos", Shape.BOOLEAN),
+    "evictionHard": ("eviction_hard", Shape.TEXT_MAP),
+    "featureGates": ("feature_gates", Shape.BOOLEAN_MAP),
+    "maxPods": ("max_pods", Shape.INTEGER),
+    "podsPerCore": ("pods_per_core", Shape.INTEGER),
+}
+
+DEFAULTED_WHEN_EMPTY: Final = frozenset(
+    {
+        "cpuManagerPolicy",
+        "memoryManagerPolicy",
+        "topologyManagerPolicy",
+        "topologyManagerScope",
+        "maxPods",
+    }
+)
+"""Fields whose empty text or zero the kubelet replaces by the default."""
+
+_PASSED_OVER: Final = """
+address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot
+clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles
+containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval
+containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerReconcilePeriod
+crashLoopBackOff enableContentionProfiling enableControllerAttachDetach
+enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
+enableSystemLogHandler enableSystemLogQuery eventBurst eventRecordQPS
+evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod
+evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn fileCheckFrequency hairpinMode
+healthzBindAddress healthzPort httpCheckFrequency imageGCHighThresholdPercent
+imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imageServiceEndpoint
+iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS
+kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles
+maxParallelImagePulls memorySwap memoryThrottlingFactor nodeLeaseDurationSeconds
+nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR
+podLogsDir podPidsLimit port protectKernelDefaults providerID qosReserved readOnlyPort
+registerNode registerWithTaints registryBurst registryPullQPS resolvConf rotateCertificates
+runOnce runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap
+showHiddenMetricsForVersion shutdownGracePeriod shutdownGracePeriodByPodPriority
+shutdownGracePeriodCriticalPods singleProcessOOMKill staticPodPath staticPodURL
+staticPodURLHeader streamingConnectionIdleTimeout syncFrequency systemCgroups tlsCertFile
+tlsCipherSuites tlsMinVersion tlsPrivateKeyFile tracing volumePluginDir
+volumeStatsAggPeriod
+"""
+PASSED_OVER: Final = frozenset(_PASSED_OVER.split())

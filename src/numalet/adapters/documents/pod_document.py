@@ -1,0 +1,280 @@
+"""One Pod object of a manifest, read into the pod that the managers decide about.
+
+The object stands for what the API server hands out, so its rules are applied (see
+``pod_resources``), and what is only of interest to others is not looked into. A pod that comes
+*from a server* (it has a resource version or a status) may have members of a newer release;
+in a pod written by hand an unknown member is a mistake.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from numalet.adapters.documents import pod_fields, pod_resources, typed
+from numalet.adapters.documents.typed import Place
+from numalet.model import qos
+from numalet.model.findings import Findings, Severity
+from numalet.model.pod import Container, ContainerKind, Pod, QosClass
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
+"""Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
+
+
+class _Shape(msgspec.Struct, rename="camel", frozen=True):
+    """Members that are read; a member that is null counts as absent, as in Kubernetes."""
+
+
+class Metadata(_Shape, frozen=True):
+    """``metadata`` of a pod, a pod template, or a workload."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, Any] | None = None
+    resource_version: str | None = None
+
+
+class _Spec(_Shape, frozen=True):
+    containers: list[Any] | None = None
+    init_containers: list[Any] | None = None
+    overhead: dict[str, Any] | None = None
+    node_name: str | None = None
+    resources: dict[str, Any] | None = None
+
+
+class _Container(_Shape, frozen=True):
+    name: str | None = None
+    restart_policy: str | None = None
+    resources: dict[str, Any] | None = None
+
+
+class Status(_Shape, frozen=True):
+    """``status`` of a pod."""
+
+    phase: str | None = None
+    qos_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the pod is, when its own metadata does not say so.
+
+    ``kind`` and ``position`` tell pods of equal name apart when a uid is made up.
+    """
+
+    kind: str = "Pod"
+    position: int = 0
+    name: str = ""
+    namespace: str = ""
+    from_server: bool = False
+
+
+def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
+    """The pod that the object says, or None when a finding says why there is none."""
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "a Pod object", place, findings)
+        return None
+    found = Findings()
+    metadata = _part(value, "metadata", Metadata, place, found)
+    status = _part(value, "status", Status, place, found)
+    strictness = _strictness(metadata, value, identity)
+    _check_members(value, pod_fields.POD, place, strictness, found)
+    spec = _part(value, "spec", _Spec, place, found)
+    pod = None
+    if metadata is not None and status is not None and spec is not None:
+        raw_spec = value.get("spec") or {}
+        _check_members(raw_spec, pod_fields.SPEC, place.member("spec"), strictness, found)
+        pod = _pod(_Parts(metadata, spec, status, strictness), place, identity, found)
+    findings.extend(found.all)
+    return None if found.has_errors else pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    metadata: Metadata
+    spec: _Spec
+    status: Status
+    strictness: Severity
+
+
+def _part(
+    value: Mapping[Any, Any],
+    name: str,
+    shape: type[typed.T],
+    place: Place,
+    findings: Findings,
+) -> typed.T | None:
+    """A member of the pod; an absent one reads as an empty one."""
+    member = value.get(name)
+    return typed.decode({} if member is None else member, shape, place.member(name), findings)
+
+
+def _strictness(
+    metadata: Metadata | None, value: Mapping[Any, Any], identity: Identity
+) -> Severity:
+    """How bad an unknown member is."""
+    known_to_server = metadata is not None and metadata.resource_version is not None
+    if identity.from_server or known_to_server or value.get("status"):
+        return Severity.WARNING
+    return Severity.ERROR
+
+
+def _check_members(
+    value: Mapping[Any, Any],
+    known: frozenset[str],
+    place: Place,
+    severity: Severity,
+    findings: Findings,
+) -> None:
+    for name in value:
+        if name not in known:
+            findings.add(
+                "document/unknown-field",
+                place.location,
+                severity,
+                name=str(name),
+                nearest=typed.nearest(str(name), known),
+            )
+
+
+def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) -> Pod:
+    at_spec = place.member("spec")
+    init = _containers(
+        parts.spec.init_containers, at_spec.member("initContainers"), parts.strictness, findings
+    )
+    apps = _containers(
+        parts.spec.containers, at_spec.member("containers"), parts.strictness, findings
+    )
+    if not parts.spec.containers:
+        findings.add("pods/no-containers", at_spec.location)
+    _check_names_differ((*init, *apps), at_spec, findings)
+    if parts.spec.resources is not None:
+        where = at_spec.member("resources").location
+        findings.add("pods/pod-level-resources", where, Severity.WARNING)
+    name = _name(parts.metadata, place, identity, findings)
+    namespace = parts.metadata.namespace or identity.namespace or "default"
+    _check_name(namespace, _LABEL, place.member("metadata").member("namespace"), findings)
+    given = _given_qos_class(parts.status, place.member("status"), findings)
+    return Pod(
+        uid=parts.metadata.uid or made_up_uid(identity.kind, namespace, name, identity.position),
+        name=name,
+        namespace=namespace,
+        init_containers=init,
+        app_containers=apps,
+        qos_class=given or qos.qos_class((*init, *apps)),
+        overhead=pod_resources.decode_list(
+            parts.spec.overhead, at_spec.member("overhead"), findings
+        ),
+        phase=parts.status.phase or "",
+        node_name=parts.spec.node_name or "",
+        labels=_labels(parts.metadata, place.member("metadata").member("labels"), findings),
+    )
+
+
+def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
+    """A uid for a pod that has none: the same for the same pod in every run."""
+    return str(uuid.uuid5(_UID_SPACE, f"{kind}/{namespace}/{name}/{position}"))
+
+
+def _containers(
+    values: list[Any] | None, place: Place, strictness: Severity, findings: Findings
+) -> tuple[Container, ...]:
+    found = (
+        _container(value, place.item(index), strictness, findings)
+        for index, value in enumerate(values or ())
+    )
+    return tuple(container for container in found if container is not None)
+
+
+def _container(
+    value: object, place: Place, strictness: Severity, findings: Findings
+) -> Container | None:
+    read = typed.decode(value, _Container, place, findings)
+    if read is None or not isinstance(value, Mapping):
+        return None
+    _check_members(value, pod_fields.CONTAINER, place, strictness, findings)
+    if read.name is None:
+        findings.add("pods/name-missing", place.location, what="container")
+    else:
+        _check_name(read.name, _LABEL, place.member("name"), findings)
+    asked = pod_resources.decode_resources(
+        read.resources or {}, place.member("resources"), findings
+    )
+    return Container(
+        name=read.name or "",
+        kind=_kind(read.restart_policy, place, findings),
+        requests=asked.requests,
+        limits=asked.limits,
+    )
+
+
+def _kind(restart_policy: str | None, place: Place, findings: Findings) -> ContainerKind:
+    if ".initContainers[" not in place.path:
+        return ContainerKind.APP
+    if restart_policy is None:
+        return ContainerKind.INIT
+    if restart_policy != "Always":
+        where = place.member("restartPolicy").location
+        findings.add("pods/restart-policy", where, value=restart_policy)
+    return ContainerKind.SIDECAR
+
+
+def _check_names_differ(
+    containers: tuple[Container, ...], place: Place, findings: Findings
+) -> None:
+    seen: set[str] = set()
+    for container in containers:
+        if container.name and container.name in seen:
+            findings.add("pods/duplicate-container", place.location, name=container.name)
+        seen.add(container.name)
+
+
+def _name(metadata: Metadata, place: Place, identity: Identity, findings: Findings) -> str:
+    name = identity.name or metadata.name or ""
+    at_name = place.member("metadata").member("name")
+    if not name and metadata.generate_name:
+        seed = made_up_uid(identity.kind, "", metadata.generate_name, identity.position)
+        name = metadata.generate_name + seed[:5]
+    if name:
+        _check_name(name, _SUBDOMAIN, at_name, findings)
+    else:
+        findings.add("pods/name-missing", at_name.location, what="pod")
+    return name
+
+
+def _check_name(name: str, allowed: re.Pattern[str], place: Place, findings: Findings) -> None:
+    if allowed.fullmatch(name) is None:
+        code = "pods/label" if allowed is _LABEL else "pods/subdomain"
+        findings.add(code, place.location, value=typed.described(name))
+
+
+def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
+    """The class that the API server wrote down; it counts, whatever the containers say."""
+    if status.phase and status.phase not in pod_fields.PHASES:
+        findings.add("pods/phase", place.member("phase").location, value=status.phase)
+    if not status.qos_class:
+        return None
+    try:
+        return QosClass(status.qos_class)
+    except ValueError:
+        findings.add("pods/qos-class", place.member("qosClass").location, value=status.qos_class)
+        return None
+
+
+def _labels(metadata: Metadata, place: Place, findings: Findings) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for name, value in (metadata.labels or {}).items():
+        if isinstance(value, str):
+            labels[name] = value
+        else:
+            typed.wrong_type(value, "a text", place.member(name), findings)
+    return labels

@@ -1,0 +1,247 @@
+"""Pods from manifests: files as people write them and as ``kubectl get -o json`` prints them.
+
+A file holds one or several documents; a document is a Pod, a workload with a pod template, a
+list of such objects, or something without pods (a Service, say), which is passed over. Objects
+that other objects in the same input belong to are not expanded: the output of
+``kubectl get all`` names a Deployment, its ReplicaSets and their pods, and the pods are there
+once. Finished pods and pods of other nodes are passed over too; all that is passed over is
+counted by cause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final
+
+from numalet.adapters.documents import pod_document, pod_templates, typed, yaml_source
+from numalet.adapters.documents.pod_document import Identity
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.yaml_source import Document
+from numalet.model.findings import BadInput, Finding, Findings
+from numalet.model.pod import Pod
+
+_FINISHED: Final = ("Succeeded", "Failed")
+_WITHOUT_PODS_TEXT: Final = """
+    APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
+    ControllerRevision CustomResourceDefinition EndpointSlice Endpoints Event
+    HorizontalPodAutoscaler Ingress IngressClass Lease LimitRange MutatingWebhookConfiguration
+    Namespace NetworkPolicy Node PersistentVolume PersistentVolumeClaim PodDisruptionBudget
+    PodTemplate PriorityClass ResourceQuota Role RoleBinding RuntimeClass Secret Service
+    ServiceAccount StorageClass ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+    ValidatingWebhookConfiguration VolumeAttachment
+"""
+_WITHOUT_PODS: Final = frozenset(_WITHOUT_PODS_TEXT.split())
+_WITH_PODS: Final = (
+    *("CronJob", "DaemonSet", "Deployment", "Job", "List", "Pod", "ReplicaSet"),
+    *("ReplicationController", "StatefulSet"),
+)
+
+
+class Ignored(Enum):
+    """Why an object of the input gives no pod, though nothing is wrong with it."""
+
+    FINISHED = "finished"
+    OTHER_NODE = "other-node"
+    WITHOUT_PODS = "without-pods"
+    HAS_ITS_OWN_PODS = "has-its-own-pods"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodOptions:
+    """Which pods are wanted. Without a node name all pods of the input must be on one node."""
+
+    node_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedPods:
+    """The pods in the order of the input, what was passed over, and what should be known."""
+
+    pods: tuple[Pod, ...] = ()
+    ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[Finding, ...] = ()
+
+
+def load_pods(paths: Sequence[str], options: PodOptions = PodOptions()) -> LoadedPods:
+    """The pods of all these files.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    findings = Findings()
+    objects: list[_Object] = []
+    for path in paths:
+        try:
+            documents = yaml_source.load_documents(yaml_source.read_text(path), path)
+            objects.extend(_objects(documents, path, findings))
+        except BadInput as bad:
+            findings.extend(bad.findings)
+    return _load(objects, options, findings)
+
+
+def read_pods(text: str, document: str, options: PodOptions = PodOptions()) -> LoadedPods:
+    """The pods that a text of this name holds.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    return pods_of([(document, yaml_source.load_documents(text, document))], options)
+
+
+def pods_of(
+    inputs: Sequence[tuple[str, Sequence[Document]]], options: PodOptions = PodOptions()
+) -> LoadedPods:
+    """The pods of inputs that were read already, given as pairs of name and documents.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    findings = Findings()
+    objects = [each for name, documents in inputs for each in _objects(documents, name, findings)]
+    return _load(objects, options, findings)
+
+
+def decode_pod(value: object, place: Place) -> Pod:
+    """The pod that one decoded Pod object says, as a scenario has it in its steps.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    findings = Findings()
+    pod = pod_document.decode_pod(value, place, Identity(), findings)
+    if pod is None:
+        raise BadInput(findings.all)
+    return pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """One object of the input that may give pods."""
+
+    kind: str
+    value: Mapping[Any, Any]
+    place: Place
+
+    def member(self, *names: str) -> object:
+        """A member's member, or None where there is none."""
+        value: object = self.value
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Kind, namespace and name."""
+        metadata = ("namespace", "default"), ("name", "")
+        namespace, name = (str(self.member("metadata", m) or other) for m, other in metadata)
+        return self.kind, namespace, name
+
+    def owners(self) -> Iterator[tuple[str, str, str]]:
+        """Keys of the objects that this one belongs to."""
+        references = self.member("metadata", "ownerReferences")
+        for reference in references if isinstance(references, list) else ():
+            if isinstance(reference, Mapping) and reference.get("controller") is True:
+                yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
+
+
+def _objects(documents: Sequence[Document], document: str, findings: Findings) -> Iterator[_Object]:
+    filled = [loaded for loaded in documents if loaded.value is not None]
+    if not filled:
+        findings.add("pods/empty-document", Place(document).location)
+    for loaded in filled:
+        findings.extend(loaded.duplicates)
+        place = Place(document, "$", loaded.line_of)
+        yield from _unfolded(loaded.value, place, "", findings)
+
+
+def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Iterator[_Object]:
+    """The object itself, or what is in it when it is a list of objects."""
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "an object with a kind", place, findings)
+        return
+    kind = str(value.get("kind") or kind)
+    if not kind.endswith("List") or "items" not in value:
+        yield from _known(_Object(kind, value, place), findings)
+        return
+    items = value.get("items")
+    if items is not None and not isinstance(items, list):
+        typed.wrong_type(items, "a list", place.member("items"), findings)
+        return
+    item_kind = kind.removesuffix("List")
+    for index, item in enumerate(items or ()):
+        at = place.member("items").item(index)
+        if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
+            findings.add("pods/nested-list", at.location, kind=str(item.get("kind")))
+        else:
+            yield from _unfolded(item, at, item_kind, findings)
+
+
+def _known(given: _Object, findings: Findings) -> Iterator[_Object]:
+    if given.kind in _WITHOUT_PODS or given.kind in _WITH_PODS:
+        yield given
+        return
+    findings.add(
+        "pods/kind",
+        given.place.member("kind").location,
+        value=typed.described(given.value.get("kind")),
+        nearest=typed.nearest(given.kind, _WITH_PODS),
+    )
+
+
+def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -> LoadedPods:
+    owners = {owner for each in objects for owner in each.owners()}
+    ignored: Counter[Ignored] = Counter()
+    pods: list[Pod] = []
+    positions: Counter[tuple[str, str, str]] = Counter()
+    for each in objects:
+        cause = _cause_to_ignore(each, owners, options)
+        if cause is not None:
+            ignored[cause] += 1
+        elif pod_templates.is_workload(each.kind):
+            pods.extend(pod_templates.expand(each.kind, each.value, each.place, findings))
+        else:
+            identity = Identity(position=positions[each.key])
+            positions[each.key] += 1
+            pod = pod_document.decode_pod(each.value, each.place, identity, findings)
+            pods.extend(() if pod is None else (pod,))
+    _check_one_node(pods, options, findings)
+    _check_uids_differ(pods, findings)
+    findings.raise_errors()
+    counts = {cause: ignored[cause] for cause in Ignored if ignored[cause]}
+    return LoadedPods(pods=tuple(pods), ignored=counts, notes=findings.all)
+
+
+def _cause_to_ignore(
+    each: _Object, owners: set[tuple[str, str, str]], options: PodOptions
+) -> Ignored | None:
+    if each.kind in _WITHOUT_PODS:
+        return Ignored.WITHOUT_PODS
+    if pod_templates.is_workload(each.kind):
+        if each.key in owners:
+            return Ignored.HAS_ITS_OWN_PODS
+        node_name = each.member("spec", "template", "spec", "nodeName")
+    else:
+        if each.member("status", "phase") in _FINISHED:
+            return Ignored.FINISHED
+        node_name = each.member("spec", "nodeName")
+    if options.node_name is not None and node_name not in (None, "", options.node_name):
+        return Ignored.OTHER_NODE
+    return None
+
+
+def _check_one_node(pods: Sequence[Pod], options: PodOptions, findings: Findings) -> None:
+    names = sorted({pod.node_name for pod in pods if pod.node_name})
+    if options.node_name is None and len(names) > 1:
+        findings.add("pods/several-nodes", names=", ".join(names))
+
+
+def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
+    first: dict[str, Pod] = {}
+    for pod in pods:
+        other = first.setdefault(pod.uid, pod)
+        if other is not pod:
+            findings.add("pods/duplicate-uid", uid=pod.uid, pod=str(pod), other=str(other))

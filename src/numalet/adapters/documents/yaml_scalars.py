@@ -1,0 +1,61 @@
+"""What a plain YAML scalar means to Kubernetes: null, bool, integer, number or text.
+
+Kubernetes turns YAML into JSON first, with the rules of Go's YAML 1.1 reader. They differ from
+PyYAML's: no dates, no base-60 numbers, and a number that is whole is an integer.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isinf
+from typing import Final, TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+_WORDS: Final[dict[str, Scalar]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+_INTEGER: Final = re.compile(
+    r"[-+]?(?:0x(?P<x>[0-9a-fA-F]+)|0b(?P<b>[01]+)|0o?(?P<o>[0-7]+)|(?:0|[1-9][0-9]*))"
+)
+_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_MOST_DIGITS: Final = 64
+_SMALLEST_INTEGER: Final = -(2**63)
+_LARGEST_INTEGER: Final = 2**64 - 1
+_WHOLE_BELOW: Final = 1e21
+
+
+def plain(text: str) -> Scalar:
+    """The value of an unquoted scalar."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    digits = text.replace("_", "")
+    if len(digits) <= _MOST_DIGITS:
+        found = _INTEGER.fullmatch(digits)
+        if found:
+            number = _integer(digits, found)
+            if _SMALLEST_INTEGER <= number <= _LARGEST_INTEGER:
+                return number
+        if _NUMBER.fullmatch(digits):
+            return finite(digits)
+    return text
+
+
+def finite(text: str) -> str | int | float:
+    """The number of a decimal text: an integer if it is whole; the text itself if too large."""
+    number = float(text)
+    if isinf(number):
+        return text
+    return int(number) if number.is_integer() and abs(number) < _WHOLE_BELOW else number
+
+
+def _integer(digits: str, found: re.Match[str]) -> int:
+    sign = -1 if digits[0] == "-" else 1
+    for group, base in (("x", 16), ("b", 2), ("o", 8)):
+        if found[group] is not None:
+            return sign * int(found[group], base)
+    return int(digits)

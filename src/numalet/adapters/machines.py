@@ -1,0 +1,220 @@
+"""The one door for machines: the text after ``-m`` -> the machine.
+
+It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a
+YAML or JSON description, cAdvisor's MachineInfo, or a shape name; nothing is the live ``/sys``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters.documents import cadvisor, machine_file, machine_sizes, yaml_source
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.sysfs import archive, roots
+from numalet.adapters.sysfs.discover import read_machine
+from numalet.adapters.sysfs.trees import FolderTree, Tree
+from numalet.model import machine_shape
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.model.kubelet_view import kubelet_view
+from numalet.model.machine import Machine
+from numalet.model.machine_info import MachineInfo
+
+DEFAULT_MEMORY_PER_NODE: Final = "64Gi"
+LIVE_SYS: Final = "/sys"
+
+_MEMORY_FLAG: Final = "--memory-per-node"
+_PAGES_FLAG: Final = "--hugepages-per-node"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMachine:
+    """A machine, the kubelet's view of it, and notes for the user.
+
+    ``tree`` is what it was read from, if it was read from a ``/sys`` tree.
+    """
+
+    machine: Machine
+    info: MachineInfo
+    notes: tuple[Finding, ...] = ()
+    tree: Tree | None = None
+
+
+def open_machine(
+    text: str | None,
+    *,
+    memory_per_node: str | None = None,
+    hugepages_per_node: Mapping[str, str] | None = None,
+) -> LoadedMachine:
+    """The machine that a text names; the live one for None. Raises ``BadInput``.
+
+    Args:
+        text: a path, ``TARBALL:ROOT``, or a shape name.
+        memory_per_node: a size, for shapes only.
+        hugepages_per_node: counts by page size (``1Gi``), for shapes only.
+    """
+    is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
+    if text is not None and is_shape:
+        return _open_shape(text, memory_per_node, hugepages_per_node or {})
+    refuse_sizes(text or LIVE_SYS, memory_per_node, hugepages_per_node)
+    if text is None:
+        return open_folder(Path(LIVE_SYS), LIVE_SYS)
+    if _exists(text):
+        return _open_path(Path(text), text)
+    for container, root in _splits(text):
+        if Path(container).is_dir():
+            return open_folder(Path(container) / root, text)
+        if Path(container).is_file():
+            return _open_archive(Path(container), container, root)
+    raise BadInput([Finding("machine/unknown", {"value": text}, Location(text))])
+
+
+def open_folder(folder: Path, document: str) -> LoadedMachine:
+    """The machine of a folder that holds a ``/sys`` tree. Raises ``BadInput``."""
+    if not _exists(str(folder)):
+        raise BadInput([Finding("machine/unknown", {"value": document}, Location(document))])
+    tree = roots.tree_of_folder(folder, document)
+    loaded = _of_tree(tree, document, ())
+    return LoadedMachine(
+        loaded.machine, loaded.info, (*loaded.notes, *_unreadable(tree, document)), tree
+    )
+
+
+def _exists(text: str) -> bool:
+    """Whether there is such a file or folder; a text with a NUL in it is no name of one."""
+    return "\0" not in text and os.path.lexists(text)
+
+
+def _splits(text: str) -> list[tuple[str, str]]:
+    """Every way to cut ``FILE:ROOT``, the shortest file name first."""
+    places = [index for index, letter in enumerate(text) if letter == ":"]
+    cuts = ((text[:place], text[place + 1 :].strip("/")) for place in places)
+    return [(container, root) for container, root in cuts if container and _exists(container)]
+
+
+def _open_path(path: Path, text: str) -> LoadedMachine:
+    """The machine of something that is there."""
+    if path.is_dir():
+        return open_folder(path, text)
+    if not path.is_file():
+        raise BadInput([Finding("machine/not-a-file", {"value": text}, Location(text))])
+    if archive.is_tarball(path):
+        return _open_archive(path, text, None)
+    return _open_document(path, text)
+
+
+def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
+    """The machine at a root of a tarball, or the only one in it."""
+    where = Location(document)
+    if not archive.is_tarball(path):
+        raise BadInput([Finding("machine/archive-damaged", {"problem": "no tarball"}, where)])
+    found = archive.read_archive(path, document)
+    names = list(found.trees)
+    if not names:
+        raise BadInput([*found.warnings, Finding("machine/no-machine", {"value": document}, where)])
+    if root is None:
+        if len(names) > 1:
+            raise BadInput([roots.several(document, names, separator=":")])
+        root = names[0]
+    root = root or "."
+    if root not in found.trees:
+        fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
+        raise BadInput([Finding("machine/no-such-root", fields, where)])
+    name = document if len(names) == 1 else f"{document}:{root}"
+    return _of_tree(found.trees[root], name, found.warnings)
+
+
+def _of_tree(tree: Tree, document: str, warnings: tuple[Finding, ...]) -> LoadedMachine:
+    machine, odd = read_machine(tree, document)
+    return LoadedMachine(machine, kubelet_view(machine), (*warnings, *odd), tree)
+
+
+def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
+    """One note for all files that are there and could not be read."""
+    paths = list(dict.fromkeys(tree.unreadable))
+    if not paths:
+        return ()
+    shown = ", ".join(paths[:5])
+    more = len(paths) - 5
+    fields = {"value": shown if more <= 0 else f"{shown} and {more} more"}
+    where = Location(document)
+    return (Finding("machine/note-unreadable", fields, where, Severity.NOTE),)
+
+
+def _open_document(path: Path, text: str) -> LoadedMachine:
+    """The machine of a description or of a MachineInfo."""
+    documents = yaml_source.load_documents(yaml_source.read_text(path), text)
+    if len(documents) != 1:
+        fields = {"value": text, "count": len(documents)}
+        raise BadInput([Finding("machine/documents", fields, Location(text))])
+    (only,) = documents
+    if only.duplicates:
+        raise BadInput(only.duplicates)
+    where = Location(text, "$")
+    if cadvisor.looks_like_machine_info(only.value):
+        machine = cadvisor.decode(only.value, where, only.line_of)
+    else:
+        machine = machine_file.decode(only.value, where, only.line_of)
+    return LoadedMachine(machine, kubelet_view(machine))
+
+
+def refuse_sizes(
+    machine: str, memory_per_node: str | None, hugepages_per_node: Mapping[str, str] | None
+) -> None:
+    """Raise ``BadInput`` if there are sizes per node: they make sense for shapes only."""
+    findings = Findings()
+    if memory_per_node is not None:
+        findings.add(
+            "machine/only-for-shapes",
+            Location(_MEMORY_FLAG),
+            flag=_MEMORY_FLAG,
+            value=memory_per_node,
+            machine=machine,
+        )
+    if hugepages_per_node:
+        shown = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
+        findings.add(
+            "machine/only-for-shapes",
+            Location(_PAGES_FLAG),
+            flag=_PAGES_FLAG,
+            value=shown,
+            machine=machine,
+        )
+    findings.raise_errors()
+
+
+def _open_shape(
+    text: str, memory_per_node: str | None, hugepages_per_node: Mapping[str, str]
+) -> LoadedMachine:
+    """The machine of a shape name, with sizes from flags."""
+    findings = Findings()
+    notes: tuple[Finding, ...] = ()
+    shape = machine_shape.Shape(1, 1, 1)
+    try:
+        shape = machine_shape.parse_shape(text, Location(text))
+    except BadInput as bad:
+        findings.extend(bad.findings)
+    if memory_per_node is None:
+        fields = {"value": DEFAULT_MEMORY_PER_NODE}
+        note = Finding("machine/note-memory-assumed", fields, Location(text), Severity.NOTE)
+        notes = (note,)
+    place = Place(_MEMORY_FLAG, "")
+    memory = machine_sizes.size_bytes(memory_per_node or DEFAULT_MEMORY_PER_NODE, place, findings)
+    counts = {size: _page_count(count, findings) for size, count in hugepages_per_node.items()}
+    pages = machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
+    findings.raise_errors()
+    by_size = {page.page_size_kib: page.count for page in pages}
+    machine = machine_shape.machine_of_shape(shape, memory or 0, by_size, text)
+    return LoadedMachine(machine, kubelet_view(machine), notes)
+
+
+def _page_count(text: str, findings: Findings) -> int:
+    """The number of pages of a flag; 0 after a finding."""
+    digits = text.strip()
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        return int(digits)
+    findings.add("machine/page-count", Location(_PAGES_FLAG), value=text[:80])
+    return 0

@@ -1,0 +1,167 @@
+"""``numalet machine``: a picture of a machine's NUMA nodes, and captures of machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from numalet.cli import output
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.reports.machine_map import View
+from numalet.wording import english
+
+if TYPE_CHECKING:
+    from numalet.adapters.machines import LoadedMachine
+    from numalet.reports.machine_map import MachineMap
+
+EPILOG = """Examples:
+
+  numalet machine
+
+  numalet machine 2n16c2t --memory-per-node 128Gi
+
+  numalet machine node7.tar.gz --view kubelet -o yaml
+
+  numalet machine --capture this-machine.tar.gz
+
+Exit status: 0 shown, 2 unusable input, 3 a bug.
+"""
+
+Positional = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="MACHINE",
+        help="A folder or tarball with /sys, a description, or a shape. Without it: this machine.",
+        show_default=False,
+    ),
+]
+Named = Annotated[
+    str | None,
+    typer.Option("-m", "--machine", metavar="MACHINE", help="The same, as an option."),
+]
+Sysfs = Annotated[
+    Path | None,
+    typer.Option("--sysfs", metavar="PATH", help="A folder that is a /sys, or holds one."),
+]
+MemoryPerNode = Annotated[
+    str | None,
+    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
+]
+PagesPerNode = Annotated[
+    str | None,
+    typer.Option(
+        "--hugepages-per-node",
+        metavar="SIZE=COUNT[;...]",
+        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
+    ),
+]
+Viewed = Annotated[
+    View, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
+]
+Chosen = Annotated[output.Format, typer.Option("-o", "--output", help="What to print.")]
+Capture = Annotated[
+    Path | None,
+    typer.Option(
+        "--capture",
+        metavar="FILE",
+        help="Also write a small tarball of what was read, to keep or to send.",
+    ),
+]
+
+
+def machine(
+    machine: Positional = None,
+    *,
+    named: Named = None,
+    sysfs: Sysfs = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    view: Viewed = View.KERNEL,
+    chosen: Chosen = output.Format.TABLE,
+    capture: Capture = None,
+) -> None:
+    """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
+    from numalet.reports import machine_map
+
+    loaded = _load(machine, named, sysfs, memory_per_node, hugepages_per_node)
+    size = None if capture is None else _capture(loaded, capture)
+    chart = machine_map.machine_map(loaded.machine, view, loaded.notes)
+    if chosen is output.Format.TABLE:
+        _print_table(chart)
+    else:
+        output.print_document(_document(chart), chosen)
+    if size is not None:
+        typer.echo(f"captured {size} bytes in {capture}", err=True)
+
+
+def _load(
+    positional: str | None,
+    named: str | None,
+    sysfs: Path | None,
+    memory_per_node: str | None,
+    hugepages_per_node: str | None,
+) -> LoadedMachine:
+    """The one machine that was named."""
+    from numalet.adapters import machines
+
+    given = [str(each) for each in (positional, named, sysfs) if each is not None]
+    if len(given) > 1:
+        fields = {"one": given[0], "other": given[1]}
+        raise BadInput([Finding("machine/two-machines", fields)])
+    pages = None if hugepages_per_node is None else parse_pages(hugepages_per_node)
+    if sysfs is not None:
+        machines.refuse_sizes(str(sysfs), memory_per_node, pages)
+        return machines.open_folder(sysfs, str(sysfs))
+    text = given[0] if given else None
+    return machines.open_machine(text, memory_per_node=memory_per_node, hugepages_per_node=pages)
+
+
+def parse_pages(text: str) -> dict[str, str]:
+    """Counts by page size from ``1Gi=4;2Mi=512``; raises ``BadInput``."""
+    pages: dict[str, str] = {}
+    for part in text.replace(",", ";").split(";"):
+        size, equals, count = part.strip().partition("=")
+        if not equals or not size or size in pages:
+            where = Location("--hugepages-per-node")
+            raise BadInput([Finding("machine/page-count", {"value": part.strip()}, where)])
+        pages[size] = count
+    return pages
+
+
+def _capture(loaded: LoadedMachine, path: Path) -> int:
+    """Write the capture; how many bytes it has."""
+    from numalet.adapters.sysfs import capture
+
+    if loaded.tree is None:
+        fields = {"value": loaded.machine.source}
+        raise BadInput([Finding("machine/capture-source", fields, Location(str(path)))])
+    return capture.capture(loaded.tree, path, loaded.machine.source)
+
+
+def _document(chart: MachineMap) -> dict[str, Any]:
+    """The map as plain values, with a sentence in every note."""
+    from numalet.reports import machine_map
+
+    plain = machine_map.document(chart)
+    for entry, note in zip(plain["notes"], chart.notes, strict=True):
+        entry["text"] = english.of_finding(note)
+    return plain
+
+
+def _print_table(chart: MachineMap) -> None:
+    """Draw the picture, with the notes below it."""
+    from numalet.cli import machine_picture
+
+    console = output.console()
+    with console.capture() as captured:
+        for drawn in machine_picture.picture(chart):
+            console.print(drawn)
+        if chart.notes:
+            sentences = [english.of_finding(note) for note in chart.notes]
+            console.print(machine_picture.notes_list(sentences))
+    encoding = console.encoding
+    for line in captured.get().splitlines():
+        # A file name may have characters, and halves of them, that the terminal does not take.
+        typer.echo(line.rstrip().encode(encoding, "backslashreplace").decode(encoding))

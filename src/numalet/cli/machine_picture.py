@@ -1,0 +1,196 @@
+"""A machine map drawn for a terminal of 80 columns.
+
+Up to eight NUMA nodes are drawn as boxes, socket by socket; more are rows of a table.
+Distances are a matrix as long as it fits, and lists of nodes by distance otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from numalet.model import cpu_set
+from numalet.model.machine_info import HugePages
+from numalet.reports.machine_map import MachineMap, NodeRow, View
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.panel import Panel
+    from rich.table import Table
+
+_MOST_BOXES: Final = 8
+_MOST_COLUMNS: Final = 14
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def picture(chart: MachineMap) -> list[RenderableType]:
+    """What to print, one thing below the other."""
+    from rich.text import Text
+
+    drawn: list[RenderableType] = [Text(_title(chart), style="bold"), Text(_totals(chart))]
+    if 0 < len(chart.nodes) <= _MOST_BOXES:
+        drawn += _boxes(chart)
+    elif chart.nodes:
+        drawn.append(_node_table(chart.nodes))
+    if any(row.distances for row in chart.nodes):
+        drawn += [Text(""), Text("Distances", style="bold"), _distances(chart.nodes)]
+    return drawn
+
+
+def notes_list(sentences: Iterable[str]) -> RenderableType:
+    """The notes below the picture."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for each in sentences:
+        grid.add_row("-", Text(each))
+    return Group(Text(""), Text("Notes", style="bold"), grid)
+
+
+def _title(chart: MachineMap) -> str:
+    whose = "as the kubelet sees it" if chart.view is View.KUBELET else "as it is"
+    return f"{chart.source}, {whose}"
+
+
+def _totals(chart: MachineMap) -> str:
+    """The sums, huge pages on a line of their own."""
+    parts = [
+        _counted(chart.socket_count, "socket"),
+        _counted(len(chart.nodes), "NUMA node"),
+        _counted(chart.core_count, "core"),
+        _counted(chart.cpu_count, "CPU"),
+        size_text(chart.memory_bytes),
+    ]
+    pages = pages_text(chart.hugepages)
+    return ", ".join(parts) + (f"\nhuge pages: {pages}" if pages else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def size_text(size_bytes: int) -> str:
+    """The size with four digits at most: 125.4 GiB."""
+    size = float(size_bytes)
+    unit = 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size /= 1024
+        unit += 1
+    number = f"{size:.0f}" if size >= 1000 else f"{size:.4g}"
+    return f"{number} {_UNITS[unit]}"
+
+
+def pages_text(pages: Iterable[HugePages]) -> str:
+    """Huge pages that there are: ``4 x 1 GiB, 512 x 2 MiB``; largest first."""
+    there = sorted(
+        (page for page in pages if page.count), key=lambda page: page.page_size_kib, reverse=True
+    )
+    return ", ".join(f"{page.count} x {size_text(page.page_size_kib * 1024)}" for page in there)
+
+
+def _boxes(chart: MachineMap) -> list[RenderableType]:
+    """Two boxes beside each other; nodes of the same sockets under one heading."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn: list[RenderableType] = []
+    groups: dict[tuple[int, ...], list[NodeRow]] = {}
+    for row in chart.nodes:
+        groups.setdefault(row.sockets, []).append(row)
+    for sockets, rows in groups.items():
+        drawn += [Text(""), Text(_socket_text(sockets), style="bold")]
+        grid = Table.grid(padding=(0, 1), expand=True)
+        grid.add_column(ratio=1)
+        grid.add_column(ratio=1)
+        for left, right in zip(rows[::2], [*rows[1::2], None], strict=False):
+            grid.add_row(_box(left), "" if right is None else _box(right))
+        drawn.append(grid)
+    return drawn
+
+
+def _socket_text(sockets: tuple[int, ...]) -> str:
+    match sockets:
+        case ():
+            return "Without CPUs"
+        case (one,):
+            return f"Socket {one}"
+        case _:
+            return f"Sockets {cpu_set.text(s for s in sockets if s >= 0)}"
+
+
+def _box(row: NodeRow) -> Panel:
+    """One node."""
+    from rich.panel import Panel
+    from rich.table import Table
+
+    lines = Table.grid(padding=(0, 1))
+    lines.add_column(style="dim")
+    lines.add_column(overflow="fold")
+    lines.add_row("CPUs", _cpus_text(row))
+    if row.cpus:
+        lines.add_row("Cores", str(row.core_count))
+    lines.add_row("Memory", _memory_text(row))
+    if row.hugepages:
+        lines.add_row("Pages", pages_text(row.hugepages) or "none")
+    return Panel(lines, title=f"NUMA node {row.node_id}", title_align="left")
+
+
+def _cpus_text(row: NodeRow) -> str:
+    text = f"{cpu_set.text(row.cpus)} ({len(row.cpus)})" if row.cpus else "none"
+    return text + (f", offline {cpu_set.text(row.offline_cpus)}" if row.offline_cpus else "")
+
+
+def _memory_text(row: NodeRow) -> str:
+    return "not said" if row.memory_bytes is None else size_text(row.memory_bytes)
+
+
+def _node_table(rows: tuple[NodeRow, ...]) -> Table:
+    """One line per node."""
+    from rich.table import Table
+
+    table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
+    table.add_column("Node", justify="right")
+    table.add_column("Socket", overflow="fold")
+    table.add_column("CPUs", overflow="fold")
+    table.add_column("Memory", justify="right", no_wrap=True)
+    table.add_column("Huge pages", overflow="fold")
+    for row in rows:
+        sockets = ",".join(map(str, row.sockets)) or "-"
+        pages = pages_text(row.hugepages) or "-"
+        table.add_row(str(row.node_id), sockets, _cpus_text(row), _memory_text(row), pages)
+    return table
+
+
+def _distances(rows: tuple[NodeRow, ...]) -> Table:
+    """A matrix where it fits, else the nodes by distance."""
+    from rich.table import Table
+
+    # The columns of a row are the nodes by ascending id, whatever order the rows are in.
+    names = sorted(row.node_id for row in rows)
+    table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=False)
+    table.add_column("node", justify="right", style="dim")
+    is_square = all(len(row.distances or names) == len(names) for row in rows)
+    if len(names) <= _MOST_COLUMNS and is_square:
+        for name in names:
+            table.add_column(str(name), justify="right")
+        for row in rows:
+            table.add_row(str(row.node_id), *map(str, row.distances or ["-"] * len(names)))
+        return table
+    table.add_column("distance: nodes", overflow="fold")
+    for row in rows:
+        table.add_row(str(row.node_id), _by_distance(row, names if is_square else None))
+    return table
+
+
+def _by_distance(row: NodeRow, names: list[int] | None) -> str:
+    """``10: 0; 16: 1-3``; only the numbers where it is not known whose they are."""
+    if row.distances is None:
+        return "-"
+    if names is None:
+        return " ".join(map(str, row.distances))
+    groups: dict[int, list[int]] = {}
+    for name, distance in zip(names, row.distances, strict=True):
+        groups.setdefault(distance, []).append(name)
+    return "; ".join(f"{far}: {cpu_set.text(groups[far])}" for far in sorted(groups))
