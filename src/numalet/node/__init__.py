@@ -1,1 +1,1 @@
-"""Floor 7: a node through time, one event after the other."""
+"""A node through time, one event after the other."""

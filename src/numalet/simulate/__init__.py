@@ -1,1 +1,1 @@
-"""Floor 10: scenarios, and what happens in them."""
+"""Scenarios, and what happens in them."""

@@ -1,1 +1,1 @@
-"""Floor 5: the whole state of a node as one immutable value."""
+"""The whole state of a node as one immutable value."""

@@ -15,9 +15,23 @@ from types import MappingProxyType
 from numalet.hints.hint import Hint
 from numalet.managers.cpu import ledger as cpu_ledger
 from numalet.managers.cpu.ledger import CpuLedger
+from numalet.managers.device import ledger as device_ledger
+from numalet.managers.device.ledger import DeviceLedger
 from numalet.managers.memory import ledger as memory_ledger
 from numalet.managers.memory.ledger import MemoryLedger
 from numalet.model.pod import ContainerKey, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class AsRead:
+    """A state file as it was found at the start: its text, and what of a ledger it says.
+
+    A kubelet does not rewrite a file before something in it changes, so the file stays as it is,
+    odd formats and checksums included, as long as the ledger still says the same.
+    """
+
+    text: str
+    content: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +40,12 @@ class Snapshot:
 
     ``pods`` are the active pods by uid in order of admission. ``assumed`` are containers that
     count as running although no manifest is known for their pod: they are found in state files.
+    ``files_as_read`` are state files by name that this kubelet found and has not changed.
     ``sources_ready`` is false between a restart and the moment when every source of pods has
     been heard; as long as it is false nothing stale is cleaned up.
     """
 
+    device: DeviceLedger = device_ledger.EMPTY_LEDGER
     cpu: CpuLedger = cpu_ledger.EMPTY_LEDGER
     memory: MemoryLedger = memory_ledger.EMPTY_LEDGER
     affinities: Mapping[str, Mapping[str, Hint]] = field(
@@ -37,6 +53,7 @@ class Snapshot:
     )
     pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
     assumed: frozenset[ContainerKey] = frozenset()
+    files_as_read: Mapping[str, AsRead] = field(default_factory=lambda: MappingProxyType({}))
     sources_ready: bool = True
     revision: int = 0
 

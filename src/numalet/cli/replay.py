@@ -1,0 +1,222 @@
+"""``numalet replay``: runs recorded scenarios and says where something else comes out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from numalet.adapters.replaying import FailedReport, Report
+
+_LONGEST_VALUE = 300
+
+EPILOG = """Examples:
+
+  numalet replay recorded.jsonl
+
+  numalet replay vectors-*.jsonl.gz -j 2
+
+  numalet replay recorded.jsonl --fail-fast -o json
+"""
+
+
+EPILOG = """Examples:
+
+  numalet replay recorded.jsonl
+
+  numalet replay vectors-*.jsonl.gz -j 2
+
+  numalet replay recorded.jsonl --fail-fast -o json
+
+Exit status: 0 nothing failed, 1 some scenario failed, 2 some input can not be used.
+"""
+
+
+class ReplayOutput(StrEnum):
+    """How the results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def replay(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Scenario files: JSON lines (.jsonl, .jsonl.gz), JSON or YAML.",
+            metavar="FILE...",
+        ),
+    ],
+    *,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first scenario that fails.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", min=1, help="How many processes work at it.", metavar="N")
+    ] = 1,
+    output: Annotated[
+        ReplayOutput, typer.Option("-o", "--output", help="How the results are printed.")
+    ] = ReplayOutput.TEXT,
+) -> None:
+    """Run recorded scenarios and compare everything that was recorded.
+
+    Prints the first difference of each scenario that fails, the counts of each file, and closes
+    with the line 'N passed, M failed'. A file that says nothing about what should come out is
+    of no use here; 'numalet simulate --record' writes files that do.
+    """
+    from numalet.adapters import replaying
+
+    shown = _Shown(output)
+    reports = replaying.replay(files, jobs)
+    for tally in _tallies(reports, fail_fast, shown):
+        shown.file_is_done(tally)
+    raise typer.Exit(shown.finished())
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What became of the scenarios of one file."""
+
+    file: str
+    passed: int = 0
+    failures: list[FailedReport] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def count(self, report: Report) -> None:
+        """Add one report."""
+        from numalet.adapters import replaying
+
+        match report:
+            case replaying.PassedReport():
+                self.passed += 1
+            case replaying.FailedReport():
+                self.failures.append(report)
+            case replaying.SkippedReport():
+                self.skipped[report.cause] += 1
+            case replaying.UnusableReport():
+                self.problems.extend(report.problems)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "file": self.file,
+            "passed": self.passed,
+            "failed": len(self.failures),
+            "skipped": self.skipped.total(),
+            "skipped_because": dict(sorted(self.skipped.items())),
+            "failures": [failure.as_data() for failure in self.failures],
+            "problems": self.problems,
+        }
+
+
+def _tallies(reports: Iterator[Report], fail_fast: bool, shown: _Shown) -> Iterator[_Tally]:
+    """One tally for each run of reports of the same file, when it is complete."""
+    tally: _Tally | None = None
+    for report in reports:
+        if tally is None or tally.file != report.file:
+            if tally is not None:
+                yield tally
+            tally = _Tally(report.file)
+        tally.count(report)
+        shown.one_more(report)
+        if fail_fast and tally.failures:
+            break
+    if tally is not None:
+        yield tally
+
+
+class _Shown:
+    """Prints as it goes: text at once, JSON at the end, a counter on a terminal."""
+
+    def __init__(self, output: ReplayOutput) -> None:
+        self._output = output
+        self._tallies: list[_Tally] = []
+        self._ticks = 0
+        self._is_live = _is_terminal()
+
+    def one_more(self, report: Report) -> None:
+        """One more scenario is done: show it, if something is to be said about it."""
+        from numalet.adapters import replaying
+
+        self._ticks += 1
+        match report:
+            case replaying.UnusableReport():
+                self._clear()
+                for problem in report.problems:
+                    typer.echo(problem, err=True)
+            case replaying.FailedReport() if self._output is ReplayOutput.TEXT:
+                self._clear()
+                typer.echo(_failure_text(report))
+            case _:
+                pass  # Nothing but a number in the counts.
+        if self._is_live:
+            sys.stderr.write(f"\r\x1b[K{report.file}: {self._ticks}")
+            sys.stderr.flush()
+
+    def file_is_done(self, tally: _Tally) -> None:
+        """Show what became of one file."""
+        self._tallies.append(tally)
+        self._clear()
+        if self._output is ReplayOutput.JSON:
+            return
+        for cause, count in sorted(tally.skipped.items()):
+            typer.echo(f"{tally.file}: {count} skipped: {cause}")
+        typer.echo(f"{tally.file}: {_counts([tally])}")
+
+    def _clear(self) -> None:
+        """Take the counter off the terminal."""
+        if self._is_live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def finished(self) -> int:
+        """The exit status, after the last words."""
+        if self._output is ReplayOutput.JSON:
+            typer.echo(json.dumps(_summary(self._tallies), indent=2))
+        else:
+            typer.echo(_counts(self._tallies))
+        if any(tally.problems for tally in self._tallies):
+            return 2
+        return 1 if any(tally.failures for tally in self._tallies) else 0
+
+
+def _is_terminal() -> bool:
+    """Whether somebody watches."""
+    return sys.stderr.isatty()
+
+
+def _summary(tallies: Sequence[_Tally]) -> dict[str, Any]:
+    files = [tally.as_data() for tally in tallies]
+    totals = {key: sum(file[key] for file in files) for key in ("passed", "failed", "skipped")}
+    return {"files": files} | totals
+
+
+def _counts(tallies: Sequence[_Tally]) -> str:
+    passed = sum(tally.passed for tally in tallies)
+    failed = sum(len(tally.failures) for tally in tallies)
+    skipped = sum(tally.skipped.total() for tally in tallies)
+    text = f"{passed} passed, {failed} failed"
+    return f"{text}, {skipped} skipped" if skipped else text
+
+
+def _failure_text(failure: FailedReport) -> str:
+    from numalet.simulate.comparison import ABSENT
+
+    def shown(value: Any) -> str:
+        text = "nothing" if value is ABSENT else json.dumps(value, sort_keys=True)
+        return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+    first = failure.difference
+    return (
+        f"{failure.name}: {first.path}\n"
+        f"  expected: {shown(first.expected)}\n"
+        f"  actual:   {shown(first.actual)}"
+    )

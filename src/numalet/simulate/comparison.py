@@ -1,0 +1,191 @@
+"""What differs between a recorded outcome and the one that was just computed.
+
+Both are plain nested data in the format of a scenario's ``expect``. Everything that is present
+in the expectation is compared exactly, types included; objects have no order, lists have. Two
+things are left to chance or to Go's printing and therefore skipped: fields that a step names
+in ``nondeterministic`` (devices only), and the text of a start error of the stage
+``node-allocatable``.
+
+An expectation that holds both initial states is a *full record*: there the absence of a field
+says something (no ``merged``: the policy is none; no ``memory``: the pod was rejected), so a
+field that was computed but not recorded is a difference as well. An expectation written by hand
+may name just what it is about. Inside a field, absence always counts: a container that is
+missing in ``memory`` has no memory blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+SKIPPABLE: Final = ("devices", "devices_by_numa")
+"""What a step may declare to be nondeterministic."""
+
+_SKIPPED_TEXT_STAGE: Final = "node-allocatable"
+_INITIAL_STATES: Final = ("initial_cpu_state", "initial_memory_state")
+_NEVER_SURPLUS: Final = frozenset(
+    {
+        "cpu_state_raw",
+        "memory_state_raw",
+        "initial_cpu_state_raw",
+        "initial_memory_state_raw",
+        "memory_state_blocks",
+    }
+)
+"""Other forms of what is compared anyway: recorded or not, they say nothing new."""
+_MOST_TELLING: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
+"""What is looked at first, because other differences follow from it."""
+
+
+class Absence(Enum):
+    """What stands on the side of a difference that has nothing there."""
+
+    ABSENT = "nothing"
+
+
+ABSENT: Final = Absence.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where the two differ, such as ``steps[3].memory_state.checksum``."""
+
+    path: str
+    expected: Any
+    actual: Any
+
+
+def compare(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """Every difference, causes before consequences; empty when the outcome is as recorded."""
+    return tuple(differences(expected, actual))
+
+
+def first_difference(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Difference | None:
+    """The first difference only, or None when the outcome is as recorded."""
+    return next(differences(expected, actual), None)
+
+
+def differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
+    """Every difference, found one after the other."""
+    full = all(name in expected for name in _INITIAL_STATES)
+    comparer = _Comparer(_surplus_fields if full else _no_surplus)
+    yield from comparer.outcome("", expected, actual)
+
+
+_Surplus = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
+
+
+def _surplus_fields(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[str]:
+    """Fields that were computed and should have been recorded."""
+    unimportant = _NEVER_SURPLUS.union(_skipped(expected))
+    for name, value in actual.items():
+        if name not in expected and name not in unimportant and value is not None:
+            yield name
+
+
+def _no_surplus(_expected: Mapping[str, Any], _actual: Mapping[str, Any]) -> Iterator[str]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparer:
+    """The walk through an outcome, its steps, and the pods of a restart."""
+
+    surplus: _Surplus
+
+    def outcome(self, path: str, expected: Any, actual: Any) -> Iterator[Difference]:
+        """Differences of a whole outcome, of a step, or of a readmitted pod."""
+        if not isinstance(expected, Mapping) or not isinstance(actual, Mapping):
+            yield from _values(path, expected, actual)
+            return
+        skipped = _skipped(expected)
+        for name in _telling_first(expected):
+            value, place = expected[name], _member(path, name)
+            if name == "nondeterministic":
+                yield from _declaration(place, value)
+            elif name in skipped or _is_skipped_text(name, value, actual):
+                continue
+            elif name not in actual:
+                yield Difference(place, value, ABSENT)
+            elif name in ("steps", "readmitted"):
+                yield from _lists(place, value, actual[name], self.outcome)
+            else:
+                yield from _values(place, value, actual[name])
+        for name in self.surplus(expected, actual):
+            yield Difference(_member(path, name), ABSENT, actual[name])
+
+
+def _telling_first(expected: Mapping[str, Any]) -> Iterator[str]:
+    yield from (name for name in _MOST_TELLING if name in expected)
+    yield from (name for name in expected if name not in _MOST_TELLING)
+
+
+def _skipped(expected: Mapping[str, Any]) -> tuple[str, ...]:
+    declared = expected.get("nondeterministic")
+    if not isinstance(declared, Sequence):
+        return ()
+    return tuple(name for name in SKIPPABLE if name in declared)
+
+
+def _declaration(path: str, declared: Any) -> Iterator[Difference]:
+    """Differences of ``nondeterministic`` itself from what may be declared there."""
+    if not isinstance(declared, list):
+        yield Difference(path, declared, list(SKIPPABLE))
+        return
+    for index, name in enumerate(declared):
+        if name not in SKIPPABLE:
+            yield Difference(f"{path}[{index}]", name, list(SKIPPABLE))
+
+
+def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> bool:
+    """Whether this is the text of a start error that prints Go's raw structures."""
+    return (
+        name == "start_error"
+        and isinstance(expected, str)
+        and actual.get("start_error_stage") == _SKIPPED_TEXT_STAGE
+    )
+
+
+_Items = Callable[[str, Any, Any], Iterator[Difference]]
+
+
+def _lists(path: str, expected: Any, actual: Any, items: _Items) -> Iterator[Difference]:
+    if not isinstance(expected, list) or not isinstance(actual, list):
+        yield from _values(path, expected, actual)
+        return
+    for index in range(max(len(expected), len(actual))):
+        place = f"{path}[{index}]"
+        if index >= len(actual):
+            yield Difference(place, expected[index], ABSENT)
+        elif index >= len(expected):
+            yield Difference(place, ABSENT, actual[index])
+        else:
+            yield from items(place, expected[index], actual[index])
+
+
+def _values(path: str, expected: Any, actual: Any) -> Iterator[Difference]:
+    """Differences of two values that are compared exactly, all the way down."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        for name, value in expected.items():
+            place = _member(path, name)
+            if name in actual:
+                yield from _values(place, value, actual[name])
+            else:
+                yield Difference(place, value, ABSENT)
+        for name, value in actual.items():
+            if name not in expected:
+                yield Difference(_member(path, name), ABSENT, value)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _lists(path, expected, actual, _values)
+    elif type(expected) is not type(actual) or expected != actual:
+        yield Difference(path, expected, actual)
+
+
+def _member(path: str, name: str) -> str:
+    """The path of a member; names that are no plain words are quoted in brackets."""
+    text = str(name)
+    if text.replace("-", "").replace("_", "").isalnum():
+        return f"{path}.{text}" if path else text
+    return f'{path}["{text}"]'

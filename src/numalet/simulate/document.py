@@ -1,0 +1,89 @@
+"""A simulation as one plain document: what ``numalet simulate -o json`` prints.
+
+Hints, affinities and placements have the form of recorded outcomes, so that one description
+serves both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from numalet.admission.decision import Decision
+from numalet.config.rules import StartRefused
+from numalet.reports.memory_map import Holder, MemoryMap
+from numalet.simulate import outcome
+from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
+from numalet.wording import english, kubelet, kubelet_start
+
+SCHEMA = "numalet.simulation/1"
+
+
+def simulation(
+    records: Iterable[Record], after: MemoryMap, files: Mapping[str, str]
+) -> dict[str, Any]:
+    """The steps with their decisions, the node map after them, the state files."""
+    return {
+        "schema": SCHEMA,
+        "start_error": None,
+        "steps": [_record(record) for record in records],
+        "nodes": [asdict(node) for node in after.nodes],
+        "holders": [_holder(holder) for holder in after.active],
+        "left_behind": [_holder(holder) for holder in after.left_behind],
+        "state_files": {name: json.loads(text) for name, text in sorted(files.items())},
+    }
+
+
+def not_started(refused: StartRefused) -> dict[str, Any]:
+    """The document of a simulation that has no step, because the kubelet does not start."""
+    return {
+        "schema": SCHEMA,
+        "start_error": kubelet_start.text(refused),
+        "start_error_stage": refused.stage.value,
+        "steps": [],
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    match record:
+        case Asked(decision):
+            return {"admit": _decision(decision)}
+        case Removed(pod_uid):
+            return {"remove": pod_uid}
+        case Restarted(decisions):
+            return {"restart": {"readmitted": [_decision(each) for each in decisions]}}
+        case NotRestarted(refused):
+            return {"restart": {"start_error": kubelet_start.text(refused)}}
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    pod = decision.pod
+    rejection = decision.rejection
+    found: dict[str, Any] = {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "qos_class": pod.qos_class.value,
+    }
+    found |= outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection))
+    if rejection is not None:
+        found["why"] = english.of_reason(rejection)
+        found["code"] = rejection.code
+        found["status"] = kubelet.status(rejection)
+        found["event"] = kubelet.event(rejection)
+        found["left_behind"] = [key.container for key in decision.left_behind]
+    return found
+
+
+def _holder(holder: Holder) -> dict[str, Any]:
+    return {
+        "pod_uid": holder.key.pod_uid,
+        "container": holder.key.container,
+        "name": holder.name,
+        "memory": [
+            {"numa_affinity": list(nodes), "type": resource, "size": size_bytes}
+            for nodes, resource, size_bytes in holder.blocks
+        ],
+    }

@@ -1,0 +1,62 @@
+"""What differs between two snapshots: a decision is this, plus its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalet.managers.memory.ledger import Blocks, MemoryLedger, NodeMemory
+from numalet.model.numa_mask import NumaMask
+from numalet.model.pod import ContainerKey
+from numalet.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """From one snapshot to a later one.
+
+    ``taken`` and ``given_back`` are memory blocks by container; a container whose blocks
+    changed is in both. ``reserved_bytes`` is by node id and memory type, only where it changed.
+    ``groups`` are the new groups of the nodes whose group changed.
+    """
+
+    pods_added: tuple[str, ...]
+    pods_gone: tuple[str, ...]
+    taken: Mapping[ContainerKey, Blocks]
+    given_back: Mapping[ContainerKey, Blocks]
+    reserved_bytes: Mapping[int, Mapping[str, int]]
+    groups: Mapping[int, NumaMask]
+
+
+def between(before: Snapshot, after: Snapshot) -> Changes:
+    """What is different in ``after``; containers and nodes in sorted order."""
+    held, holds = _records(before.memory), _records(after.memory)
+    nodes = [
+        (node_id, before.memory.nodes[node_id], node)
+        for node_id, node in after.memory.nodes.items()
+        if node_id in before.memory.nodes
+    ]
+    moved = {node_id: _moved(old, new) for node_id, old, new in nodes}
+    return Changes(
+        pods_added=tuple(sorted(after.pods.keys() - before.pods.keys())),
+        pods_gone=tuple(sorted(before.pods.keys() - after.pods.keys())),
+        taken={key: holds[key] for key in sorted(holds) if held.get(key) != holds[key]},
+        given_back={key: held[key] for key in sorted(held) if holds.get(key) != held[key]},
+        reserved_bytes={node_id: types for node_id, types in moved.items() if types},
+        groups={node_id: new.group for node_id, old, new in nodes if old.group != new.group},
+    )
+
+
+def _records(ledger: MemoryLedger) -> dict[ContainerKey, Blocks]:
+    return {
+        ContainerKey(uid, name): blocks
+        for uid, containers in ledger.blocks.items()
+        for name, blocks in containers.items()
+    }
+
+
+def _moved(old: NodeMemory, new: NodeMemory) -> dict[str, int]:
+    differences = {
+        name: table.reserved - old.tables[name].reserved for name, table in new.tables.items()
+    }
+    return {name: size for name, size in differences.items() if size}

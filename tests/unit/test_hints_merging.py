@@ -1,0 +1,138 @@
+"""The merge, case by case: worked examples with their results written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.config.rules import TopologyPolicy
+from numalet.hints import intersections, policies
+from numalet.hints.filtering import lists_of, single_node_only
+from numalet.hints.fitness import Distances
+from numalet.hints.hint import Candidates, Hint, Impossible, NoPreference, NotListed
+from numalet.hints.merging import merge
+from numalet.model import numa_mask
+
+D2 = 0b11
+ZERO, ONE, BOTH = 0b01, 0b10, 0b11
+
+
+def p(mask: int | None) -> Hint:
+    return Hint(mask, True)
+
+
+def n(mask: int | None) -> Hint:
+    return Hint(mask, False)
+
+
+ALL_SINGLES = [p(ZERO), p(ONE), n(BOTH)]
+
+EXAMPLES = [
+    ("no lists", [], p(BOTH), p(None), True),
+    ("one resource", [ALL_SINGLES], p(ZERO), p(ZERO), True),
+    ("two resources", [ALL_SINGLES, [p(ONE)]], p(ONE), p(ONE), True),
+    ("cut down", [[p(BOTH)], [p(ZERO)]], n(ZERO), n(None), False),
+    ("neediest sets the size", [[p(BOTH)], ALL_SINGLES], n(BOTH), n(None), False),
+    ("impossible", [[n(None)]], n(BOTH), n(None), False),
+    ("nobody cares", [[p(None)], [p(None)]], p(BOTH), p(None), True),
+    ("disjoint", [[p(ZERO)], [p(ONE)]], n(BOTH), n(None), False),
+    ("an empty list", [[], ALL_SINGLES], n(BOTH), n(None), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("lists", "best", "single", "strict"),
+    [example[1:] for example in EXAMPLES],
+    ids=[example[0] for example in EXAMPLES],
+)
+def test_worked_examples_of_two_nodes(
+    lists: list[list[Hint]], best: Hint, single: Hint, strict: bool
+) -> None:
+    decide = policies.decide
+    best_effort = decide(TopologyPolicy.BEST_EFFORT, lists, D2, None)
+    restricted = decide(TopologyPolicy.RESTRICTED, lists, D2, None)
+    single_node = decide(TopologyPolicy.SINGLE_NUMA_NODE, lists, D2, None)
+
+    assert best_effort == policies.Merged(best, True)
+    assert restricted == policies.Merged(best, strict)
+    assert single_node == policies.Merged(single, strict)
+
+
+def test_on_one_node_single_numa_node_stores_any_node() -> None:
+    merged = policies.decide(TopologyPolicy.SINGLE_NUMA_NODE, [[p(1)]], 1, None)
+
+    assert merged == policies.Merged(p(None), True)
+
+
+def test_the_policy_none_merges_nothing() -> None:
+    with pytest.raises(ValueError, match="none"):
+        policies.decide(TopologyPolicy.NONE, [], D2, None)
+
+
+def test_the_intersection_may_name_a_node_that_nobody_offers() -> None:
+    devices = [Hint(m, m == 0b10) for m in numa_mask.by_size(range(4)) if m & 0b10]
+    cpus = [Hint(m, m.bit_count() == 1) for m in numa_mask.by_size(range(4)) if m & 0b1100]
+
+    assert merge([devices, cpus], 0b1111) == n(0b0001)
+
+
+ROWS = ((10, 11, 12, 12), (11, 10, 12, 12), (12, 12, 10, 11), (12, 12, 11, 10))
+TABLE = Distances({i: dict(enumerate(row)) for i, row in enumerate(ROWS)})
+PAIRS_BUT_01 = [p(m) for m in numa_mask.by_size(range(4)) if m.bit_count() == 2 and m != 0b0011]
+
+
+def test_without_distances_the_lower_numbers_win() -> None:
+    assert merge([PAIRS_BUT_01], 0b1111) == p(0b0101)
+
+
+def test_with_distances_the_closer_pair_wins() -> None:
+    assert merge([PAIRS_BUT_01], 0b1111, TABLE) == p(0b1100)
+
+
+def test_a_closer_but_larger_set_never_wins() -> None:
+    far = Distances({0: {0: 10, 1: 99}, 1: {0: 99, 1: 10}, 2: {}})
+    assert merge([[p(BOTH), p(0b01)]], D2, far) == p(0b01)
+
+
+def test_sizes_above_the_wanted_one_come_last_and_small_first() -> None:
+    lists = [[n(0b0001)], [n(0b0111), n(0b1111)], [n(None)]]
+    wide = [[n(0b0111), n(0b1111)], [n(0b0111), n(0b1111)]]
+
+    assert merge(lists, 0b1111) == n(0b0001)
+    assert merge(wide, 0b1111) == n(0b0111)
+
+
+def test_node_ids_that_the_machine_lacks_are_cut_off_after_comparing() -> None:
+    assert merge([[p(0b101)], [p(0b101)]], 0b001) == p(0b001)
+    assert merge([[p(0b101)], [p(0b001)]], 0b001) == n(0b001)
+
+
+def test_answers_become_lists() -> None:
+    family = Candidates((p(ZERO),))
+    reason = NotListed(ONE)
+    answers = [{}, {"a": NoPreference(), "b": Impossible(reason), "c": family}]
+
+    assert lists_of(answers) == [(p(None),), (p(None),), (n(None),), (p(ZERO),)]
+
+
+def test_a_candidate_list_knows_what_it_does_not_list() -> None:
+    family = Candidates((p(ZERO),))
+
+    assert family.why_not(ZERO) is None
+    assert family.why_not(ONE) == NotListed(ONE)
+
+
+def test_single_node_lists_keep_preferred_single_nodes_and_any_node() -> None:
+    assert single_node_only([[p(ZERO), n(ONE), p(BOTH), p(None), n(None)]]) == [(p(ZERO), p(None))]
+
+
+def test_long_families_are_counted_and_short_ones_folded() -> None:
+    everything = set(range(1, 1 << 8))
+
+    assert intersections.reachable([everything, everything], 0xFF) == set(range(1 << 8))
+    assert intersections.reachable([{0b11}, {0b110}], 0xFF) == {0b10}
+
+
+def test_counting_works_on_node_ids_with_gaps() -> None:
+    families = [{0b10001, 0b10000}, {0b00001, 0b10001}]
+
+    assert intersections.by_counting(families, 0b10001) == {0b10001, 0b10000, 0b00001, 0}

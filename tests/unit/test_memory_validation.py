@@ -1,0 +1,118 @@
+"""Whether a restored ledger fits the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import builders
+from builders import GI
+from numalet.managers.memory import tables, validation
+from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.model.findings import Finding
+
+INITIAL = tables.initial_nodes(builders.machine(10, 10), {})
+
+
+def held(nodes: tuple[int, ...], gib: int, resource: str = "memory") -> MemoryLedger:
+    """A ledger in which container u/c holds one block, put on its nodes from the lowest."""
+    map_ = dict(INITIAL)
+    for node_id in nodes:
+        mask = sum(1 << i for i in nodes)
+        map_[node_id] = replace(map_[node_id], assignments=1, group=mask)
+    tables.take(map_, nodes, "memory", gib * GI)
+    return MemoryLedger(map_, {"u": {"c": (MemoryBlock(nodes, resource, gib * GI),)}})
+
+
+def found(ledger: MemoryLedger) -> Mapping[str, Any]:
+    finding = validation.restored(ledger, INITIAL)
+    assert isinstance(finding, Finding), finding
+    return {"code": finding.code, **finding.fields}
+
+
+def test_an_empty_file_becomes_the_empty_machine() -> None:
+    assert validation.restored(MemoryLedger({}, {}), INITIAL) == MemoryLedger(INITIAL, {})
+
+
+def test_assignments_without_a_node_map_are_refused() -> None:
+    assert found(MemoryLedger({}, {"u": {"c": ()}})) == {
+        "code": "memory-state/no-machine-state",
+        "pods": ["u"],
+    }
+
+
+def test_a_ledger_that_fits_is_taken_as_it_is() -> None:
+    ledger = held((0, 1), 15)
+
+    assert validation.restored(ledger, INITIAL) is ledger
+
+
+def test_inside_a_group_only_sums_count() -> None:
+    ledger = held((0, 1), 12)
+    table = ledger.nodes[0].tables["memory"]
+    drifted = dict(ledger.nodes)
+    tables.give_back(drifted, (0,), "memory", 5 * GI)
+    tables.take(drifted, (1,), "memory", 5 * GI)
+    moved = replace(ledger, nodes=drifted)
+
+    assert moved.nodes[0].tables["memory"] != table
+    assert validation.restored(moved, INITIAL) is moved
+
+
+def test_a_block_on_an_absent_node_is_named() -> None:
+    ledger = MemoryLedger(INITIAL, {"u": {"c": (MemoryBlock((7,), "memory", 1),)}})
+
+    assert found(ledger) == {
+        "code": "memory-state/unknown-node",
+        "pod": "u",
+        "container": "c",
+        "node": 7,
+        "type": "memory",
+    }
+
+
+def test_a_block_of_an_absent_type_is_named() -> None:
+    ledger = MemoryLedger(INITIAL, {"u": {"c": (MemoryBlock((0,), "hugepages-1Gi", 1),)}})
+
+    assert found(ledger)["code"] == "memory-state/unknown-type"
+
+
+def _with_node(node: NodeMemory) -> MemoryLedger:
+    return MemoryLedger({**INITIAL, 1: node}, {})
+
+
+GOOD = INITIAL[1]
+TABLE = GOOD.tables["memory"]
+DIFFERENCES = [
+    (MemoryLedger({0: INITIAL[0]}, {}), "nodes", None),
+    (_with_node(replace(GOOD, assignments=1)), "assignments", 1),
+    (_with_node(replace(GOOD, group=0b11)), "group", 1),
+    (_with_node(replace(GOOD, tables={})), "types", 1),
+    (_with_node(replace(GOOD, tables={"memory": replace(TABLE, total=1)})), "memory total", 1),
+    (
+        _with_node(replace(GOOD, tables={"memory": MemoryTable(10 * GI, 0, 10 * GI, 1, 10 * GI)})),
+        "memory reserved in the group",
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("ledger", "what", "node"), DIFFERENCES)
+def test_the_first_difference_is_named(ledger: MemoryLedger, what: str, node: int | None) -> None:
+    finding = found(ledger)
+
+    assert (finding["code"], finding["what"], finding["node"]) == (
+        "memory-state/differs",
+        what,
+        node,
+    )
+
+
+def test_what_fits_nowhere_is_dropped_like_the_kubelet_drops_it() -> None:
+    full = held((0,), 10)
+    more = replace(full, blocks={"u": {"c": (MemoryBlock((0,), "memory", 12 * GI),)}})
+
+    assert validation.restored(more, INITIAL) is more

@@ -1,0 +1,66 @@
+"""Differences between snapshots, and what must always hold in one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import builders
+from builders import GI, aligned, node, rules, simple
+from numalet.config.rules import TopologyPolicy
+from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.model.pod import ContainerKey
+from numalet.snapshot import changes, invariants
+from numalet.snapshot.changes import Changes
+from numalet.snapshot.invariants import Rule
+from numalet.snapshot.snapshot import Snapshot
+
+RULES = rules(builders.machine(10, 10), aligned(TopologyPolicy.BEST_EFFORT))
+KEY = ContainerKey("u", "c")
+BLOCKS = (MemoryBlock((0, 1), "memory", 15 * GI),)
+
+
+def grouped() -> Snapshot:
+    return node(RULES).admit(simple("u", "15Gi"))[0].snapshot
+
+
+def test_an_admission_is_the_difference_it_makes() -> None:
+    before = node(RULES).snapshot
+
+    assert changes.between(before, grouped()) == Changes(
+        pods_added=("u",),
+        pods_gone=(),
+        taken={KEY: BLOCKS},
+        given_back={},
+        reserved_bytes={0: {"memory": 10 * GI}, 1: {"memory": 5 * GI}},
+        groups={0: 0b11, 1: 0b11},
+    )
+    assert changes.between(grouped(), before).given_back == {KEY: BLOCKS}
+    assert changes.between(grouped(), before).pods_gone == ("u",)
+
+
+def test_a_node_that_was_not_there_before_has_no_difference() -> None:
+    assert changes.between(Snapshot(), grouped()).reserved_bytes == {}
+
+
+def test_a_sound_snapshot_breaks_no_rule() -> None:
+    assert invariants.violations(grouped()) == ()
+
+
+def broken(**fields: object) -> list[tuple[Rule, str]]:
+    snapshot = grouped()
+    node_map = dict(snapshot.memory.nodes)
+    node_map[1] = replace(node_map[1], **fields)  # type: ignore[arg-type]
+    ledger = MemoryLedger(node_map, snapshot.memory.blocks)
+    return [(v.rule, v.place) for v in invariants.violations(replace(snapshot, memory=ledger))]
+
+
+def test_every_broken_rule_is_named() -> None:
+    table = grouped().memory.nodes[1].tables["memory"]
+
+    assert broken(assignments=5) == [(Rule.ASSIGNMENTS_COUNT_BLOCKS, "1")]
+    assert broken(group=0b10) == [(Rule.GROUPS_AGREE, "0")]
+    assert broken(group=0b101) == [(Rule.GROUPS_AGREE, "0"), (Rule.GROUPS_AGREE, "1")]
+    assert broken(tables={"memory": replace(table, free=0)}) == [(Rule.TABLES_ADD_UP, "1 memory")]
+    assert broken(tables={"memory": replace(table, reserved=6 * GI, free=4 * GI)}) == [
+        (Rule.SUMS_AGREE, "memory")
+    ]
