@@ -1,1 +1,1 @@
-"""Floor 6: the pipeline that turns a snapshot and a pod into a decision."""
+"""The pipeline that turns a snapshot and a pod into a decision."""

@@ -44,5 +44,5 @@ class KubeletWouldCrash:
 
 Rejection: TypeAlias = NotAligned | AllocationRefused | KubeletWouldCrash
 
-CRASHES = frozenset({"memory/unknown-type"})
+CRASHES = frozenset({"memory/unknown-type", "cpu/would-hang"})
 """Codes of refusals at which the kubelet itself does not live on."""

@@ -10,15 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from numalet.config.rules import MemoryPolicy, NodeRules, TopologyPolicy
+from numalet.config.rules import (
+    CpuPolicy,
+    MemoryPolicy,
+    NodeRules,
+    Stage,
+    StartRefused,
+    TopologyPolicy,
+)
 from numalet.hints.fitness import Distances
 from numalet.hints.indifferent import Indifferent
 from numalet.hints.provider import ResourceManager
+from numalet.managers.cpu import static_policy, topology
 from numalet.managers.cpu.ledger import CpuLedger
+from numalet.managers.cpu.static_policy import StaticPolicy as StaticCpuPolicy
+from numalet.managers.device.device_policy import DevicePolicy
+from numalet.managers.device.ledger import DeviceLedger
+from numalet.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.managers.memory import tables
 from numalet.managers.memory.ledger import MemoryLedger, NodeMemory
-from numalet.managers.memory.static_policy import StaticPolicy
+from numalet.managers.memory.static_policy import StaticPolicy as StaticMemoryPolicy
 from numalet.model import numa_mask
+from numalet.model.findings import Finding
 from numalet.model.machine_info import MachineInfo, OperatingSystem
 from numalet.model.numa_mask import NumaMask
 from numalet.snapshot.slots import ManagerSlot, Slot
@@ -26,46 +39,90 @@ from numalet.snapshot.slots import ManagerSlot, Slot
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The rules of a node and its managers, built once per start of the kubelet."""
+    """The rules of a node and its managers, built once per start of the kubelet.
+
+    ``static_cpus`` is the CPU Manager's static policy, None under the policy none.
+    """
 
     rules: NodeRules
     slots: tuple[Slot, ...]
     all_nodes: NumaMask
     distances: Distances | None
+    static_cpus: StaticCpuPolicy | None
 
 
-def build(rules: NodeRules) -> Roster:
-    """The managers that these rules ask for."""
-    device: ManagerSlot[None] = ManagerSlot(
-        "device", Indifferent(), lambda snapshot: None, lambda snapshot, ledger: snapshot
-    )
-    cpu: ManagerSlot[CpuLedger] = ManagerSlot(
-        "cpu",
-        Indifferent(),
-        lambda snapshot: snapshot.cpu,
-        lambda snapshot, ledger: replace(snapshot, cpu=ledger),
-    )
-    memory: ManagerSlot[MemoryLedger] = ManagerSlot(
-        "memory",
-        _memory_manager(rules),
-        lambda snapshot: snapshot.memory,
-        lambda snapshot, ledger: replace(snapshot, memory=ledger),
-    )
+def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | StartRefused:
+    """The managers that these rules ask for, or why they can not be built.
+
+    ``plugins`` is asked for preferred devices, and may veto; the default says nothing.
+    """
+    static_cpus = _static_cpus(rules)
+    if isinstance(static_cpus, Finding):
+        return StartRefused(Stage.NUMALET, (static_cpus,))
+    # Their number doubles with every node, so they are listed once, and only if hints are made.
+    order = tuple(numa_mask.by_size(rules.machine.node_ids)) if _makes_hints(rules) else ()
+    device, cpu = _device_slot(rules, order, plugins), _cpu_slot(static_cpus)
+    memory = _memory_slot(rules, order)
     slots: tuple[Slot, ...]
     match rules.machine.os:
         case OperatingSystem.LINUX:
             slots = (device, cpu, memory)
         case OperatingSystem.WINDOWS:
             slots = (cpu, memory, device)
-    return Roster(rules, slots, numa_mask.of(rules.machine.node_ids), _distances(rules))
+    all_nodes = numa_mask.of(rules.machine.node_ids)
+    return Roster(rules, slots, all_nodes, _distances(rules), static_cpus)
 
 
-def _memory_manager(rules: NodeRules) -> ResourceManager[MemoryLedger]:
+def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
+    match rules.cpu.policy:
+        case CpuPolicy.NONE:
+            return None
+        case CpuPolicy.STATIC:
+            return static_policy.build(rules.cpu, topology.discover(rules.machine))
+
+
+def _makes_hints(rules: NodeRules) -> bool:
+    """Whether anybody asks which node sets are there: a topology policy, or the memory manager."""
+    aligns = rules.topology.policy is not TopologyPolicy.NONE
+    return aligns or rules.memory.policy is not MemoryPolicy.NONE
+
+
+def _device_slot(
+    rules: NodeRules, order: tuple[NumaMask, ...], plugins: PreferredDevices
+) -> ManagerSlot[DeviceLedger]:
+    # On Windows the Device Manager is not told of NUMA nodes.
+    known = order if rules.machine.os is OperatingSystem.LINUX else ()
+    return ManagerSlot(
+        "device",
+        DevicePolicy(known, plugins),
+        lambda snapshot: snapshot.device,
+        lambda snapshot, ledger: replace(snapshot, device=ledger),
+    )
+
+
+def _cpu_slot(static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
+    manager: ResourceManager[CpuLedger] = Indifferent() if static_cpus is None else static_cpus
+    return ManagerSlot(
+        "cpu",
+        manager,
+        lambda snapshot: snapshot.cpu,
+        lambda snapshot, ledger: replace(snapshot, cpu=ledger),
+    )
+
+
+def _memory_slot(rules: NodeRules, order: tuple[NumaMask, ...]) -> ManagerSlot[MemoryLedger]:
+    manager: ResourceManager[MemoryLedger]
     match rules.memory.policy:
         case MemoryPolicy.NONE:
-            return Indifferent()
+            manager = Indifferent()
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            return StaticPolicy(tuple(numa_mask.by_size(rules.machine.node_ids)))
+            manager = StaticMemoryPolicy(order)
+    return ManagerSlot(
+        "memory",
+        manager,
+        lambda snapshot: snapshot.memory,
+        lambda snapshot, ledger: replace(snapshot, memory=ledger),
+    )
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
@@ -83,9 +140,9 @@ def _distances(rules: NodeRules) -> Distances | None:
 
 def _rows(machine: MachineInfo, by_node_id: bool) -> dict[int, dict[int, int]]:
     ids = machine.node_ids
+    columns = {i: i for i in ids} if by_node_id else {i: at for at, i in enumerate(ids)}
     rows = {}
     for node in machine.nodes:
         row = node.distances or ()
-        columns = {i: i for i in ids} if by_node_id else {i: at for at, i in enumerate(ids)}
         rows[node.node_id] = {i: row[columns[i]] for i in ids}
     return rows

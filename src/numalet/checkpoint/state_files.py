@@ -6,59 +6,116 @@ files (affinities, reusable memory, active pods) a restart loses, as the kubelet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from numalet.admission import roster
-from numalet.checkpoint import cpu_file, memory_file
+from numalet.admission.roster import Roster
+from numalet.checkpoint import cpu_file, device_file, memory_file
 from numalet.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
+from numalet.managers.cpu import validation as cpu_validation
 from numalet.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.managers.cpu.ledger import CpuLedger
+from numalet.managers.device import registration
+from numalet.managers.device.ledger import DeviceLedger
 from numalet.managers.memory import validation
 from numalet.managers.memory.ledger import EMPTY_LEDGER as NO_MEMORY
 from numalet.managers.memory.ledger import MemoryLedger
 from numalet.model.findings import Finding
-from numalet.snapshot.snapshot import Snapshot
+from numalet.model.pod import ContainerKey
+from numalet.snapshot.snapshot import AsRead, Snapshot
 
 StateFiles = Mapping[str, str]
-"""Texts by file name: ``cpu_manager_state``, ``memory_manager_state``."""
+"""Texts by name: cpu_manager_state, memory_manager_state, kubelet_internal_checkpoint."""
 
 
 def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
-    """The state files that say what the snapshot's ledgers say."""
-    if rules.managers_are_stand_ins:
-        return {}
-    return {
-        cpu_file.FILE_NAME: cpu_file.write(rules.cpu.policy.value, snapshot.cpu),
-        memory_file.FILE_NAME: memory_file.write(rules.memory.policy.value, snapshot.memory),
-    }
+    """The state files that say what the snapshot's ledgers say.
+
+    A file that was found at the start stays to the byte until what it says changes.
+    """
+    files = {}
+    if not rules.managers_are_stand_ins:
+        files[cpu_file.FILE_NAME] = _as_read(
+            snapshot, cpu_file.FILE_NAME, _said(snapshot.cpu)
+        ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu)
+        files[memory_file.FILE_NAME] = _as_read(
+            snapshot, memory_file.FILE_NAME, _said(snapshot.memory)
+        ) or memory_file.write(rules.memory.policy.value, snapshot.memory)
+    if snapshot.device.written is not None:
+        files[device_file.FILE_NAME] = _as_read(
+            snapshot, device_file.FILE_NAME, snapshot.device.written
+        ) or device_file.write(snapshot.device.written)
+    return files
 
 
-def restore(rules: NodeRules, files: StateFiles) -> Snapshot | StartRefused:
+def _said(ledger: CpuLedger | MemoryLedger) -> object:
+    """What of a ledger its file says; what may be used again is in no file."""
+    match ledger:
+        case CpuLedger():
+            return (ledger.default, ledger.exclusive)
+        case MemoryLedger():
+            return (ledger.nodes, ledger.blocks)
+
+
+def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
+    """The text that was found, if it still says what is to be said."""
+    found = snapshot.files_as_read.get(name)
+    return found.text if found is not None and found.content == content else None
+
+
+def restore(
+    staff: Roster, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> Snapshot | StartRefused:
     """The snapshot at the start of a kubelet with these files, or why it does not start.
 
     A file that is missing is as good as an empty one written by this kubelet. The managers
-    start in the order cpu, memory; so do their complaints, and both are looked at.
+    start in the order cpu, memory; so do their complaints, and both are looked at. ``running``
+    are the containers that the container runtime says are running.
     """
-    if rules.managers_are_stand_ins:
-        return Snapshot()
-    cpu = _cpu(rules, files)
-    memory = _memory(rules, files)
+    device = _device(files, running)
+    if staff.rules.managers_are_stand_ins:
+        return Snapshot(device=device)
+    loaded_cpu, loaded_memory = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
+    cpu, memory = _checked_cpu(staff, loaded_cpu), _checked_memory(staff.rules, loaded_memory)
     if isinstance(cpu, Finding):
         further = (memory,) if isinstance(memory, Finding) else ()
         return StartRefused(Stage.CPU_MANAGER_START, (cpu,), further)
     if isinstance(memory, Finding):
         return StartRefused(Stage.MEMORY_MANAGER_START, (memory,))
-    return Snapshot(cpu=cpu, memory=memory)
+    # A manager that starts on an empty file writes its own; else the file stays as it was.
+    said = {memory_file.FILE_NAME: _said(memory)} if memory is loaded_memory else {}
+    if cpu is loaded_cpu:
+        said[cpu_file.FILE_NAME] = _said(cpu)
+    if device.written is not None:
+        said[device_file.FILE_NAME] = device.written
+    kept = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
+    return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=kept)
 
 
-def _cpu(rules: NodeRules, files: StateFiles) -> CpuLedger | Finding:
+def _device(files: StateFiles, running: Iterable[ContainerKey]) -> DeviceLedger:
+    """The Device Manager goes on without a checkpoint that it can not read."""
+    text = files.get(device_file.FILE_NAME)
+    written = None if text is None else device_file.load(text)
+    return registration.restarted(None if isinstance(written, Finding) else written, running)
+
+
+def _load_cpu(rules: NodeRules, files: StateFiles) -> CpuLedger | Finding:
     text = files.get(cpu_file.FILE_NAME)
     return NO_CPUS if text is None else cpu_file.load(text, rules.cpu.policy.value)
 
 
-def _memory(rules: NodeRules, files: StateFiles) -> MemoryLedger | Finding:
+def _checked_cpu(staff: Roster, loaded: CpuLedger | Finding) -> CpuLedger | Finding:
+    if isinstance(loaded, Finding) or staff.static_cpus is None:
+        return loaded
+    return cpu_validation.restored(loaded, staff.static_cpus)
+
+
+def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryLedger | Finding:
     text = files.get(memory_file.FILE_NAME)
-    loaded = NO_MEMORY if text is None else memory_file.load(text, rules.memory.policy.value)
+    return NO_MEMORY if text is None else memory_file.load(text, rules.memory.policy.value)
+
+
+def _checked_memory(rules: NodeRules, loaded: MemoryLedger | Finding) -> MemoryLedger | Finding:
     if isinstance(loaded, Finding) or rules.memory.policy is MemoryPolicy.NONE:
         return loaded
     return validation.restored(loaded, roster.initial_memory(rules))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from numalet.hints.hint import Hint, ProviderHints
 from numalet.hints.reasons import Reason
@@ -26,6 +26,16 @@ class Refused:
     """A manager says no; a value, never an exception."""
 
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMidway(Refused, Generic[L]):
+    """A manager says no after it took something that it keeps: ``so_far`` is the ledger then.
+
+    The kubelet undoes nothing; what was taken goes with the next clean-up.
+    """
+
+    so_far: L
 
 
 ActiveContainers: TypeAlias = Set[ContainerKey]

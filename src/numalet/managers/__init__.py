@@ -1,1 +1,1 @@
-"""Floor 4: one room per resource manager. The rooms do not know each other."""
+"""One room per resource manager. The rooms do not know each other."""

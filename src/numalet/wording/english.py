@@ -15,10 +15,27 @@ from numalet.hints.hint import Hint
 from numalet.hints.reasons import Reason
 from numalet.model import numa_mask
 from numalet.model.findings import Finding, Location
-from numalet.wording import english_decisions, english_state
+from numalet.wording import (
+    english_config,
+    english_cpu,
+    english_decisions,
+    english_devices,
+    english_files,
+    english_machine,
+    english_pods,
+    english_scenarios,
+    english_state,
+)
 
 SENTENCES: Mapping[str, str] = {
+    **english_config.SENTENCES,
+    **english_cpu.SENTENCES,
     **english_decisions.SENTENCES,
+    **english_devices.SENTENCES,
+    **english_files.SENTENCES,
+    **english_machine.SENTENCES,
+    **english_pods.SENTENCES,
+    **english_scenarios.SENTENCES,
     **english_state.SENTENCES,
 }
 
@@ -32,10 +49,15 @@ def of_finding(finding: Finding) -> str:
 
 def of_reason(reason: Reason) -> str:
     """The sentence of a reason, causes included."""
-    if not is_dataclass(reason):
-        return SENTENCES[reason.code]
-    values = {f.name: _shown(f.name, getattr(reason, f.name)) for f in fields(reason)}
+    values = {name: _shown(name, value) for name, value in fields_of(reason).items()}
     return SENTENCES[reason.code].format(**values)
+
+
+def fields_of(reason: Reason) -> dict[str, Any]:
+    """The figures of a reason, by name, as they are."""
+    if not is_dataclass(reason):
+        return {}
+    return {field.name: getattr(reason, field.name) for field in fields(reason)}
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -16,9 +16,9 @@ from numalet.admission.reasons import (
     Rejection,
 )
 from numalet.hints.reasons import Reason
-from numalet.wording import english
+from numalet.wording import english, kubelet_cpu, kubelet_devices
 
-ALLOCATION: Mapping[str, str] = {
+_MEMORY: Mapping[str, str] = {
     "memory/not-an-integer": "[memorymanager] failed to represent quantity as int64",
     "memory/no-node-fits": (
         "[memorymanager] failed to get the default NUMA affinity,"
@@ -31,7 +31,12 @@ ALLOCATION: Mapping[str, str] = {
     "memory/extended-not-preferred": "[memorymanager] failed to find the extended preferred hint",
     "memory/cuts-group": "[memorymanager] preferred hint violates NUMA node allocation",
 }
-"""The managers' own error texts, by code of the reason."""
+ALLOCATION: Mapping[str, str] = {
+    **_MEMORY,
+    **kubelet_cpu.ALLOCATION,
+    **kubelet_devices.ALLOCATION,
+}
+"""The managers' own error texts: templates over the fields of the reason, by its code."""
 
 
 def reason(rejection: Rejection | None) -> str:
@@ -41,8 +46,8 @@ def reason(rejection: Rejection | None) -> str:
             return ""
         case NotAligned():
             return "TopologyAffinityError"
-        case AllocationRefused():
-            return "UnexpectedAdmissionError"
+        case AllocationRefused(cause=cause):
+            return kubelet_cpu.ADMISSION_REASONS.get(cause.code, "UnexpectedAdmissionError")
         case KubeletWouldCrash():
             return "KubeletWouldCrash"
 
@@ -54,6 +59,8 @@ def message(rejection: Rejection | None) -> str:
             return ""
         case NotAligned():
             return "Resources cannot be allocated with Topology locality"
+        case AllocationRefused(cause=cause) if cause.code in kubelet_cpu.ADMISSION_REASONS:
+            return _allocation(cause)
         case AllocationRefused(cause=cause):
             return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
         case KubeletWouldCrash():
@@ -61,7 +68,7 @@ def message(rejection: Rejection | None) -> str:
 
 
 def _allocation(cause: Reason) -> str:
-    return ALLOCATION[cause.code]
+    return ALLOCATION[cause.code].format(**english.fields_of(cause))
 
 
 def status(rejection: Rejection) -> dict[str, str]:

@@ -1,0 +1,112 @@
+"""Whether bytes are what a device plugin answers to ``Allocate``, as protocol buffers.
+
+The checkpoint keeps the answer of the plugin as it came; what is in it matters only to the
+container runtime. But the kubelet decodes it when it starts and skips an entry that it can not
+decode, so this module walks over the message and looks at its shape.
+Kubelet: ``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_VARINT, _BYTES = 0, 2
+_LONGEST_VARINT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """Fields that a message may have: a wire type, or the message that is nested there."""
+
+    fields: Mapping[int, int | _Message]
+
+
+_TEXTS = _Message(MappingProxyType({1: _BYTES, 2: _BYTES}))
+_MOUNT = _Message(MappingProxyType({1: _BYTES, 2: _BYTES, 3: _VARINT}))
+_DEVICE = _Message(MappingProxyType({1: _BYTES, 2: _BYTES, 3: _BYTES}))
+_CDI_DEVICE = _Message(MappingProxyType({1: _BYTES}))
+_RESPONSE = _Message(
+    MappingProxyType({1: _TEXTS, 2: _MOUNT, 3: _DEVICE, 4: _TEXTS, 5: _CDI_DEVICE})
+)
+
+
+class _Unsound(Exception):  # noqa: N818 - it never leaves this module
+    """The bytes are no such message."""
+
+
+def is_sound(response: bytes) -> bool:
+    """Whether the bytes can be decoded; no bytes are an empty message."""
+    try:
+        _walk(response, _RESPONSE)
+    except _Unsound:
+        return False
+    return True
+
+
+def _walk(data: bytes, message: _Message) -> None:
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire_type = key >> 3, key & 7
+        if number == 0:
+            raise _Unsound
+        expected = message.fields.get(number)
+        if expected is None:
+            at = _skip(data, at, wire_type)
+            continue
+        wanted = expected if isinstance(expected, int) else _BYTES
+        if wire_type != wanted:
+            raise _Unsound
+        end = _skip(data, at, wire_type)
+        if isinstance(expected, _Message):
+            length, start = _varint(data, at)
+            _walk(data[start : start + length], expected)
+        at = end
+
+
+def _skip(data: bytes, at: int, wire_type: int) -> int:
+    """The offset behind a value, which must be whole."""
+    match wire_type:
+        case 0:
+            at = _varint(data, at)[1]
+        case 1:
+            at += 8
+        case 2:
+            length, at = _varint(data, at)
+            at += length
+        case 3:
+            at = _skip_group(data, at)
+        case 5:
+            at += 4
+        case _:
+            raise _Unsound
+    if at > len(data):
+        raise _Unsound
+    return at
+
+
+def _skip_group(data: bytes, at: int) -> int:
+    """The offset behind a group; groups may stand in groups."""
+    depth = 1
+    while depth:
+        key, at = _varint(data, at)
+        match key & 7:
+            case 3:
+                depth += 1
+            case 4:
+                depth -= 1
+            case wire_type:
+                at = _skip(data, at, wire_type)
+    return at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number and the offset behind it."""
+    number = 0
+    for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
+        number |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return number, at + index + 1
+    raise _Unsound

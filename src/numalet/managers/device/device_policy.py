@@ -1,0 +1,74 @@
+"""The manager: implements ``hints.provider.ResourceManager``. There is one policy, always on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from numalet.hints.hint import Hint, ProviderHints
+from numalet.hints.provider import ActiveContainers, Refused
+from numalet.managers.device import allocation, hints
+from numalet.managers.device.ledger import DeviceLedger
+from numalet.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.model import pod_demand
+from numalet.model.numa_mask import NumaMask
+from numalet.model.pod import Container, ContainerKey, Pod
+from numalet.model.pod_demand import Overhead
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePolicy:
+    """``order`` holds every set of the machine's NUMA nodes, as hints are ordered.
+
+    It is empty on Windows, where the kubelet does not tell its Device Manager of NUMA nodes; so a
+    resource with topology can not be offered anywhere there.
+    """
+
+    order: tuple[NumaMask, ...]
+    plugins: PreferredDevices = NO_SAY
+
+    def container_hints(
+        self, ledger: DeviceLedger, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """Hints for every device resource in the container's limits."""
+        key = ContainerKey(pod.uid, container.name)
+        return {
+            resource: hints.of_container(ledger, key, resource, requested, self.order)
+            for resource, requested in allocation.requests(ledger, container.limits)
+        }
+
+    def pod_hints(self, ledger: DeviceLedger, pod: Pod) -> ProviderHints | Refused:
+        """Hints for every device resource in the pod's effective limits, without overhead."""
+        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
+        return {
+            resource: hints.of_pod(ledger, pod.uid, resource, requested, self.order)
+            for resource, requested in allocation.requests(ledger, limits)
+        }
+
+    def allocate(
+        self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint
+    ) -> DeviceLedger | Refused:
+        """The ledger with this container's devices taken."""
+        return allocation.allocate(ledger, pod, container, affinity, self.plugins)
+
+    def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
+        """The ledger without pods that are not active.
+
+        A pod is active as a whole: devices of its ended containers stay with it. Whoever may
+        forget has heard every source of pods, so the containers that were running at the start
+        of the kubelet need not be known any longer.
+        """
+        uids = {key.pod_uid for key in active} if ledger.records else set()
+        stale = {uid for uid in ledger.records if uid not in uids}
+        after = allocation.release_pods(ledger, stale) if stale else ledger
+        return replace(after, running=frozenset()) if after.running else after
+
+    def holders(self, ledger: DeviceLedger) -> Collection[ContainerKey]:
+        """Every container that has a record."""
+        return tuple(ledger.holders())
+
+    def container_started(
+        self, ledger: DeviceLedger, pod: Pod, container: Container
+    ) -> DeviceLedger:
+        """The same ledger: ended init containers keep their devices as long as the pod lives."""
+        return ledger

@@ -1,0 +1,40 @@
+"""Sentences about files and folders of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SENTENCES: Mapping[str, str] = {
+    "files/no-such-directory": (
+        "there is no directory {path!r}; create it first, or name one with state files"
+    ),
+    "files/not-text": "{path!r} is not UTF-8 text: {error}",
+    "files/unwritable": "{path!r} can not be written: {error}; nothing was changed",
+    "files/output-unwritable": "the output can not be written: {error}",
+    "files/record-name": (
+        "--record {path!r}: the name of a file of recorded scenarios must end with .jsonl"
+    ),
+    "files/not-a-file": (
+        "{path!r} is no regular file, so it can not be replaced as a whole; name a file"
+    ),
+    "files/unknown-uid": (
+        "--forget {uid!r}: no pod with this uid is in the state files; known are {known}"
+    ),
+    "files/recording-needs-manifests": (
+        "--record can not record a simulation that begins with state files which hold"
+        " assignments of pods ({pods}); begin without --state-dir, or with an empty one"
+    ),
+    "files/scenario-and-pieces": (
+        "{option} does not go together with the scenario file {path!r}, which has its own machine,"
+        " configuration and pods; leave one of them out"
+    ),
+    "files/no-config-file": (
+        "{option} {value!r} does not go together with --no-config-file, which stands for a kubelet"
+        " without any configuration file; leave one of them out"
+    ),
+    "files/several-scenarios": (
+        "{path!r} holds {count} documents, some of them scenarios; simulate takes exactly one"
+        " scenario (use replay for many)"
+    ),
+    "files/no-pods": "no pod manifests were given; name at least one file with pods",
+}

@@ -1,0 +1,162 @@
+"""Both assignments equal a plain restatement of their rules.
+
+All machines of up to 8 CPUs are covered completely: every free set, every request. On two
+sockets of four cores with two threads, and on NUMA nodes inside sockets, every core is free, in
+use, or free with one of its threads, in every mixture, cores of a node in one order only; the
+rest, and machines with up to eight nodes, is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cpu_assignment_by_rules as by_rules
+import cpu_builders
+from numalet.managers.cpu import cpu_mask, take_distributed, take_packed, topology
+from numalet.managers.cpu.combination_storage import copied, overwritten
+from numalet.managers.cpu.cpu_mask import CpuMask
+from numalet.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
+from numalet.managers.cpu.take_packed import Packing
+from numalet.managers.cpu.topology import CpuTopology
+
+pytestmark = pytest.mark.property
+
+Shape = tuple[int, int, int, int, int | None]
+"""Sockets, NUMA nodes, cores per node, threads per core, cores per cache."""
+
+STYLES = {
+    "plain": Packing.PLAIN,
+    "spread": Packing.SPREAD_OVER_CORES,
+    "cache": Packing.BY_UNCORE_CACHE,
+}
+SMALL: list[Shape] = [
+    (sockets, nodes, cores, threads, 2 if cores > 2 else None)
+    for sockets, nodes, cores, threads in product((1, 2), (1, 2, 4), (1, 2, 3, 4), (1, 2))
+    if nodes % sockets == 0 and nodes * cores * threads <= 8
+]
+LARGE: list[Shape] = [(2, 2, 4, 2, 2), (2, 4, 2, 2, None), (1, 2, 4, 2, 2)]
+
+
+@cache
+def machine(shape: Shape) -> tuple[CpuTopology, by_rules.Rules]:
+    info = cpu_builders.shape(*shape)
+    return topology.discover(info), by_rules.rules_of(info)
+
+
+def plainly(result: CpuMask | Unpickable) -> by_rules.Result:
+    match result:
+        case TooFewCpus():
+            return by_rules.TOO_FEW
+        case WouldHang():
+            return by_rules.HANG
+        case AccountingError():
+            return by_rules.SHORT
+        case taken:
+            return cpu_mask.to_set(taken)
+
+
+def compare(shape: Shape, free: Iterable[int], count: int) -> None:
+    """Both assignments, in all their variants, for one request."""
+    real, rules = machine(shape)
+    mask = cpu_mask.of(free)
+    cpus = cpu_mask.to_set(mask)
+    request = f"{count} of {cpu_builders.text(mask)} on {shape}"
+    for style, packing in STYLES.items():
+        expected = by_rules.packed(rules, cpus, count, style)
+        assert expected == plainly(take_packed.take(real, mask, count, packing)), (style, request)
+    for group in {1, shape[3]}:
+        for storage in (overwritten, copied):
+            expected = by_rules.distributed(
+                rules, cpus, count, group, shared=storage is overwritten
+            )
+            actual = plainly(take_distributed.take(real, mask, count, group, storage))
+            assert expected == actual, (group, storage.__name__, request)
+
+
+def mixtures(shape: Shape) -> Iterator[list[int]]:
+    """Free sets: per core no thread, the first, or both; inside a node in one order."""
+    _, nodes, cores, _, _ = shape
+    of_node = list(combinations_with_replacement((0, 1, 2), cores))
+    for states in product(of_node, repeat=nodes):
+        flat = [state for node in states for state in node]
+        yield [core for core, state in enumerate(flat) if state] + [
+            core + nodes * cores for core, state in enumerate(flat) if state == 2
+        ]
+
+
+@pytest.mark.parametrize("shape", SMALL, ids=str)
+def test_on_small_machines_every_assignment_equals_its_rules(shape: Shape) -> None:
+    cpu_count = shape[1] * shape[2] * shape[3]
+    for mask in range(2**cpu_count):
+        for count in range(mask.bit_count() + 2):
+            compare(shape, cpu_mask.ids(mask), count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+def test_on_sixteen_cpus_every_mixture_of_cores_equals_its_rules(shape: Shape) -> None:
+    for free in mixtures(shape):
+        for count in range(1, len(free) + 1):
+            compare(shape, free, count)
+
+
+@st.composite
+def requests(draw: st.DrawFn, shapes: list[Shape]) -> tuple[Shape, list[int], int]:
+    shape = draw(st.sampled_from(shapes))
+    cpus = list(range(shape[1] * shape[2] * shape[3]))
+    free = [cpu for cpu in cpus if draw(st.integers(0, 3))]
+    return shape, free, draw(st.integers(0, len(free) + 1))
+
+
+@given(requests(LARGE))
+def test_on_sixteen_cpus_any_assignment_equals_its_rules(
+    request: tuple[Shape, list[int], int],
+) -> None:
+    compare(*request)
+
+
+@given(requests([(2, 6, 2, 2, None), (2, 6, 3, 1, 2), (2, 8, 2, 2, 2), (4, 8, 3, 1, None)]))
+def test_on_many_nodes_any_assignment_equals_its_rules(
+    request: tuple[Shape, list[int], int],
+) -> None:
+    compare(*request)
+
+
+@st.composite
+def odd_machines(draw: st.DrawFn) -> tuple[list[list[cpu_builders.Core]], list[int], int]:
+    """Cores of unequal size, sockets and caches over several nodes, as no machine has them."""
+    cpu = 0
+    nodes: list[list[cpu_builders.Core]] = []
+    for _ in range(draw(st.integers(1, 4))):
+        cores: list[cpu_builders.Core] = []
+        for _ in range(draw(st.integers(0, 4))):
+            threads = draw(st.integers(1, 3))
+            socket, cache = draw(st.integers(0, 2)), draw(st.integers(0, 3))
+            cores.append((socket, tuple(range(cpu, cpu + threads)), cache))
+            cpu += threads
+        nodes.append(cores)
+    nodes[0].append((0, (cpu,), None))
+    free = [each for each in range(cpu + 1) if draw(st.integers(0, 4))]
+    return nodes, free, draw(st.integers(0, len(free)))
+
+
+@given(odd_machines(), st.sampled_from((1, 2)))
+def test_on_odd_machines_too(
+    request: tuple[list[list[cpu_builders.Core]], list[int], int], group: int
+) -> None:
+    nodes, free, count = request
+    info = cpu_builders.machine(*nodes)
+    real, rules, mask = topology.discover(info), by_rules.rules_of(info), cpu_mask.of(free)
+
+    for style, packing in STYLES.items():
+        expected = by_rules.packed(rules, free, count, style)
+        assert expected == plainly(take_packed.take(real, mask, count, packing)), style
+    assert by_rules.distributed(rules, free, count, group) == plainly(
+        take_distributed.take(real, mask, count, group)
+    )
