@@ -1,3 +1,149 @@
-"""The kubelet's NUMA resource managers as a library."""
+"""The kubelet's NUMA resource managers as a library.
+
+Build a machine and a configuration, start a node, admit pods, read the decisions:
+
+>>> import numalet
+>>> machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi").info
+>>> config = numalet.decode_config(
+...     {
+...         "memoryManagerPolicy": "Static",
+...         "topologyManagerPolicy": "restricted",
+...         "reservedMemory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
+...     },
+...     "example",
+... )
+>>> node = numalet.start(config, machine)
+>>> pods = numalet.read_pods(
+...     '''
+... {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {containers: [
+...   {name: c, resources: {limits: {cpu: "1", memory: 100Gi}}}]}}
+... ---
+... {apiVersion: v1, kind: Pod, metadata: {name: late}, spec: {containers: [
+...   {name: c, resources: {limits: {cpu: "1", memory: 1Gi}}}]}}
+... ''',
+...     "example",
+... ).pods
+>>> after, decision = node.admit(pods[0])
+>>> decision.admitted
+True
+>>> [block.nodes for block in after.snapshot.memory.blocks_of(pods[0].uid, "c")]
+[(0, 1)]
+
+A rejected pod is a value too, with its reason, and the kubelet's words for it:
+
+>>> last, decision = after.admit(pods[1])
+>>> decision.rejection.code
+'admission/not-aligned'
+>>> numalet.status(decision.rejection)["reason"]
+'TopologyAffinityError'
+
+Nodes and snapshots are values: the earlier ones are still there, and can be compared.
+
+>>> numalet.between(node.snapshot, after.snapshot).groups
+{0: 3, 1: 3}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numalet.adapters.documents.kubelet_config import ConfigSources as ConfigSources
+    from numalet.adapters.documents.kubelet_config import decode as decode_config
+    from numalet.adapters.documents.kubelet_config import load as load_config
+    from numalet.adapters.documents.pod_manifest import load_pods as load_pods
+    from numalet.adapters.documents.pod_manifest import read_pods as read_pods
+    from numalet.adapters.machines import open_machine as open_machine
+    from numalet.admission.decision import Decision as Decision
+    from numalet.admission.recorder import Recorder as Recorder
+    from numalet.config.kubelet_config import KubeletConfig as KubeletConfig
+    from numalet.config.rules import NodeRules as NodeRules
+    from numalet.config.rules import StartRefused as StartRefused
+    from numalet.hints.hint import Hint as Hint
+    from numalet.hints.merging import merge as merge
+    from numalet.hints.provider import ResourceManager as ResourceManager
+    from numalet.model.findings import BadInput as BadInput
+    from numalet.model.findings import Finding as Finding
+    from numalet.model.machine import Machine as Machine
+    from numalet.model.machine_info import MachineInfo as MachineInfo
+    from numalet.model.pod import Pod as Pod
+    from numalet.model.quantity import Quantity as Quantity
+    from numalet.node.node import Node as Node
+    from numalet.node.node import start as start
+    from numalet.snapshot.changes import between as between
+    from numalet.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.wording.kubelet import status as status
 
 __version__ = "0.1.0"
+
+# The public names and where they live. They are imported when they are first used, so that
+# `import numalet`, and with it `numalet --version`, costs nothing.
+_PUBLIC = {
+    "BadInput": "numalet.model.findings",
+    "ConfigSources": "numalet.adapters.documents.kubelet_config",
+    "Decision": "numalet.admission.decision",
+    "Finding": "numalet.model.findings",
+    "Hint": "numalet.hints.hint",
+    "KubeletConfig": "numalet.config.kubelet_config",
+    "Machine": "numalet.model.machine",
+    "MachineInfo": "numalet.model.machine_info",
+    "Node": "numalet.node.node",
+    "NodeRules": "numalet.config.rules",
+    "Pod": "numalet.model.pod",
+    "Quantity": "numalet.model.quantity",
+    "Recorder": "numalet.admission.recorder",
+    "ResourceManager": "numalet.hints.provider",
+    "Snapshot": "numalet.snapshot.snapshot",
+    "StartRefused": "numalet.config.rules",
+    "between": "numalet.snapshot.changes",
+    "load_pods": "numalet.adapters.documents.pod_manifest",
+    "merge": "numalet.hints.merging",
+    "open_machine": "numalet.adapters.machines",
+    "read_pods": "numalet.adapters.documents.pod_manifest",
+    "start": "numalet.node.node",
+    "status": "numalet.wording.kubelet",
+}
+_RENAMED = {
+    "decode_config": ("numalet.adapters.documents.kubelet_config", "decode"),
+    "load_config": ("numalet.adapters.documents.kubelet_config", "load"),
+}
+
+__all__ = [
+    "BadInput",
+    "ConfigSources",
+    "Decision",
+    "Finding",
+    "Hint",
+    "KubeletConfig",
+    "Machine",
+    "MachineInfo",
+    "Node",
+    "NodeRules",
+    "Pod",
+    "Quantity",
+    "Recorder",
+    "ResourceManager",
+    "Snapshot",
+    "StartRefused",
+    "between",
+    "decode_config",
+    "load_config",
+    "load_pods",
+    "merge",
+    "open_machine",
+    "read_pods",
+    "start",
+    "status",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported now."""
+    from importlib import import_module
+
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    if name in _RENAMED:
+        module, attribute = _RENAMED[name]
+        return getattr(import_module(module), attribute)
+    raise AttributeError(f"module 'numalet' has no attribute {name!r}")

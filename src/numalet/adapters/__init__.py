@@ -1,1 +1,1 @@
-"""Floor 11: the outside world, one folder per neighbour. Effects begin here."""
+"""The outside world, one folder per neighbour. Effects begin here."""

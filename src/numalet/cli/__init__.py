@@ -1,1 +1,1 @@
-"""Floor 12: the command line. Thin: it reads, asks the core, prints."""
+"""The command line. Thin: it reads, asks the core, prints."""

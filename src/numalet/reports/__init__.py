@@ -1,1 +1,1 @@
-"""Floor 9: projections of snapshots and decisions. Values in, plain values out."""
+"""Projections of snapshots and decisions. Values in, plain values out."""

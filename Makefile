@@ -1,0 +1,89 @@
+# The front door of the project: `make demo` shows it, `make test` proves it.
+#
+# Every target that needs Python sets up its own environment first, once. What it needs is
+# Python 3.11 or newer with its venv module, make, and PyPI (or a mirror that pip knows).
+# Choose another interpreter or place with: make PYTHON=python3.12 VENV=/tmp/venv test
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Processes that run the tests; the suite is made of many small tests, so more is faster.
+JOBS ?= auto
+PYTEST := $(BIN)/python -m pytest
+# pytest-benchmark warns when it meets xdist; timed tests are in `make bench` alone.
+PARALLEL := -n $(JOBS) --benchmark-disable
+
+# Floors below the adapters: every branch is to be covered. From the adapters up: 90 %.
+CORE := model config hints managers snapshot admission node checkpoint wording reports simulate
+comma := ,
+empty :=
+space := $(empty) $(empty)
+CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(room)/*))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup hooks demo fmt lint types test property conformance cover bench check clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-12s %s\n", $$1, $$2}'
+
+setup: $(READY)  ## the environment, made once
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than Python 3.11, or missing: say make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "$(PYTHON) can not make environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+hooks: $(READY)  ## run the quick checks at every git commit
+	$(BIN)/pre-commit install --hook-type pre-commit --hook-type pre-push
+
+demo: $(READY)  ## the documented example, then the same on this machine
+	@NUMALET=$(BIN)/numalet examples/demo.sh
+
+fmt: $(READY)  ## format, and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(READY)  ## style, spelling, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/lint-imports
+
+types: $(READY)  ## mypy, strict, tests included
+	$(BIN)/mypy
+
+test: $(READY)  ## the whole test suite
+	$(PYTEST) $(PARALLEL)
+
+property: $(READY)  ## only the laws on generated input
+	$(PYTEST) $(PARALLEL) -m property
+
+conformance: $(READY)  ## only the recorded decisions of a kubelet
+	$(PYTEST) $(PARALLEL) tests/conformance
+
+# The recorded decisions are left out: what they alone would cover lacks a test of its own.
+cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --benchmark-disable -q --ignore=tests/conformance --ignore=tests/architecture
+	$(BIN)/coverage combine --quiet
+	@echo "--- the core"
+	$(BIN)/coverage report --fail-under=100 --include='$(CORE_FILES)'
+	@echo "--- from the adapters up"
+	$(BIN)/coverage report --fail-under=90 --omit='$(CORE_FILES)'
+
+bench: $(READY)  ## how long things take; nothing is gated
+	$(PYTEST) benchmarks --benchmark-sort=name
+
+check: lint types test cover  ## what continuous integration runs
+
+clean:  ## remove what the targets made, the environment included
+	rm -rf $(VENV) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .hypothesis .benchmarks .demo build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
