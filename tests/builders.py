@@ -117,7 +117,7 @@ def pod(uid: str, *containers: Container, qos: QosClass = QosClass.GUARANTEED) -
 
 def simple(uid: str, memory: str, **hugepages: str) -> Pod:
     """A Guaranteed pod of one app container named ``c``."""
-    return pod(uid, container("c", memory, **hugepages))
+    return pod(uid, container("c", memory, ContainerKind.APP, **hugepages))
 
 
 def init(name: str, memory: str) -> Container:

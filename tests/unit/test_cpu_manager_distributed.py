@@ -114,6 +114,13 @@ def test_going_round_broken_groups_would_never_end() -> None:
     assert WouldHang(0b0011, 2, 2) == take_distributed.take(of, free, 14, 2)
 
 
+def test_one_reserved_thread_on_each_node_is_enough_for_that() -> None:
+    of = discovered(4, 4, 4, 2)
+    answer = take_distributed.take(of, of.cpus & ~mask("0,4,8,12"), 22, 2)
+
+    assert isinstance(answer, WouldHang)
+
+
 def test_broken_groups_that_are_enough_do_no_harm() -> None:
     of = discovered(2, 2, 3, 2)
 

@@ -145,6 +145,13 @@ def test_options_choose_the_assignment(options: tuple[str, ...], two: str, seven
     assert seven == cpu_builders.text(manager.picker.take(mask("1-5,7-11"), 7))
 
 
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, "1"), (2, "1,7"), (6, "3-5,9-11"), (7, "1,3-5,9-11")]
+)
+def test_the_documented_requests_get_the_documented_cpus(count: int, expected: str) -> None:
+    assert expected == cpu_builders.text(POLICY.picker.take(mask("1-5,7-11"), count))
+
+
 def test_whole_cores_or_nothing() -> None:
     manager = cpu_builders.policy(MACHINE, "0", "full-pcpus-only")
     asking = pod("u", container("odd", "3"), container("large", "12"), container("all", "10"))

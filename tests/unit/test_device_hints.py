@@ -20,6 +20,7 @@ from numalet.managers.device.reasons import (
 )
 from numalet.model import numa_mask
 from numalet.model.pod import Container, ContainerKind
+from numalet.model.quantity import Quantity
 
 
 def policy(nodes: int = 2) -> DevicePolicy:
@@ -143,6 +144,20 @@ def test_devices_of_init_containers_must_be_in_every_set() -> None:
     why = family(answer[GPU]).why_not(0b10)
     assert LeavesOutReused(0b10, GPU, "a") == why
     assert family(answer[GPU]).why_not(0b01) is None
+
+
+def test_devices_that_can_be_used_again_count_beside_the_free_ones() -> None:
+    reusable = Reusable("u", {GPU: frozenset("a")})
+    ledger = replace(node(gpu="a@0 b@1"), reusable=reusable, in_use={GPU: frozenset("a")})
+    assert "{0,1}*" == shown(hints_of(ledger, container(gpu="2")))
+    assert Impossible(FewerThanAsked(GPU, 2, 3)) == hints_of(ledger, container(gpu="3"))
+
+
+def test_the_overhead_of_a_pod_is_not_asked_for_in_devices() -> None:
+    asking = pod(container(gpu="1"))
+    with_overhead = replace(asking, overhead={GPU: Quantity.parse("1")})
+    ledger = node(gpu="a@0 b@1")
+    assert policy().pod_hints(ledger, asking) == policy().pod_hints(ledger, with_overhead)
 
 
 def test_a_device_without_a_node_that_is_used_again_is_left_out_of_the_count() -> None:

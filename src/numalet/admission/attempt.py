@@ -22,7 +22,7 @@ from numalet.admission.recorder import Recorder
 from numalet.admission.roster import Roster
 from numalet.hints import filtering, policies
 from numalet.hints.hint import ZERO_HINT, Hint, ProviderHints
-from numalet.hints.provider import ActiveContainers, Refused
+from numalet.hints.provider import ActiveContainers, Refused, RefusedMidway
 from numalet.model.pod import Container, Pod
 from numalet.snapshot.slots import Slot
 from numalet.snapshot.snapshot import Snapshot
@@ -77,6 +77,8 @@ class Attempt:
             before = self.snapshot
             after = slot.allocate(before, self.pod, container, affinity)
             if isinstance(after, Refused):
+                if isinstance(after, RefusedMidway):
+                    self.snapshot = after.so_far
                 self.recorder.allocation_was_refused(self.pod, container, slot.provider, after)
                 if after.reason.code in CRASHES:
                     return KubeletWouldCrash(container.name, slot.provider, after.reason)

@@ -41,10 +41,12 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
         files[memory_file.FILE_NAME] = _as_read(
             snapshot, memory_file.FILE_NAME, _said(snapshot.memory)
         ) or memory_file.write(rules.memory.policy.value, snapshot.memory)
-    if snapshot.device.written is not None:
-        files[device_file.FILE_NAME] = _as_read(
-            snapshot, device_file.FILE_NAME, snapshot.device.written
-        ) or device_file.write(snapshot.device.written)
+    written = snapshot.device.written
+    if written is not None:
+        # This one is rewritten at every report and allocation, also with the same content.
+        found = snapshot.files_as_read.get(device_file.FILE_NAME)
+        text = found.text if found is not None and found.content is written else None
+        files[device_file.FILE_NAME] = text or device_file.write(written)
     return files
 
 
@@ -90,6 +92,13 @@ def restore(
         said[device_file.FILE_NAME] = device.written
     kept = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
     return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=kept)
+
+
+def warnings(files: StateFiles) -> tuple[Finding, ...]:
+    """What a kubelet that starts with these files only warns about and goes on without."""
+    text = files.get(device_file.FILE_NAME)
+    loaded = None if text is None else device_file.load(text)
+    return (loaded,) if isinstance(loaded, Finding) else ()
 
 
 def _device(files: StateFiles, running: Iterable[ContainerKey]) -> DeviceLedger:

@@ -54,7 +54,10 @@ class ResourceManager(Protocol[L]):
         ...
 
     def allocate(self, ledger: L, pod: Pod, container: Container, affinity: Hint) -> L | Refused:
-        """The ledger with this container's resources taken; the same one if it needs none."""
+        """The ledger with this container's resources taken; the same one if it needs none.
+
+        A manager that took something before it refused, and keeps it, returns ``RefusedMidway``.
+        """
         ...
 
     def forget_stale(self, ledger: L, active: ActiveContainers) -> L:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from numalet.config.kubelet_config import KubeletConfig
-from numalet.managers.device.inventory import Device
+from numalet.managers.device.inventory import Device, Health
 from numalet.model.machine_info import (
     CoreInfo,
     HugePages,
@@ -38,7 +38,7 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "tags": list(scenario.tags),
         "machine": machine_document(scenario.machine),
         "kubelet_config": config_document(scenario.config),
-        "devices": [_devices(*group) for group in scenario.devices.items()],
+        "devices": [devices_document(*group) for group in scenario.devices.items()],
         "steps": [_step(step) for step in scenario.steps],
         "expect": dict(outcome),
     }
@@ -198,6 +198,11 @@ def _texts(resources: Resources) -> Mapping[str, str]:
     return {name: str(quantity) for name, quantity in resources.items()}
 
 
-def _devices(resource: str, devices: Iterable[Device]) -> dict[str, Any]:
-    listed = [{"id": device.device_id, "numa_nodes": list(device.numa_nodes)} for device in devices]
-    return {"resource": resource, "devices": listed}
+def devices_document(resource: str, devices: Iterable[Device]) -> dict[str, Any]:
+    """The devices of one resource as a scenario says them."""
+    return {"resource": resource, "devices": [_device(device) for device in devices]}
+
+
+def _device(device: Device) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": device.device_id, "numa_nodes": list(device.numa_nodes)}
+    return found if device.health is Health.HEALTHY else found | {"health": device.health.value}

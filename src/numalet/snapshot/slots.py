@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from numalet.hints.hint import Hint, ProviderHints
-from numalet.hints.provider import ActiveContainers, Refused, ResourceManager
+from numalet.hints.provider import ActiveContainers, Refused, RefusedMidway, ResourceManager
 from numalet.model.pod import Container, ContainerKey, Pod
 from numalet.snapshot.snapshot import Snapshot
 
@@ -79,7 +79,13 @@ class ManagerSlot(Generic[L]):
     ) -> Snapshot | Refused:
         """The snapshot after the manager's allocation."""
         ledger = self.manager.allocate(self.read(snapshot), pod, container, affinity)
-        return ledger if isinstance(ledger, Refused) else self._with(snapshot, ledger)
+        match ledger:
+            case RefusedMidway(reason=reason, so_far=so_far):
+                return RefusedMidway(reason, self._with(snapshot, so_far))
+            case Refused():
+                return ledger
+            case _:
+                return self._with(snapshot, ledger)
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
         """The snapshot after the manager's clean-up."""
