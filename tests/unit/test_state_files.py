@@ -77,6 +77,18 @@ def test_a_reservation_on_which_the_kubelet_hangs_is_refused_in_our_own_words() 
     assert "14" in kubelet_start.text(refused)
 
 
+def test_reserved_cpus_that_the_machine_lacks_are_refused_in_the_kubelets_words() -> None:
+    gone = replace(STATIC, cpu=replace(STATIC.cpu, reserved_cpus=frozenset({9})))
+    refused = roster.build(gone)
+
+    assert isinstance(refused, StartRefused)
+    assert refused.stage is Stage.CPU_MANAGER
+    assert kubelet_start.text(refused) == (
+        "new static policy error: [cpumanager] unable to build the reserved physical CPUs from the"
+        " reserved set: unknown CPU ID: 9"
+    )
+
+
 def with_devices(*devices: Device) -> Node:
     return node(RULES).devices_reported({"example.com/gpu": devices})
 

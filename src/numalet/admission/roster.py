@@ -58,7 +58,8 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
     """
     static_cpus = _static_cpus(rules)
     if isinstance(static_cpus, Finding):
-        return StartRefused(Stage.NUMALET, (static_cpus,))
+        hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
+        return StartRefused(Stage.NUMALET if hangs else Stage.CPU_MANAGER, (static_cpus,))
     # Their number doubles with every node, so they are listed once, and only if hints are made.
     order = tuple(numa_mask.by_size(rules.machine.node_ids)) if _makes_hints(rules) else ()
     device, cpu = _device_slot(rules, order, plugins), _cpu_slot(static_cpus)

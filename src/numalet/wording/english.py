@@ -39,7 +39,7 @@ SENTENCES: Mapping[str, str] = {
     **english_state.SENTENCES,
 }
 
-_MASKS = frozenset({"mask", "group", "best"})
+_MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 
 def of_finding(finding: Finding) -> str:
@@ -65,7 +65,7 @@ def _shown(name: str, value: Any) -> Any:
         return size(value)
     if isinstance(value, Hint):
         return hint(value)
-    if name in _MASKS or (name == "affinity" and isinstance(value, int)):
+    if name in _MASKS | {"affinity"} and isinstance(value, int):
         return numa_mask.text(value)
     if isinstance(value, Reason):
         return of_reason(value)

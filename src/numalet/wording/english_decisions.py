@@ -12,7 +12,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "admission/allocation-refused": "The {provider} manager refused {container}: {cause}",
     "admission/kubelet-would-crash": (
-        "Refused, because the kubelet v1.32 itself would crash in its {provider} manager over"
+        "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager over"
         " {subject}: {cause}"
     ),
     "memory/not-an-integer": (

@@ -68,6 +68,9 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
         case Stage.NUMALET:
             # No text of the kubelet's: it would crash, hang, or start where we can not follow.
             return english.of_finding(refused.findings[0])
+        case Stage.CPU_MANAGER if refused.findings[0].code in kubelet_cpu.START:
+            finding = refused.findings[0]
+            return kubelet_cpu.START[finding.code].format(**finding.fields)
         case _:
             return kubelet_config.start_text(refused)
 
