@@ -1,0 +1,1 @@
+"""Files on disk: read whole, written whole or not at all."""

@@ -1,0 +1,84 @@
+"""Files written whole or not at all: temporary files beside them, fsync, rename.
+
+A reader, or a crash at any moment, sees the old content or the new one. A temporary file has a
+leading dot. A new file has mode 0600, as the kubelet's checkpoints have; an existing one keeps
+its mode. A link is followed, so that what it points to is replaced and the link stays.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from numalet.model.findings import BadInput, Finding, Location
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace the file's content. Raises ``BadInput`` if that can not be done."""
+    write_texts({path: text})
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Replace the content of several files.
+
+    No file is touched before the new contents of all are on the disk.
+
+    Raises:
+        BadInput: one of them can not be written; none was changed.
+    """
+    prepared: list[tuple[Path, Path]] = []
+    try:
+        for path, text in texts.items():
+            with _refusing(path):
+                target = Path(os.path.realpath(path))
+                prepared.append((_prepared(target, path, text), target))
+        for temporary, target in prepared:
+            with _refusing(target):
+                temporary.replace(target)
+    finally:
+        for temporary, _ in prepared:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turns an error of the operating system into a finding about this file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        fields = {"path": str(path), "error": reason}
+        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from None
+
+
+def _prepared(target: Path, path: Path, text: str) -> Path:
+    """A temporary file beside the target that holds the text, and is on the disk."""
+    mode = _mode(target, path)
+    # mkstemp makes the file with mode 0600 whatever the umask says.
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def _mode(target: Path, path: Path) -> int | None:
+    """The mode of the file that is there; None without one."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise BadInput([Finding("files/not-a-file", {"path": str(path)}, Location(str(path)))])
+    return stat.S_IMODE(mode)

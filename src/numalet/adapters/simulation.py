@@ -1,0 +1,249 @@
+"""Everything a simulation is made of, gathered: machine, configuration, pods, state files.
+
+From pieces or from a scenario file; either way the result is a scenario and a node that was
+started, ready for the steps. Every input is read once, because it may be a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias, TypeVar
+
+from numalet.adapters import machines
+from numalet.adapters.documents import kubelet_config, pod_manifest, scenario_file, yaml_source
+from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.adapters.documents.pod_manifest import Ignored, PodOptions
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.yaml_source import Document
+from numalet.adapters.files import state_directory
+from numalet.adapters.files.state_directory import StateDirectory
+from numalet.adapters.machines import LoadedMachine
+from numalet.config.rules import StartRefused
+from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.pod import ContainerKey
+from numalet.node import node as nodes
+from numalet.simulate.scenario import AdmitStep, Scenario
+from numalet.simulate.session import Session
+
+FORGET_ALL: Final = "all"
+STANDARD_INPUT: Final = "-"
+
+_STANDARD_INPUT_FILE: Final = "/dev/stdin"
+_LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
+
+T = TypeVar("T")
+Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
+"""Names of inputs and their documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``."""
+
+    machine: str | None = None
+    memory_per_node: str | None = None
+    hugepages_per_node: Mapping[str, str] | None = None
+    config: ConfigSources = field(default_factory=ConfigSources)
+    pods: Sequence[str] = ()
+    node_name: str | None = None
+    state_dir: Path | None = None
+    forget: Sequence[str] = ()
+
+    def beside_the_pods(self) -> tuple[str, ...]:
+        """Options that were given and have no meaning beside a scenario."""
+        given = {
+            "--machine": self.machine,
+            "--memory-per-node": self.memory_per_node,
+            "--hugepages-per-node": self.hugepages_per_node,
+            "--config": self.config.config_file,
+            "--config-dir": self.config.config_dir,
+            "--no-config-file": self.config.base is Base.FLAGS_ONLY,
+            "--node-name": self.node_name,
+            "--state-dir": self.state_dir,
+            "--forget": self.forget,
+        }
+        flags = dict.fromkeys(name for name, _ in self.config.flags)
+        return (*(option for option, value in given.items() if value), *flags)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A scenario, and the session before its first step; or why the kubelet does not start.
+
+    ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
+    count as running although no manifest is known, and ``forgotten`` those that do not.
+    ``ignored`` counts objects of the manifests that give no pod.
+    """
+
+    scenario: Scenario
+    session: Session | StartRefused
+    notes: tuple[Finding, ...] = ()
+    held: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
+    state_dir: StateDirectory | None = None
+
+
+def prepare(pieces: Pieces) -> Prepared:
+    """The simulation that these pieces make, or the one scenario among them.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    if not pieces.pods and not pieces.forget:
+        raise BadInput([Finding("files/no-pods")])
+    if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
+        return _from_scenario(_only_line(pieces.pods[0]), pieces)
+    findings = Findings()
+    inputs: Inputs = []
+    for path in pieces.pods:
+        read = _collected(findings, partial(_documents, path))
+        if read is not None:
+            inputs.append((path, read))
+    documents = [document for _, each in inputs for document in each]
+    if any(scenario_file.looks_like_a_scenario(document.value) for document in documents):
+        findings.raise_errors()
+        return _from_scenario(_only_document(pieces.pods, documents), pieces)
+    return _from_pieces(pieces, inputs, findings)
+
+
+def _collected(findings: Findings, part: Callable[[], T]) -> T | None:
+    """What the part gives; None, and its findings with the others, if it is unusable."""
+    try:
+        return part()
+    except BadInput as bad:
+        findings.extend(bad.findings)
+        return None
+
+
+def _documents(path: str) -> Sequence[Document]:
+    """The documents of a file, or of the standard input."""
+    file = _STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
+    return yaml_source.load_documents(yaml_source.read_text(file), path)
+
+
+def _only_line(path: str) -> Scenario:
+    raw = list(scenario_file.read_scenarios(path))
+    if len(raw) != 1:
+        raise _several(path, len(raw))
+    return raw[0].decode()
+
+
+def _only_document(paths: Sequence[str], documents: Sequence[Document]) -> Scenario:
+    (document, *others) = documents
+    if others:
+        raise _several(", ".join(paths), len(documents))
+    if document.duplicates:
+        raise BadInput(document.duplicates)
+    return scenario_file.decode(document.value, Place(paths[0], "$", document.line_of))
+
+
+def _several(path: str, count: int) -> BadInput:
+    return BadInput(
+        [Finding("files/several-scenarios", {"path": path, "count": count}, Location(path))]
+    )
+
+
+def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
+    options = pieces.beside_the_pods()
+    if options:
+        fields = {"option": ", ".join(options), "path": pieces.pods[0]}
+        raise BadInput([Finding("files/scenario-and-pieces", fields)])
+    return Prepared(scenario, _started(scenario))
+
+
+def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared:
+    """The simulation of a queue of pods on one machine."""
+    options = PodOptions(node_name=pieces.node_name)
+    machine = _collected(findings, partial(_machine, pieces))
+    config = _collected(findings, partial(_config, pieces.config))
+    pods = _collected(findings, partial(pod_manifest.pods_of, inputs, options))
+    state_dir = _collected(findings, partial(_state_dir, pieces.state_dir))
+    if machine is None or config is None or pods is None:
+        raise BadInput(findings.all)
+    findings.raise_errors()
+    scenario = Scenario(
+        name="simulation",
+        machine=machine.info,
+        config=config.config,
+        steps=tuple(AdmitStep(pod) for pod in pods.pods),
+        state_files=state_dir.files if state_dir is not None else {},
+    )
+    prepared = Prepared(
+        scenario,
+        _started(scenario),
+        notes=(*machine.notes, *config.warnings, *pods.notes),
+        ignored=pods.ignored,
+        state_dir=state_dir,
+    )
+    return _assume_running(prepared, pieces.forget, {pod.uid for pod in pods.pods})
+
+
+def _machine(pieces: Pieces) -> LoadedMachine:
+    return machines.open_machine(
+        pieces.machine,
+        memory_per_node=pieces.memory_per_node,
+        hugepages_per_node=pieces.hugepages_per_node,
+    )
+
+
+def _config(sources: ConfigSources) -> LoadedConfig:
+    for option, value in (
+        ("--config", sources.config_file),
+        ("--config-dir", sources.config_dir),
+    ):
+        if sources.base is Base.FLAGS_ONLY and value is not None:
+            fields = {"option": option, "value": str(value)}
+            raise BadInput([Finding("files/no-config-file", fields)])
+    return kubelet_config.load(sources)
+
+
+def _state_dir(path: Path | None) -> StateDirectory | None:
+    return None if path is None else state_directory.read(path)
+
+
+def _started(scenario: Scenario) -> Session | StartRefused:
+    node = nodes.start(scenario.config, scenario.machine, scenario.state_files)
+    if isinstance(node, StartRefused):
+        return node
+    return Session(scenario.config, scenario.machine, node)
+
+
+def _assume_running(prepared: Prepared, forget: Sequence[str], given: Container[str]) -> Prepared:
+    """The same with the pods of the state files counted as running, but for forgotten ones.
+
+    ``given`` are uids of pods with a manifest: they run too until it is their turn, but they
+    are not mere assumptions.
+    """
+    session = prepared.session
+    if isinstance(session, StartRefused):
+        return prepared
+    held: dict[str, list[ContainerKey]] = {}
+    for key in session.node.leftovers():
+        held.setdefault(key.pod_uid, []).append(key)
+    forgotten = _forgotten(forget, held)
+    kept = [key for uid, keys in held.items() if uid not in forgotten for key in keys]
+    node = session.node.assume_running(kept)
+    return replace(
+        prepared,
+        session=replace(session, node=node.release_stale() if forgotten else node),
+        held=tuple(held),
+        assumed=tuple(uid for uid in held if uid not in forgotten and uid not in given),
+        forgotten=forgotten,
+    )
+
+
+def _forgotten(forget: Sequence[str], held: Collection[str]) -> tuple[str, ...]:
+    """The uids to forget, sorted; every one must be held."""
+    unknown = [uid for uid in dict.fromkeys(forget) if uid != FORGET_ALL and uid not in held]
+    if unknown:
+        known = ", ".join(held) or "none"
+        raise BadInput(
+            Finding("files/unknown-uid", {"uid": uid, "known": known}) for uid in unknown
+        )
+    return tuple(held) if FORGET_ALL in forget else tuple(sorted(set(forget)))

@@ -1,0 +1,153 @@
+"""The command ``numalet``: its subcommands, and how every way of ending looks.
+
+Exit status: 0 fine, 1 the answer is no (a pod rejected, a scenario failed), 2 the input can not
+be used, 3 a bug.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from numalet import __version__
+from numalet.cli import machine, replay, simulate
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.model.findings import BadInput, Finding
+
+EXIT_UNUSABLE: Final = 2
+EXIT_BUG: Final = 3
+EXIT_INTERRUPTED: Final = 130
+
+# Typer brings its own copy of click or uses the installed one, depending on its release; the
+# base class of its public BadParameter is the usage error of whichever it is.
+_USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
+
+_COMPLETION: Final = "_NUMALET_COMPLETE"
+
+_EPILOG: Final = """Examples:
+
+  numalet machine
+  numalet simulate -c kubelet.yaml -m 2n16c2t --memory-per-node 64Gi pods.yaml
+  numalet replay recorded.jsonl
+
+Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
+2 the input can not be used, 3 a bug. 'numalet COMMAND --help' says more.
+"""
+
+app = typer.Typer(
+    name="numalet",
+    help="The kubelet's NUMA resource managers: ask what a node would decide, and why.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=with_line_breaks(_EPILOG),
+)
+app.command(
+    "machine",
+    cls=Command,
+    epilog=with_line_breaks(machine.EPILOG),
+    short_help="Show the NUMA nodes of a machine.",
+)(machine.machine)
+app.command(
+    "simulate",
+    cls=Command,
+    epilog=with_line_breaks(simulate.EPILOG),
+    short_help="Decide on pods as the kubelet would.",
+)(simulate.simulate)
+app.command(
+    "replay",
+    cls=Command,
+    epilog=with_line_breaks(replay.EPILOG),
+    short_help="Compare recorded decisions with ours.",
+)(replay.replay)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"numalet {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _numalet(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """The kubelet's NUMA resource managers: ask what a node would decide, and why."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command line; the exit status."""
+    _prepare_streams()
+    try:
+        status = app(args=arguments, standalone_mode=False, prog_name="numalet")
+        sys.stdout.flush()
+    except _USAGE_ERROR as error:
+        error.show()
+        return EXIT_UNUSABLE
+    except (typer.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except SystemExit as ended:
+        # Typer ends so when it printed a completion, and when the reader of the output has
+        # enough, as in `numalet ... | head`. That is nobody's fault.
+        return int(ended.code or 0) if _COMPLETION in os.environ else 0
+    except BrokenPipeError:
+        _turn_away_output()
+        return 0
+    except BadInput as bad:
+        return _unusable(bad)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            return _bug()
+        _turn_away_output()
+        fields = {"error": error.strerror}
+        return _unusable(BadInput([Finding("files/output-unwritable", fields)]))
+    except Exception:
+        return _bug()
+    return status if isinstance(status, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Let nothing that is printed fail for its characters, or for want of a stream."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+    for stream in (sys.stdout, sys.stderr):
+        # A file name need not be text, and an output need not know every character.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unusable(bad: BadInput) -> int:
+    from numalet.cli import output
+
+    output.show_findings(bad.findings)
+    return EXIT_UNUSABLE
+
+
+def _bug() -> int:
+    import traceback
+
+    traceback.print_exc()
+    typer.echo(f"numalet {__version__}: this is a bug; please report the lines above", err=True)
+    return EXIT_BUG
+
+
+def _turn_away_output() -> None:
+    """Say nothing more: what is still in the buffer would fail again at the very end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,122 @@
+"""What every command shares when it prints: findings, colour, width, odd characters.
+
+Colour only on a terminal and without NO_COLOR; 80 columns unless the terminal is narrower.
+What comes out of a user's files is shown with its control characters escaped.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from numalet.model.findings import Finding, Severity
+from numalet.wording import english
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+WIDTH: Final = 80
+_NARROWEST: Final = 68
+_TRAILING_BLANKS: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def console() -> Console:
+    """A console that keeps what it prints, of at most 80 columns, coloured as the output is."""
+    from rich.console import Console
+
+    is_terminal = True if sys.stdout.isatty() else None
+    return Console(file=io.StringIO(), width=_width(), highlight=False, force_terminal=is_terminal)
+
+
+def _width() -> int:
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return min(WIDTH, max(_NARROWEST, columns))
+
+
+def print_all(drawn: Iterable[RenderableType]) -> None:
+    """Print one thing below the other, without blanks at the ends of lines."""
+    screen = console()
+    for each in drawn:
+        screen.print(each)
+    assert isinstance(screen.file, io.StringIO)
+    sys.stdout.write(_TRAILING_BLANKS.sub(r"\1", screen.file.getvalue()))
+
+
+def is_unicode() -> bool:
+    """Whether the output can show more than ASCII."""
+    return (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, but for line ends."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else ascii(character)[1:-1]
+        for character in text
+    )
+
+
+def show_findings(findings: Iterable[Finding]) -> None:
+    """Print findings to the error stream: severity, place, sentence."""
+    for finding in findings:
+        place = english.place(finding.where)
+        sentence = english.of_finding(finding)
+        complain(finding.severity, f"{place}: {sentence}" if place else sentence)
+
+
+def complain(severity: Severity, text: str) -> None:
+    """Print a message to the error stream; on a terminal wrapped and with colour."""
+    word, message = severity.value, printable(text)
+    if not sys.stderr.isatty():
+        typer.echo(f"{word}: {message}", err=True)
+        return
+    import textwrap
+
+    filled = textwrap.fill(
+        f"{word}: {message}",
+        _width(),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).removeprefix(word)
+    if "NO_COLOR" not in os.environ:
+        word = typer.style(word, fg=_COLOURS[severity], bold=True)
+    typer.echo(word + filled, err=True)
+
+
+def print_document(document: Any, chosen: Format) -> None:
+    """Print a plain document as JSON or YAML."""
+    if chosen is Format.YAML:
+        sys.stdout.write(_as_yaml(document))
+    else:
+        import json
+
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def _as_yaml(document: Any) -> str:
+    import yaml
+
+    class Plain(yaml.CSafeDumper):
+        """Writes a value that occurs twice two times, without anchors."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    return str(yaml.dump(document, Dumper=Plain, sort_keys=False, allow_unicode=True))

@@ -1,0 +1,227 @@
+"""``numalet simulate``: what the kubelet would decide on these pods, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numalet.cli import kubelet_options as kubelet
+from numalet.cli.output import Format
+
+if TYPE_CHECKING:
+    from numalet.adapters.files.recording import Recording
+    from numalet.adapters.simulation import Pieces, Prepared
+    from numalet.simulate.session import Record, Session
+
+EPILOG = """Examples:
+
+  # a machine by its shape
+  numalet simulate -c kubelet.yaml -m 2n16c2t --memory-per-node 64Gi pods.yaml
+
+  # a captured machine, and flags of the kubelet
+  numalet simulate -m node7.tar.gz --memory-manager-policy Static \\
+      --topology-manager-policy restricted \\
+      --reserved-memory 0:memory=100Mi pods.yaml
+
+  # the pods of one node of a cluster
+  kubectl get pods -A -o json |
+      numalet simulate -c kubelet.yaml --node-name worker-3 -
+
+  # go on from state files, and write them
+  numalet simulate -c kubelet.yaml --state-dir ./state pods.yaml -o json
+
+  # a scenario, which holds everything
+  numalet simulate scenario.yaml
+
+Exit status: 0 all pods admitted, 1 some rejected, 2 unusable input (also a configuration with
+which the kubelet would not start), 3 a bug.
+"""
+
+Pods = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PODS...",
+        help=(
+            "Manifests (pods, lists, workloads; YAML or JSON), '-' for the standard input,"
+            " or one scenario file."
+        ),
+        show_default=False,
+    ),
+]
+Machine = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
+    ),
+]
+MemoryPerNode = Annotated[
+    str | None,
+    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
+]
+PagesPerNode = Annotated[
+    str | None,
+    typer.Option(
+        "--hugepages-per-node",
+        metavar="SIZE=COUNT[;...]",
+        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
+    ),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir",
+        metavar="DIR",
+        help="Begin with the state files in DIR, and write them there at the end.",
+    ),
+]
+Forget = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--forget",
+        metavar="UID|all",
+        help="A pod of the state files that is gone; repeatable.",
+        show_default=False,
+    ),
+]
+NodeName = Annotated[
+    str | None,
+    typer.Option("--node-name", metavar="NAME", help="Take only pods of this node (or of none)."),
+]
+Record_ = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE.jsonl",
+        help="Append the scenario with its outcome, for 'numalet replay'.",
+    ),
+]
+Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+
+
+def simulate(
+    pods: Pods = None,
+    config: kubelet.ConfigFile = None,
+    machine: Machine = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    state_dir: StateDir = None,
+    forget: Forget = None,
+    node_name: NodeName = None,
+    record: Record_ = None,
+    output: Output = Format.TABLE,
+    config_dir: kubelet.ConfigDir = None,
+    no_config_file: kubelet.NoConfigFile = False,
+    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
+    reserved_memory: kubelet.ReservedMemory = None,
+    kube_reserved: kubelet.KubeReserved = None,
+    system_reserved: kubelet.SystemReserved = None,
+    eviction_hard: kubelet.EvictionHard = None,
+    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
+    topology_manager_scope: kubelet.TopologyManagerScope = None,
+    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
+    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
+    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
+    reserved_cpus: kubelet.ReservedCpus = None,
+    feature_gates: kubelet.FeatureGates = None,
+) -> None:
+    """Admit pods one after the other as the kubelet v1.32 would, and show the node after it."""
+    from numalet.adapters.simulation import Pieces
+    from numalet.cli.machine import parse_pages
+
+    flags = {
+        "memory-manager-policy": memory_manager_policy,
+        "reserved-memory": reserved_memory,
+        "kube-reserved": kube_reserved,
+        "system-reserved": system_reserved,
+        "eviction-hard": eviction_hard,
+        "topology-manager-policy": topology_manager_policy,
+        "topology-manager-scope": topology_manager_scope,
+        "topology-manager-policy-options": topology_manager_policy_options,
+        "cpu-manager-policy": cpu_manager_policy,
+        "cpu-manager-policy-options": cpu_manager_policy_options,
+        "reserved-cpus": reserved_cpus,
+        "feature-gates": feature_gates,
+    }
+    pieces = Pieces(
+        machine=machine,
+        memory_per_node=memory_per_node,
+        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
+        config=kubelet.sources(config, config_dir, no_config_file, flags),
+        pods=tuple(pods or ()),
+        node_name=node_name,
+        state_dir=state_dir,
+        forget=tuple(forget or ()),
+    )
+    raise typer.Exit(_run(pieces, record, output))
+
+
+def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
+    """Prepare, take the steps, keep what is to be kept, print; the exit status.
+
+    Files come before the printing: who reads only the first lines gets the files all the same.
+    """
+    from numalet.adapters import simulation
+    from numalet.cli import simulate_view
+    from numalet.cli.output import show_findings
+    from numalet.config.rules import StartRefused
+
+    recording = None if record is None else _recording(record)
+    prepared = simulation.prepare(pieces)
+    if recording is not None:
+        _check_recordable(prepared)
+    show_findings(prepared.notes)
+    if isinstance(prepared.session, StartRefused):
+        if recording is not None:
+            _append(recording, prepared)
+        simulate_view.show_start_error(prepared.session, output, prepared.state_dir)
+        return 2
+    records, session = _take_steps(prepared, prepared.session)
+    if prepared.state_dir is not None:
+        simulate_view.say_written(prepared.state_dir.write(session.node.state_files()))
+    if recording is not None:
+        _append(recording, prepared)
+    simulate_view.show(simulate_view.Result(prepared, tuple(records), session), output)
+    return simulate_view.exit_status(records)
+
+
+def _take_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
+    """What every step did, and the session after the last one."""
+    from numalet.simulate.session import NotRestarted
+
+    records: list[Record] = []
+    for step in prepared.scenario.steps:
+        session, record = session.after(step)
+        records.append(record)
+        if isinstance(record, NotRestarted):
+            break
+    return records, session
+
+
+def _recording(path: Path) -> Recording:
+    """The file of recorded scenarios that this one is added to."""
+    from numalet.adapters.files import recording
+
+    return recording.read(path)
+
+
+def _check_recordable(prepared: Prepared) -> None:
+    """A recorded scenario has no pods that are running without having been admitted."""
+    from numalet.model.findings import BadInput, Finding
+
+    if prepared.held:
+        fields = {"pods": ", ".join(prepared.held)}
+        raise BadInput([Finding("files/recording-needs-manifests", fields)])
+
+
+def _append(recording: Recording, prepared: Prepared) -> None:
+    """Add the scenario with its outcome."""
+    from numalet.simulate import recording as recordings
+    from numalet.simulate import runner
+
+    scenario = prepared.scenario
+    recording.append(recordings.document(scenario, runner.run(scenario)))

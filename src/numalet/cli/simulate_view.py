@@ -1,0 +1,117 @@
+"""A simulation that has ended, shown: as a document here, as tables in ``simulate_tables``.
+
+Rich, which draws the tables, is loaded only for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, assert_never
+
+import typer
+
+from numalet.adapters.files import state_directory
+from numalet.adapters.files.state_directory import StateDirectory
+from numalet.admission.decision import Decision
+from numalet.cli import output
+from numalet.cli.output import Format
+from numalet.config.rules import Stage, StartRefused
+from numalet.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.reports import memory_map
+from numalet.reports.memory_map import MemoryMap
+from numalet.simulate import document
+from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted, Session
+from numalet.wording import kubelet_start
+
+if TYPE_CHECKING:
+    from numalet.adapters.simulation import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A simulation that has ended."""
+
+    prepared: Prepared
+    records: tuple[Record, ...]
+    session: Session
+
+    def map(self) -> MemoryMap:
+        """The node map after the last step."""
+        node = self.session.node
+        return memory_map.memory_map(node.snapshot, node.leftovers(), self.session.pods)
+
+
+def exit_status(records: Iterable[Record]) -> int:
+    """0 if every decision was an admission, 2 if a restart failed, else 1."""
+    status = 0
+    for record in records:
+        if isinstance(record, NotRestarted):
+            return 2
+        if any(not decision.admitted for decision in decisions_of(record)):
+            status = 1
+    return status
+
+
+def decisions_of(record: Record) -> tuple[Decision, ...]:
+    """The decisions that a step brought."""
+    match record:
+        case Asked(decision):
+            return (decision,)
+        case Restarted(decisions):
+            return decisions
+        case Removed() | NotRestarted():
+            return ()
+        case _:
+            assert_never(record)
+
+
+def show_start_error(
+    refused: StartRefused, chosen: Format, state_dir: StateDirectory | None
+) -> None:
+    """Say why the kubelet would not start: its own text, then our sentences.
+
+    Where the limit is ours and not the kubelet's, there are only our sentences.
+    """
+    if chosen is not Format.TABLE:
+        output.print_document(document.not_started(refused), chosen)
+    root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
+    if refused.stage is not Stage.NUMALET:
+        text = kubelet_start.text(refused, root_dir)
+        output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
+    findings = (*refused.findings, *refused.further)
+    output.show_findings(_placed(finding, state_dir) for finding in findings)
+
+
+def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
+    """The finding with the file it is about, if that is a state file of the directory."""
+    name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
+    if state_dir is None or name is None or finding.where != NOWHERE:
+        return finding
+    return replace(finding, where=Location(str(state_dir.path / name)))
+
+
+def say_written(names: Sequence[str]) -> None:
+    """Say which state files were written."""
+    if names:
+        typer.echo(f"written: {', '.join(names)}", err=True)
+
+
+def show(result: Result, chosen: Format) -> None:
+    """Print the simulation, as tables or as a document."""
+    if chosen is Format.TABLE:
+        from numalet.cli import simulate_tables
+
+        output.print_all(simulate_tables.tables(result))
+    else:
+        output.print_document(_document(result), chosen)
+
+
+def _document(result: Result) -> dict[str, Any]:
+    files = result.session.node.state_files()
+    prepared = result.prepared
+    return document.simulation(result.records, result.map(), files) | {
+        "assumed_running": list(prepared.assumed),
+        "forgotten": list(prepared.forgotten),
+        "ignored": {cause.value: count for cause, count in prepared.ignored.items()},
+    }

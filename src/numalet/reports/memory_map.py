@@ -1,0 +1,92 @@
+"""The node map as rows: what each NUMA node has, holds, and who holds it. Sizes in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from numalet.model import numa_mask
+from numalet.model.pod import ContainerKey, Pod
+from numalet.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRow:
+    """One memory type on one NUMA node."""
+
+    resource: str
+    total_bytes: int
+    system_reserved_bytes: int
+    allocatable_bytes: int
+    reserved_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One NUMA node: its types, its assignments, the nodes of its group."""
+
+    node_id: int
+    assignments: int
+    group: tuple[int, ...]
+    types: tuple[TypeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One container's part in the map: sizes by node set and memory type."""
+
+    key: ContainerKey
+    name: str
+    """``namespace/pod`` if a manifest is known, else the pod's uid."""
+    blocks: tuple[tuple[tuple[int, ...], str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """The whole map. ``left_behind`` hold memory although they are not active any more."""
+
+    nodes: tuple[NodeRow, ...]
+    active: tuple[Holder, ...]
+    left_behind: tuple[Holder, ...]
+
+
+def memory_map(
+    snapshot: Snapshot, leftovers: Iterable[ContainerKey], known: Mapping[str, Pod]
+) -> MemoryMap:
+    """The map of a snapshot; ``known`` are pods by uid that give holders their names."""
+    left = frozenset(leftovers)
+    holders = [_holder(snapshot, key, known) for key in sorted(snapshot.memory.holders())]
+    return MemoryMap(
+        nodes=tuple(
+            NodeRow(
+                node_id=node_id,
+                assignments=node.assignments,
+                group=numa_mask.ids(node.group),
+                types=tuple(
+                    TypeRow(
+                        resource=name,
+                        total_bytes=table.total,
+                        system_reserved_bytes=table.system_reserved,
+                        allocatable_bytes=table.allocatable,
+                        reserved_bytes=table.reserved,
+                        free_bytes=table.free,
+                    )
+                    for name, table in sorted(node.tables.items())
+                ),
+            )
+            for node_id, node in snapshot.memory.nodes.items()
+        ),
+        active=tuple(holder for holder in holders if holder.key not in left),
+        left_behind=tuple(holder for holder in holders if holder.key in left),
+    )
+
+
+def _holder(snapshot: Snapshot, key: ContainerKey, known: Mapping[str, Pod]) -> Holder:
+    pod = known.get(key.pod_uid)
+    blocks = snapshot.memory.blocks_of(key.pod_uid, key.container) or ()
+    return Holder(
+        key=key,
+        name=str(pod) if pod is not None else key.pod_uid,
+        blocks=tuple((block.nodes, block.resource, block.size_bytes) for block in blocks),
+    )

@@ -1,0 +1,80 @@
+"""Ways to run the command in tests: in this process, and as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from numalet.cli import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "documented"
+RESERVED = "0:memory=3Gi;1:memory=2148Mi"
+CONFIGURED = ("-c", str(EXAMPLES / "kubelet.yaml"), "--reserved-memory", RESERVED)
+DOCUMENTED = (*CONFIGURED, "-m", str(EXAMPLES / "machine.yaml"))
+GUARANTEED = str(EXAMPLES / "guaranteed.yaml")
+SECOND = str(EXAMPLES / "second.yaml")
+UID = "fa9bdd38-6df9-4cf9-aa67-8c4814da37a8"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Runner:
+    """Runs command lines in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Ended:
+        """Run ``numalet`` with these arguments."""
+        self._capsys.readouterr()
+        status = main.run(list(arguments))
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err, err
+        return Ended(status, out, err)
+
+    def simulate(self, *arguments: str) -> Ended:
+        """Run ``numalet simulate`` on the documented machine with these arguments."""
+        return self("simulate", *DOCUMENTED, *arguments)
+
+
+def process(
+    *arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None
+) -> Ended:
+    """Run ``python -m numalet`` as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "numalet", *arguments],
+        input=stdin,
+        env={**os.environ, "COLUMNS": "80", **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def pod(name: str, memory: str, uid: str = "", node: str = "") -> str:
+    """The manifest of a Guaranteed pod, as YAML."""
+    return f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, uid: {uid or name}}}
+spec:
+  nodeName: {node or '""'}
+  containers:
+    - name: c
+      resources: {{limits: {{cpu: 1, memory: {memory}}}}}
+"""

@@ -1,0 +1,194 @@
+"""Ways in and out of the command: help, version, usage, ends that nobody wants."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from cli.commands import DOCUMENTED, GUARANTEED, Runner, process
+from numalet import __main__, __version__
+from numalet.cli import helping, main, simulate
+from numalet.cli.main import EXIT_BUG, EXIT_INTERRUPTED
+
+COMMANDS = ("machine", "simulate", "replay")
+
+
+def test_the_command_alone_shows_its_help(numalet: Runner) -> None:
+    ended = numalet()
+
+    assert (ended.status, ended.err) == (0, "")
+    assert [line for line in COMMANDS if f"  {line} " in ended.out] == list(COMMANDS)
+
+
+def test_the_version_is_printed(numalet: Runner) -> None:
+    assert numalet("--version").out == f"numalet {__version__}\n"
+
+
+def test_the_version_alone_loads_no_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["numalet", "--version"])
+    monkeypatch.setitem(sys.modules, "numalet.cli.main", None)
+
+    __main__.main()
+
+    assert capsys.readouterr().out == f"numalet {__version__}\n"
+
+
+def test_the_entry_point_ends_with_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["numalet", "simulate"])
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert ended.value.code == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples_that_fit(command: str, numalet: Runner) -> None:
+    ended = numalet(command, "--help")
+
+    assert ended.status == 0
+    assert f"Usage: numalet {command} [OPTIONS]" in ended.out
+    assert f"    numalet {command}" in ended.out.partition("Examples:")[2]
+    assert [line for line in ended.out.splitlines() if len(line) > 80] == []
+
+
+def test_examples_keep_their_line_breaks(numalet: Runner) -> None:
+    assert "pods -A -o json |\n        numalet simulate" in numalet("simulate", "-h").out
+
+
+def test_the_kubelets_flags_stand_in_a_group_of_their_own(numalet: Runner) -> None:
+    shown = numalet("simulate", "--help").out
+    ours, kubelets = shown.split("Kubelet flags (they win over the file):")
+
+    assert "--state-dir" in ours
+    assert "--reserved-memory" in kubelets
+
+
+def test_only_indented_paragraphs_keep_their_line_breaks() -> None:
+    assert helping.with_line_breaks("One\ntwo.\n\n  three\n  four\n") == (
+        "One\ntwo.\n\n\b\n  three\n  four"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["simulate", "--nonsense"], "No such option: --nonsense"),
+        (["simulate", "-o", "xml", "pods.yaml"], "'xml' is not one of"),
+        (["simulate", "-m"], "requires an argument"),
+        (["replay"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_unusable_input(
+    arguments: list[str], complaint: str, numalet: Runner
+) -> None:
+    ended = numalet(*arguments)
+
+    assert (ended.status, ended.out) == (2, "")
+    assert complaint in ended.err
+
+
+def _failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object) -> int:
+        raise error
+
+    monkeypatch.setattr(simulate, "_run", fail)
+
+
+def test_a_bug_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for error in (ValueError("boom"), OSError(2, "boom"), OSError(28, "boom", "some-file")):
+        _failing_with(error, monkeypatch)
+        assert main.run(["simulate", "x"]) == EXIT_BUG
+        said = capsys.readouterr().err
+        assert "Traceback" in said
+        assert "boom" in said
+        assert said.endswith(
+            f"numalet {__version__}: this is a bug; please report the lines above\n"
+        )
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_an_interruption_is_no_bug(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, numalet: Runner
+) -> None:
+    _failing_with(error, monkeypatch)
+
+    ended = numalet("simulate", "x")
+
+    assert (ended.status, ended.out, ended.err) == (EXIT_INTERRUPTED, "", "")
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["simulate", *DOCUMENTED, GUARANTEED, "-o", "json", "--state-dir", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "numalet", *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (
+        0,
+        "written: cpu_manager_state, memory_manager_state\n",
+    )
+    assert (tmp_path / "memory_manager_state").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_an_output_without_room_is_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "numalet", "simulate", *DOCUMENTED, GUARANTEED],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: the output can not be written: No space left on device\n",
+    )
+
+
+def test_streams_that_are_closed_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+
+    assert main.run(["simulate", "no-such-file"]) == 2
+    assert main.run(["--help"]) == 0
+
+
+def test_a_file_name_that_is_no_text_can_be_named() -> None:
+    ended = process("simulate", "caf\udce9.yaml")
+
+    assert ended.status == 2
+    assert ended.err.startswith("error: caf")
+
+
+def test_an_ascii_output_gets_ascii_bars() -> None:
+    ascii_only = process(
+        "simulate", *DOCUMENTED, GUARANTEED, environment={"PYTHONIOENCODING": "ascii"}
+    )
+
+    assert ascii_only.status == 0
+    assert "##........" in ascii_only.out
+
+
+def test_completion_offers_the_commands() -> None:
+    asked = {"_NUMALET_COMPLETE": "complete_bash", "COMP_WORDS": "numalet s", "COMP_CWORD": "1"}
+
+    assert process(environment=asked).out.split() == ["simulate"]
+    assert "--show-completion" in process("--help").out
