@@ -19,7 +19,7 @@ from numalet.node.node import Node
 
 GIB = 1 << 30
 MEMORY_PER_NODE_GIB = 64
-PAGES = ("hugepages-2Mi", "hugepages-1Gi")
+PODS_PER_NODE = 5
 _PAGE_COUNTS = {2048: 4096, 1048576: 8}
 _SEED = 20240501
 
@@ -64,38 +64,39 @@ def empty(node_count: int, topology_policy: str) -> Node:
     return node
 
 
-def pod(uid: str, memory: str, page_size: str | None = None, pages: str = "0") -> Pod:
-    """A Guaranteed pod of one container."""
-    amounts = {"cpu": "1", "memory": memory} | ({page_size: pages} if page_size else {})
+def pod(uid: str, memory: str, **pages: str) -> Pod:
+    """A Guaranteed pod of one container; huge pages as ``hugepages_1Gi="2Gi"``."""
+    named = {name.replace("_", "-"): size for name, size in pages.items()}
+    amounts = {"cpu": "1", "memory": memory, **named}
     resources = {name: Quantity.parse(amount) for name, amount in amounts.items()}
     container = Container("app", requests=resources, limits=resources)
     return Pod(uid, uid, app_containers=(container,), qos_class=QosClass.GUARANTEED)
 
 
-def newcomer() -> Pod:
-    """The pod whose admission is measured: memory and both sizes of huge pages."""
-    both = pod("newcomer", "2Gi", PAGES[0], "64Mi")
-    (container,) = both.app_containers
-    resources = {**container.requests, PAGES[1]: Quantity.parse("1Gi")}
-    return Pod(
-        both.uid,
-        both.name,
-        app_containers=(Container("app", requests=resources, limits=resources),),
-        qos_class=QosClass.GUARANTEED,
-    )
+def with_some_pods(node_count: int, topology_policy: str) -> Node:
+    """A node on which four pods with memory alone run."""
+    node = empty(node_count, topology_policy)
+    for number in range(4):
+        node, _ = node.admit(pod(f"pod-{number}", "10Gi"))
+    return node
 
 
-def fragmented(node_count: int, topology_policy: str) -> Node:
-    """A node after a long time: several pods per NUMA node, holes between them, groups."""
+def fragmented(node_count: int, topology_policy: str, room_for: Pod) -> Node:
+    """A node after a long time: several pods per NUMA node, holes between them, groups.
+
+    The oldest pods go until there is room for the pod whose admission is measured.
+    """
     rng = random.Random(f"{_SEED} {node_count} {topology_policy}")
     node = empty(node_count, topology_policy)
     for arriving in _arrivals(rng, 20 * node_count):
         running = list(node.snapshot.pods)
-        if len(running) > 6 * node_count:
+        if len(running) >= PODS_PER_NODE * node_count:
             node = node.remove(rng.choice(running))
         node, decision = node.admit(arriving)
         if decision.admitted:
             node = node.pod_started(arriving.uid)
+    while not node.admit(room_for)[1].admitted:
+        node = node.remove(next(iter(node.snapshot.pods)))
     # The measured admission begins as every other does: with nothing stale.
     return node.release_stale()
 
@@ -103,5 +104,5 @@ def fragmented(node_count: int, topology_policy: str) -> Node:
 def _arrivals(rng: random.Random, count: int) -> Iterator[Pod]:
     for number in range(count):
         size_gib = rng.choice((1, 1, 2, 2, 3, 5, 8, 13, 60))
-        page_size = rng.choice((None, None, *PAGES))
-        yield pod(f"pod-{number:03}", f"{size_gib}Gi", page_size, f"{rng.randint(1, 2)}Gi")
+        pages = rng.choice(({}, {}, {"hugepages_2Mi": "1Gi"}, {"hugepages_1Gi": "1Gi"}))
+        yield pod(f"pod-{number:03}", f"{size_gib}Gi", **pages)

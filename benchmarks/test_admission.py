@@ -16,6 +16,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from numalet.adapters.files import state_directory
 from numalet.adapters.files.state_directory import StateDirectory
+from numalet.admission.decision import Decision
+from numalet.model.pod import Pod
 from numalet.node.node import Node
 
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -34,38 +36,36 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _measure(benchmark: BenchmarkFixture, node: Node, directory: Path) -> None:
+def _measure(benchmark: BenchmarkFixture, node: Node, newcomer: Pod, directory: Path) -> None:
     StateDirectory(directory, {}).write(node.state_files())
     before = state_directory.read(directory)
-    newcomer = states.newcomer()
 
-    def admission() -> bool:
+    def admission() -> Decision:
         after, decision = node.admit(newcomer)
         before.write(after.state_files())
-        return decision.admitted
+        return decision
 
-    benchmark.extra_info["admitted"] = benchmark(admission)
+    decision = benchmark(admission)
+    assert decision.admitted, decision.rejection
     benchmark.extra_info["pods"] = len(node.snapshot.pods)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("node_count", [2, 8])
-@pytest.mark.benchmark(group="admission, state written")
-def test_admission(
-    node_count: int, policy: str, benchmark: BenchmarkFixture, directory: Path
-) -> None:
-    _measure(benchmark, states.fragmented(node_count, policy), directory)
+@pytest.mark.benchmark(group="admission: 2 nodes, memory alone")
+def test_two_nodes(policy: str, benchmark: BenchmarkFixture, directory: Path) -> None:
+    newcomer = states.pod("newcomer", "2Gi")
+    _measure(benchmark, states.with_some_pods(2, policy), newcomer, directory)
 
 
-@pytest.mark.parametrize("node_count", [2, 8])
-@pytest.mark.benchmark(group="admission, decision alone")
-def test_decision_alone(node_count: int, benchmark: BenchmarkFixture) -> None:
-    node = states.fragmented(node_count, "best-effort")
-    newcomer = states.newcomer()
-
-    benchmark(lambda: node.admit(newcomer))
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.benchmark(group="admission: 8 nodes, memory and two sizes of huge pages, fragmented")
+def test_eight_nodes(policy: str, benchmark: BenchmarkFixture, directory: Path) -> None:
+    newcomer = states.pod("newcomer", "1Gi", hugepages_2Mi="64Mi", hugepages_1Gi="1Gi")
+    _measure(benchmark, states.fragmented(8, policy, newcomer), newcomer, directory)
 
 
-@pytest.mark.benchmark(group="admission, first on an empty node")
-def test_admission_on_an_empty_node(benchmark: BenchmarkFixture, directory: Path) -> None:
-    _measure(benchmark, states.empty(2, "restricted"), directory)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.benchmark(group="the decision alone: 8 nodes, fragmented")
+def test_decision_alone(policy: str, benchmark: BenchmarkFixture) -> None:
+    newcomer = states.pod("newcomer", "1Gi", hugepages_2Mi="64Mi", hugepages_1Gi="1Gi")
+    benchmark(states.fragmented(8, policy, newcomer).admit, newcomer)

@@ -172,10 +172,10 @@ def test_streams_that_are_closed_are_not_missed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_file_name_that_is_no_text_can_be_named() -> None:
-    ended = process("simulate", "caf\udce9.yaml")
+    ended = process("simulate", "\udce9.yaml")
 
     assert ended.status == 2
-    assert ended.err.startswith("error: caf")
+    assert ended.err.startswith("error: \\udce9.yaml: ")
 
 
 def test_an_ascii_output_gets_ascii_bars() -> None:

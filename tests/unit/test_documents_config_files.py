@@ -91,6 +91,11 @@ def test_every_honoured_field_is_read() -> None:
         featureGates={"NodeSwap": False, "AllBeta": None},
         maxPods=250,
         podsPerCore=10,
+        port=1,
+        healthzPort=0,
+        readOnlyPort=2,
+        memorySwap={"swapBehavior": "NoSwap"},
+        memoryThrottlingFactor=1,
     )
 
     assert config.cpu_manager_policy == "static"
@@ -115,6 +120,8 @@ def test_every_honoured_field_is_read() -> None:
     assert not config.uses_default_eviction
     assert config.feature_gates == {"NodeSwap": False, "AllBeta": False}
     assert (config.max_pods, config.pods_per_core) == (250, 10)
+    assert (config.port, config.healthz_port, config.read_only_port) == (1, 0, 2)
+    assert (config.swap_behavior, config.memory_throttling_factor) == ("NoSwap", 1)
 
 
 def test_an_empty_text_and_a_zero_mean_the_default() -> None:
@@ -124,10 +131,13 @@ def test_an_empty_text_and_a_zero_mean_the_default() -> None:
         topologyManagerPolicy="",
         topologyManagerScope=None,
         maxPods=0,
+        port=0,
+        memorySwap={"swapBehavior": None},
     )
 
     assert (config.cpu_manager_policy, config.memory_manager_policy) == ("none", "None")
     assert (config.topology_manager_policy, config.max_pods) == ("none", 110)
+    assert (config.port, config.swap_behavior) == (10250, "")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +153,10 @@ def test_an_empty_text_and_a_zero_mean_the_default() -> None:
         ({"cgroupsPerQOS": "yes"}, "cgroupsPerQOS", "string"),
         ({"maxPods": 1.5}, "maxPods", "number"),
         ({"maxPods": []}, "maxPods", "array"),
+        ({"memorySwap": "NoSwap"}, "memorySwap", "string"),
+        ({"memorySwap": {"swapBehavior": 1}}, "memorySwap.swapBehavior", "number"),
+        ({"memoryThrottlingFactor": "1"}, "memoryThrottlingFactor", "string"),
+        ({"memoryThrottlingFactor": True}, "memoryThrottlingFactor", "bool"),
         ({"reservedMemory": {}}, "reservedMemory", "object"),
         ({"reservedMemory": [1]}, "reservedMemory[0]", "number"),
         ({"reservedMemory": [{"numaNode": "0"}]}, "reservedMemory[0].numaNode", "string"),

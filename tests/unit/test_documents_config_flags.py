@@ -84,6 +84,16 @@ def test_reserved_memory_comes_in_one_flag_or_in_several(values: list[str]) -> N
     ]
 
 
+def test_an_empty_reserved_memory_flag_leaves_the_files_list_alone(tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(HEAD + "reservedMemory: [{numaNode: 5, limits: {memory: 1Gi}}]\n")
+
+    config = load(("--reserved-memory", ""), file=file)
+
+    assert [entry.numa_node for entry in config.reserved_memory] == [5]
+    assert load(("--reserved-memory", "")).reserved_memory == ()
+
+
 def test_maps_of_several_occurrences_add_up_and_texts_do_not() -> None:
     config = load(
         ("--kube-reserved", "cpu=1"),

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
 from numalet.adapters import machines
+from numalet.adapters.devices import named_devices
 from numalet.adapters.documents import kubelet_config, pod_manifest, scenario_file, yaml_source
 from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
 from numalet.adapters.documents.pod_manifest import Ignored, PodOptions
@@ -42,7 +43,11 @@ Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
-    """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``."""
+    """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
+
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
+    as a document.
+    """
 
     machine: str | None = None
     memory_per_node: str | None = None
@@ -52,6 +57,8 @@ class Pieces:
     node_name: str | None = None
     state_dir: Path | None = None
     forget: Sequence[str] = ()
+    devices: Sequence[str] = ()
+    device_file: str | None = None
 
     def beside_the_pods(self) -> tuple[str, ...]:
         """Options that were given and have no meaning beside a scenario."""
@@ -65,6 +72,8 @@ class Pieces:
             "--node-name": self.node_name,
             "--state-dir": self.state_dir,
             "--forget": self.forget,
+            "--device": self.devices,
+            "--devices": self.device_file,
         }
         flags = dict.fromkeys(name for name, _ in self.config.flags)
         return (*(option for option, value in given.items() if value), *flags)
@@ -110,6 +119,24 @@ def prepare(pieces: Pieces) -> Prepared:
         findings.raise_errors()
         return _from_scenario(_only_document(pieces.pods, documents), pieces)
     return _from_pieces(pieces, inputs, findings)
+
+
+def prepare_inputs(pieces: Pieces, inputs: Inputs) -> Prepared:
+    """The simulation of pods whose documents were read before; ``pieces.pods`` is not looked at.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    return _from_pieces(pieces, inputs, Findings())
+
+
+def documents_of(path: str) -> Sequence[Document]:
+    """The documents of a file with pods, or of the standard input for ``-``; to be read once.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    return _documents(path)
 
 
 def _collected(findings: Findings, part: Callable[[], T]) -> T | None:
@@ -164,7 +191,10 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
     config = _collected(findings, partial(_config, pieces.config))
     pods = _collected(findings, partial(pod_manifest.pods_of, inputs, options))
     state_dir = _collected(findings, partial(_state_dir, pieces.state_dir))
-    if machine is None or config is None or pods is None:
+    node_ids = None if machine is None else machine.info.node_ids
+    named = partial(named_devices, pieces.device_file, pieces.devices, node_ids)
+    devices = _collected(findings, named)
+    if machine is None or config is None or pods is None or devices is None:
         raise BadInput(findings.all)
     findings.raise_errors()
     scenario = Scenario(
@@ -172,6 +202,7 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
         machine=machine.info,
         config=config.config,
         steps=tuple(AdmitStep(pod) for pod in pods.pods),
+        devices=devices,
         state_files=state_dir.files if state_dir is not None else {},
     )
     prepared = Prepared(
@@ -208,10 +239,10 @@ def _state_dir(path: Path | None) -> StateDirectory | None:
 
 
 def _started(scenario: Scenario) -> Session | StartRefused:
-    node = nodes.start(scenario.config, scenario.machine, scenario.state_files)
+    node = nodes.start(scenario.config, scenario.machine, scenario.state_files, scenario.devices)
     if isinstance(node, StartRefused):
         return node
-    return Session(scenario.config, scenario.machine, node)
+    return Session(scenario.config, scenario.machine, node, scenario.devices)
 
 
 def _assume_running(prepared: Prepared, forget: Sequence[str], given: Container[str]) -> Prepared:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from numalet import __version__
-from numalet.cli import machine, replay, simulate
+from numalet.cli import check, machine, replay, reserve, simulate
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
@@ -48,24 +48,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=with_line_breaks(_EPILOG),
 )
-app.command(
-    "machine",
-    cls=Command,
-    epilog=with_line_breaks(machine.EPILOG),
-    short_help="Show the NUMA nodes of a machine.",
-)(machine.machine)
-app.command(
-    "simulate",
-    cls=Command,
-    epilog=with_line_breaks(simulate.EPILOG),
-    short_help="Decide on pods as the kubelet would.",
-)(simulate.simulate)
-app.command(
-    "replay",
-    cls=Command,
-    epilog=with_line_breaks(replay.EPILOG),
-    short_help="Compare recorded decisions with ours.",
-)(replay.replay)
+_COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
+    ("machine", "Show the NUMA nodes of a machine.", machine.machine, machine.EPILOG),
+    (
+        "check",
+        "Say whether a kubelet would start, and what else is wrong.",
+        check.check,
+        check.EPILOG,
+    ),
+    ("reserve", "Work out a legal reservedMemory.", reserve.reserve, reserve.EPILOG),
+    ("simulate", "Decide on pods as the kubelet would.", simulate.simulate, simulate.EPILOG),
+    ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
+)
+for _name, _help, _function, _epilog_text in _COMMANDS:
+    app.command(_name, cls=Command, epilog=with_line_breaks(_epilog_text), short_help=_help)(
+        _function
+    )
 
 
 def _show_version(wanted: bool) -> None:

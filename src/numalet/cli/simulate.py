@@ -13,6 +13,7 @@ from numalet.cli.output import Format
 if TYPE_CHECKING:
     from numalet.adapters.files.recording import Recording
     from numalet.adapters.simulation import Pieces, Prepared
+    from numalet.cli.simulate_view import Result
     from numalet.simulate.session import Record, Session
 
 EPILOG = """Examples:
@@ -24,6 +25,12 @@ EPILOG = """Examples:
   numalet simulate -m node7.tar.gz --memory-manager-policy Static \\
       --topology-manager-policy restricted \\
       --reserved-memory 0:memory=100Mi pods.yaml
+
+  # exclusive CPUs, and devices
+  numalet simulate -m 2n16c2t --memory-per-node 64Gi \\
+      --cpu-manager-policy static --reserved-cpus 0,32 \\
+      --topology-manager-policy restricted \\
+      --device example.com/gpu=gpu0@0,gpu1@1 pods.yaml
 
   # the pods of one node of a cluster
   kubectl get pods -A -o json |
@@ -92,6 +99,19 @@ NodeName = Annotated[
     str | None,
     typer.Option("--node-name", metavar="NAME", help="Take only pods of this node (or of none)."),
 ]
+Device = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="RESOURCE=ID[@NODE[+NODE]],...",
+        help="Devices, such as 'example.com/gpu=gpu0@0,gpu1@1'; repeatable.",
+        show_default=False,
+    ),
+]
+DeviceFile = Annotated[
+    str | None,
+    typer.Option("--devices", metavar="FILE", help="The devices from a YAML or JSON file."),
+]
 Record_ = Annotated[
     Path | None,
     typer.Option(
@@ -109,6 +129,8 @@ def simulate(
     machine: Machine = None,
     memory_per_node: MemoryPerNode = None,
     hugepages_per_node: PagesPerNode = None,
+    device: Device = None,
+    devices: DeviceFile = None,
     state_dir: StateDir = None,
     forget: Forget = None,
     node_name: NodeName = None,
@@ -156,6 +178,8 @@ def simulate(
         node_name=node_name,
         state_dir=state_dir,
         forget=tuple(forget or ()),
+        devices=tuple(device or ()),
+        device_file=devices,
     )
     raise typer.Exit(_run(pieces, record, output))
 
@@ -185,8 +209,18 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
         simulate_view.say_written(prepared.state_dir.write(session.node.state_files()))
     if recording is not None:
         _append(recording, prepared)
-    simulate_view.show(simulate_view.Result(prepared, tuple(records), session), output)
+    _show(simulate_view.Result(prepared, tuple(records), session), output)
     return simulate_view.exit_status(records)
+
+
+def _show(result: Result, output: Format) -> None:
+    """Print the simulation; the library that draws tables is loaded only for them."""
+    from numalet.cli import simulate_tables, simulate_view
+
+    if output is Format.TABLE:
+        simulate_tables.print_tables(result)
+    else:
+        simulate_view.print_document(result, output)
 
 
 def _take_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:

@@ -5,7 +5,7 @@ Texts from the user's files are never taken for markup; their control characters
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from rich.padding import Padding
@@ -13,10 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.admission.decision import Decision
-from numalet.cli import output
+from numalet.cli import node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
 from numalet.model import cpu_set
+from numalet.reports import pod_sums
 from numalet.reports.memory_map import Holder, MemoryMap
+from numalet.reports.pod_sums import PodSums
 from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, kubelet, kubelet_start
 
@@ -29,11 +31,16 @@ _BAR: Final = 10
 _MOST_SINGLE: Final = 8
 
 
+def print_tables(result: Result) -> None:
+    """Print the simulation as tables."""
+    output.print_all(tables(result))
+
+
 def tables(result: Result) -> Iterator[RenderableType]:
     """Counts, the pods, why some were rejected, the node map."""
     yield from _counts(result.prepared)
     if result.records:
-        yield _pod_table(result.records)
+        yield _pod_table(result)
     for record in result.records:
         yield from _reasons(record)
     if result.records:
@@ -43,11 +50,24 @@ def tables(result: Result) -> Iterator[RenderableType]:
         yield _node_table(after)
     else:
         yield Text("The Memory Manager is off: nothing is reserved on any NUMA node.")
+    yield from _cpus_and_devices(result)
     if after.left_behind:
         yield Text("")
         yield Text("Left behind until the next admission, by pods that are not active:")
         for holder in after.left_behind:
             yield _text(f"  {holder.name}/{holder.key.container}: {_held(holder)}")
+
+
+def _cpus_and_devices(result: Result) -> Iterator[RenderableType]:
+    """Nothing of what the node does not have."""
+    cpus, devices = result.cpus(), result.devices()
+    if cpus:
+        names = {uid: str(pod) for uid, pod in result.session.pods.items()}
+        yield Text("")
+        yield from node_tables.cpu_table(cpus, names)
+    if devices:
+        yield Text("")
+        yield node_tables.device_table(devices)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -64,11 +84,22 @@ def _counts(prepared: Prepared) -> Iterator[Text]:
         yield Text(f"ignored: {count} ({cause.value.replace('-', ' ')})")
 
 
-def _pod_table(records: Iterable[Record]) -> Table:
+def _pod_table(result: Result) -> Table:
+    """The pods in order; columns for CPUs and devices only if a pod has some."""
+    sums = {
+        id(decision): pod_sums.pod_sums(decision, result.session.machine)
+        for record in result.records
+        for decision in decisions_of(record)
+    }
+    columns = ["NUMA NODES", "MEMORY"]
+    if any(each.cpus for each in sums.values()):
+        columns.insert(1, "CPUS")
+    if any(each.devices for each in sums.values()):
+        columns.append("DEVICES")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("POD", "STATUS", "NUMA NODES", "MEMORY"):
+    for name in ("POD", "STATUS", *columns):
         table.add_column(name, overflow="fold", no_wrap=name == "STATUS")
-    for record in records:
+    for record in result.records:
         match record:
             case Removed(pod_uid):
                 table.add_row(_text(pod_uid), "removed")
@@ -79,26 +110,34 @@ def _pod_table(records: Iterable[Record]) -> Table:
             case Asked():
                 pass  # Its decision follows.
         for decision in decisions_of(record):
-            table.add_row(*_pod_row(decision))
+            table.add_row(*_pod_row(decision, sums[id(decision)], columns))
     return table
 
 
-def _pod_row(decision: Decision) -> tuple[Text, ...]:
-    name = _text(str(decision.pod))
+def _pod_row(decision: Decision, sums: PodSums, columns: Collection[str]) -> Iterator[Text]:
+    yield _text(str(decision.pod))
     if decision.rejection is not None:
-        return name, Text(kubelet.reason(decision.rejection), "red"), Text(), Text()
-    sizes: dict[str, int] = {}
-    nodes: set[int] = set()
-    for blocks in decision.after.memory.blocks.get(decision.pod.uid, {}).values():
-        for block in blocks:
-            nodes.update(block.nodes)
-            sizes[block.resource] = sizes.get(block.resource, 0) + block.size_bytes
-    # Init containers' blocks shrink by what others take over, so these sums are what is held.
-    held = ", ".join(
+        yield Text(kubelet.reason(decision.rejection), "red")
+        return
+    yield Text("Admitted", "green")
+    cells = {
+        "NUMA NODES": _nodes(sums.nodes) or "any",
+        "CPUS": cpu_set.text(sums.cpus) or "shared",
+        "MEMORY": _memory(sums) or "-",
+        "DEVICES": _devices(sums) or "-",
+    }
+    yield from (_text(cells[name]) for name in columns)
+
+
+def _memory(sums: PodSums) -> str:
+    return ", ".join(
         english.size(size) if name == "memory" else f"{name} {english.size(size)}"
-        for name, size in sorted(sizes.items(), reverse=True)
+        for name, size in sorted(sums.memory_bytes.items(), reverse=True)
     )
-    return name, Text("Admitted", "green"), Text(_nodes(nodes) or "any"), Text(held or "-")
+
+
+def _devices(sums: PodSums) -> str:
+    return ", ".join(f"{name}={','.join(ids)}" for name, ids in sums.devices.items())
 
 
 def _reasons(record: Record) -> Iterator[RenderableType]:

@@ -1,6 +1,6 @@
 """A simulation that has ended, shown: as a document here, as tables in ``simulate_tables``.
 
-Rich, which draws the tables, is loaded only for them.
+Rich, which draws the tables, is not needed here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from numalet.cli import output
 from numalet.cli.output import Format
 from numalet.config.rules import Stage, StartRefused
 from numalet.model.findings import NOWHERE, Finding, Location, Severity
-from numalet.reports import memory_map
+from numalet.reports import cpu_map, device_map, memory_map
+from numalet.reports.cpu_map import NodeCpus
+from numalet.reports.device_map import DeviceRow
 from numalet.reports.memory_map import MemoryMap
-from numalet.simulate import document
+from numalet.simulate import document, node_document
 from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted, Session
 from numalet.wording import kubelet_start
 
@@ -40,6 +42,19 @@ class Result:
         """The node map after the last step."""
         node = self.session.node
         return memory_map.memory_map(node.snapshot, node.leftovers(), self.session.pods)
+
+    def cpus(self) -> tuple[NodeCpus, ...]:
+        """The CPUs after the last step; empty if the CPU Manager gives out none."""
+        static = self.session.node.roster.static_cpus
+        if static is None:
+            return ()
+        machine = self.session.machine
+        reserved = frozenset(machine.cpu_ids) - static.allocatable
+        return cpu_map.cpu_map(self.session.node.snapshot, machine, reserved)
+
+    def devices(self) -> tuple[DeviceRow, ...]:
+        """The devices after the last step."""
+        return device_map.device_map(self.session.node.snapshot.device)
 
 
 def exit_status(records: Iterable[Record]) -> int:
@@ -97,20 +112,17 @@ def say_written(names: Sequence[str]) -> None:
         typer.echo(f"written: {', '.join(names)}", err=True)
 
 
-def show(result: Result, chosen: Format) -> None:
-    """Print the simulation, as tables or as a document."""
-    if chosen is Format.TABLE:
-        from numalet.cli import simulate_tables
-
-        output.print_all(simulate_tables.tables(result))
-    else:
-        output.print_document(_document(result), chosen)
+def print_document(result: Result, chosen: Format) -> None:
+    """Print the simulation as a document."""
+    output.print_document(_document(result), chosen)
 
 
 def _document(result: Result) -> dict[str, Any]:
     files = result.session.node.state_files()
     prepared = result.prepared
     return document.simulation(result.records, result.map(), files) | {
+        "cpus": node_document.cpus(result.cpus()),
+        "devices": node_document.devices(result.devices()),
         "assumed_running": list(prepared.assumed),
         "forgotten": list(prepared.forgotten),
         "ignored": {cause.value: count for cause, count in prepared.ignored.items()},

@@ -58,7 +58,7 @@ UnauthenticatedHTTP2DOSMitigation WatchList WinOverlay
 BETA_OFF: Final = """
 ConcurrentWatchObjectDecode DynamicResourceAllocation
 LocalStorageCapacityIsolationFSQuotaMonitoring MultiCIDRServiceAllocator NodeLogQuery
-ProcMountType UserNamespacesSupport VolumeAttributesClass
+OrderedNamespaceDeletion ProcMountType UserNamespacesSupport VolumeAttributesClass
 WatchCacheInitializationPostStartHook WatchFromStorageWithoutResourceVersion WatchListClient
 """
 
@@ -68,7 +68,7 @@ ExecProbeTimeout TopologyManagerPolicyOptions
 
 GA_LOCKED: Final = """
 APIListChunking AdmissionWebhookMatchConditions AggregatedDiscoveryEndpoint AppArmor
-AppArmorFields CPUManager CloudDualStackNodeIPs CustomResourceFieldSelectors
+AppArmorFields CPUManager CloudDualStackNodeIPs ComponentSLIs CustomResourceFieldSelectors
 DevicePluginCDIDevices DisableCloudProviders DisableKubeletCloudCredentialProviders
 EfficientWatchResumption ElasticIndexedJob JobPodFailurePolicy
 KubeProxyDrainingTerminatingNodes LoadBalancerIPMode LogarithmicScaleDown MemoryManager

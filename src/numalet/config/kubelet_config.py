@@ -35,7 +35,8 @@ class KubeletConfig:
     Maps of policy options are None where they were not given at all: the kubelet tells an
     absent map from an empty one. ``uses_default_eviction`` says that nobody gave any hard
     thresholds, so that the operating system's defaults apply. ``origins`` says where a field
-    came from (dotted field path, for example ``reservedMemory[0].limits.memory``).
+    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Ports, swap
+    and throttling decide nothing here, but a wrong one stops the kubelet's start.
     """
 
     cpu_manager_policy: str = "none"
@@ -58,6 +59,11 @@ class KubeletConfig:
     feature_gates: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     max_pods: int = 110
     pods_per_core: int = 0
+    port: int = 10250
+    healthz_port: int = 10248
+    read_only_port: int = 0
+    swap_behavior: str = ""
+    memory_throttling_factor: float = 0.9
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, place: str) -> Location:

@@ -89,7 +89,7 @@ def parse_reserved(
             )
             continue
         if quantity.sign < 0:
-            fields = {"resource": resource, "value": str(quantity)}
+            fields = {"resource": resource, "value": amount}
             findings.add("config/reserved-negative", where, **fields)
             continue
         reserved[name] = quantity

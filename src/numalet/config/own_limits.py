@@ -1,7 +1,8 @@
 """What this program refuses although the kubelet's own checks let it pass.
 
-The kubelet would crash or answer nonsense there (a node id that no mask can hold, a distance row
-that is too short), or its enumeration of node sets would not end in any useful time.
+The kubelet would crash or answer nonsense there: a node id that no mask can hold, a distance row
+that is too short, or, where there are too many sets of nodes to look at each, less than no memory
+on a node, which it takes for a very large number.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from numalet.config.rules import (
     TopologyPolicy,
     TopologyRules,
 )
+from numalet.model import resources
 from numalet.model.findings import Findings
 from numalet.model.machine_info import MachineInfo
 
-MOST_NUMA_NODES: Final = 20
-"""Sets of nodes are enumerated; a million sets is where that stops being an answer."""
+MOST_NODES_WITH_WRAPPING: Final = 12
+"""Sizes that wrap around follow no rule, so that every set of nodes has to be looked at."""
 
 _COMPARING_POLICIES: Final = (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
 
@@ -44,11 +46,34 @@ def check(
     if behaviour.highest_node_id is not None and highest > behaviour.highest_node_id:
         fields = {"numa_node": highest, "highest": behaviour.highest_node_id}
         findings.add("numalet/node-id-too-high", where, field=field, policy=policy, **fields)
-    if len(machine.nodes) > MOST_NUMA_NODES:
-        fields = {"numa_nodes": len(machine.nodes), "limit": MOST_NUMA_NODES}
-        findings.add("numalet/too-many-nodes", where, field=field, policy=policy, **fields)
+    if memory.policy is not MemoryPolicy.NONE and len(machine.nodes) > MOST_NODES_WITH_WRAPPING:
+        _check_wrapping(config, machine, memory, findings)
     if topology.prefer_closest_numa_nodes and topology.policy in _COMPARING_POLICIES:
         _check_distance_rows(config, machine, behaviour, findings)
+
+
+def _check_wrapping(
+    config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
+) -> None:
+    """The kubelet keeps sizes modulo 2^64: less than nothing becomes nearly everything."""
+    for node in machine.nodes:
+        pages = {
+            resources.hugepages_name(each.page_size_kib): each.count * each.page_size_kib * 1024
+            for each in node.hugepages
+        }
+        sizes = {**pages, resources.MEMORY: node.memory_bytes - sum(pages.values())}
+        reserved = memory.system_reserved.get(node.node_id, {})
+        for name, size_bytes in sizes.items():
+            if size_bytes < reserved.get(name, 0):
+                findings.add(
+                    "numalet/reservation-wraps",
+                    config.where("reservedMemory"),
+                    numa_node=node.node_id,
+                    type=name,
+                    reserved_bytes=reserved.get(name, 0),
+                    size_bytes=size_bytes,
+                    limit=MOST_NODES_WITH_WRAPPING,
+                )
 
 
 def _check_distance_rows(

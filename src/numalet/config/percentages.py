@@ -14,6 +14,7 @@ from typing import Final
 from numalet.model.go_text import quote
 
 _NUMBER: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
+_INFINITY: Final = re.compile(r"([+-]?)inf(?:inity)?", re.ASCII | re.IGNORECASE)
 _LONGEST_NUMBER: Final = 100
 _FLOAT32_BITS: Final = 24
 _FLOAT64_BITS: Final = 53
@@ -31,7 +32,10 @@ class PercentageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Percentage:
-    """A share of something as the fraction ``_above / _below``, already rounded to 32 bits."""
+    """A share of something as the fraction ``_above / _below``, already rounded to 32 bits.
+
+    A ``_below`` of 0 is infinity, which Go reads too; callers refuse what is out of range.
+    """
 
     _above: int
     _below: int = 1
@@ -63,6 +67,9 @@ def parse(text: str) -> Percentage:
         PercentageError: there is no decimal number before the percent sign.
     """
     number = text.rstrip("%")
+    infinite = _INFINITY.fullmatch(number)
+    if infinite is not None:
+        return Percentage(-1 if infinite[1] == "-" else 1, 0)
     found = _NUMBER.fullmatch(number) if len(number) <= _LONGEST_NUMBER else None
     if found is None:
         raise PercentageError(number, "invalid syntax")

@@ -160,7 +160,7 @@ def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
 def _problem(nodes: Sequence[NodeShare], total: Quantity, strategy: Strategy) -> Finding | None:
     usable = Quantity.from_bytes(sum(node.usable_bytes for node in nodes))
     known = ", ".join(str(node.numa_node) for node in nodes) or "none"
-    if total.is_zero:
+    if total.sign <= 0:
         return Finding("reserve/nothing-to-reserve")
     if Quantity.from_bytes(total.value) != total:
         return Finding("reserve/not-whole-bytes", {"total": total})
@@ -175,15 +175,14 @@ def _tiers(nodes: Sequence[NodeShare], strategy: Strategy) -> list[list[NodeShar
     """Groups of nodes; a group is used only when those before it are full."""
     with_cpus = [node for node in nodes if node.has_cpus]
     without = [node for node in nodes if not node.has_cpus]
-    match strategy:
-        case Spread.EVEN | Spread.PROPORTIONAL:
-            return [with_cpus, without]
-        case Spread.NODE0:
-            return [[node] for node in (*with_cpus, *without)]
-        case Spare(spared):
-            return [
-                [node for node in tier if node.numa_node != spared] for tier in (with_cpus, without)
-            ]
+    if isinstance(strategy, Spare):
+        spared = strategy.numa_node
+        return [
+            [node for node in tier if node.numa_node != spared] for tier in (with_cpus, without)
+        ]
+    if strategy is Spread.NODE0:
+        return [[node] for node in (*with_cpus, *without)]
+    return [with_cpus, without]
 
 
 def _fill(tier: Sequence[NodeShare], wanted_bytes: int, strategy: Strategy) -> dict[int, int]:

@@ -74,7 +74,7 @@ def resolve(
         config = replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
     stages = _Stages()
     gates = _gates(config, release, stages)
-    stages.begin(Stage.CONFIG_VALIDATION).extend(validation.validate(config))
+    stages.begin(Stage.CONFIG_VALIDATION).extend(validation.validate(config, gates))
     cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(Stage.RESERVED_CPUS))
     reservation = _reservation(config, machine, cpus, stages)
     policy_options.check_gates(config, gates, stages.begin(Stage.POLICY_OPTIONS))

@@ -1,8 +1,9 @@
 """What the kubelet checks of a configuration before it looks at the machine.
 
-Every rule that concerns the NUMA managers, in the kubelet's order, all of them collected: the
-kubelet joins them into one text. Names of CPU and memory policies and all policy options are not
-checked here but by the managers. Kubelet v1.32: ``ValidateKubeletConfiguration``.
+Every rule that concerns the NUMA managers, and those of fields that stand in many files, in the
+kubelet's order, all of them collected: the kubelet joins them into one text. Names of CPU and
+memory policies and all policy options are not checked here but by the managers.
+Kubelet v1.32: ``ValidateKubeletConfiguration``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from numalet.config import feature_gates
+from numalet.config.feature_gates import FeatureGates
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.model import cpu_set, resources
 from numalet.model.findings import Finding, Findings
@@ -25,17 +28,50 @@ _RESERVED_PAIRS: Final = (
     ("kube-reserved", "kube-reserved-compressible"),
 )
 _ENFORCE: Final = "enforceNodeAllocatable"
+_HIGHEST_PORT: Final = 65535
+_PORT_FLAGS: Final = {
+    "healthzPort": "--healthz-port",
+    "port": "--port",
+    "readOnlyPort": "--read-only-port",
+}
+_OPTIONAL_PORTS: Final = ("healthzPort", "readOnlyPort")
+_SWAP_BEHAVIORS: Final = ("", "LimitedSwap", "NoSwap")
 
 
-def validate(config: KubeletConfig) -> tuple[Finding, ...]:
+def validate(config: KubeletConfig, gates: FeatureGates) -> tuple[Finding, ...]:
     """Everything that the kubelet's own validation finds, in its order."""
     findings = Findings()
+    _validate_port("healthzPort", config.healthz_port, config, findings)
     _validate_pods(config, findings)
+    _validate_port("port", config.port, config, findings)
+    _validate_port("readOnlyPort", config.read_only_port, config, findings)
     _validate_topology(config, findings)
+    _validate_swap(config, gates, findings)
     _validate_enforcement(config, findings)
     _validate_reserved_cpus(config, findings)
     _validate_reserved_memory(config, findings)
+    factor = config.memory_throttling_factor
+    if not 0 < factor <= 1:
+        _add(findings, config, "throttling-factor", "memoryThrottlingFactor", factor=factor)
     return findings.all
+
+
+def _validate_port(place: str, port: int, config: KubeletConfig, findings: Findings) -> None:
+    """A port must be one; 0 switches off what the kubelet can do without."""
+    if not (0 if place in _OPTIONAL_PORTS else 1) <= port <= _HIGHEST_PORT:
+        # The kubelet's text is silent about the 0 that switches the health check off.
+        lowest = 0 if place == "readOnlyPort" else 1
+        fields = {"field": place, "flag": _PORT_FLAGS[place], "port": port, "lowest": lowest}
+        _add(findings, config, "port", place, **fields)
+
+
+def _validate_swap(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
+    behavior, place = config.swap_behavior, "memorySwap.swapBehavior"
+    if not gates.enabled(feature_gates.NODE_SWAP):
+        if behavior:
+            _add(findings, config, "swap-needs-gate", place, behavior=behavior)
+    elif behavior not in _SWAP_BEHAVIORS:
+        _add(findings, config, "swap-behavior", place, behavior=Text(behavior))
 
 
 def _validate_pods(config: KubeletConfig, findings: Findings) -> None:

@@ -172,6 +172,10 @@ class _Reader:
                 return self._map(place, Shape.TEXT, shape, value)
             case Shape.BOOLEAN_MAP:
                 return self._map(place, Shape.BOOLEAN, shape, value)
+            case Shape.NUMBER:
+                return self._number(place, value)
+            case Shape.SWAP:
+                return self._swap(place, value)
             case Shape.RESERVED_MEMORY:
                 return self._reserved_memory(place, value)
 
@@ -193,6 +197,22 @@ class _Reader:
             )
             return None
         return value
+
+    def _number(self, place: str, value: object) -> float | None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        self.wrong(place, Shape.NUMBER, value)
+        return None
+
+    def _swap(self, place: str, value: object) -> str | None:
+        if not isinstance(value, dict):
+            self.wrong(place, Shape.SWAP, value)
+            return None
+        self.refuse_unknown(place, value, ("swapBehavior",))
+        behavior = value.get("swapBehavior")
+        return (
+            None if behavior is None else self.read(f"{place}.swapBehavior", Shape.TEXT, behavior)
+        )
 
     def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
         if not isinstance(value, list):
@@ -276,6 +296,8 @@ _EXPECTED: Final = {
     Shape.TEXTS: "a list of texts",
     Shape.TEXT_MAP: "a mapping of texts to texts",
     Shape.BOOLEAN_MAP: "a mapping of texts to true or false",
+    Shape.NUMBER: "a number",
+    Shape.SWAP: "a mapping with swapBehavior",
     Shape.RESERVED_MEMORY: "a list of mappings with numaNode and limits",
 }
 

@@ -19,6 +19,8 @@ class Shape(Enum):
     TEXTS = "[]string"
     TEXT_MAP = "map[string]string"
     BOOLEAN_MAP = "map[string]bool"
+    NUMBER = "float64"
+    SWAP = "v1beta1.MemorySwapConfiguration"
     RESERVED_MEMORY = "[]v1beta1.MemoryReservation"
 
 
@@ -41,6 +43,11 @@ HONOURED: Final = {
     "featureGates": ("feature_gates", Shape.BOOLEAN_MAP),
     "maxPods": ("max_pods", Shape.INTEGER),
     "podsPerCore": ("pods_per_core", Shape.INTEGER),
+    "port": ("port", Shape.INTEGER),
+    "healthzPort": ("healthz_port", Shape.INTEGER),
+    "readOnlyPort": ("read_only_port", Shape.INTEGER),
+    "memorySwap": ("swap_behavior", Shape.SWAP),
+    "memoryThrottlingFactor": ("memory_throttling_factor", Shape.NUMBER),
 }
 
 DEFAULTED_WHEN_EMPTY: Final = frozenset(
@@ -50,6 +57,7 @@ DEFAULTED_WHEN_EMPTY: Final = frozenset(
         "topologyManagerPolicy",
         "topologyManagerScope",
         "maxPods",
+        "port",
     }
 )
 """Fields whose empty text or zero the kubelet replaces by the default."""
@@ -57,26 +65,24 @@ DEFAULTED_WHEN_EMPTY: Final = frozenset(
 _PASSED_OVER: Final = """
 address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot
 clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles
-containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval
-containerRuntimeEndpoint contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerReconcilePeriod
-crashLoopBackOff enableContentionProfiling enableControllerAttachDetach
-enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
-enableSystemLogHandler enableSystemLogQuery eventBurst eventRecordQPS
-evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod
-evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn fileCheckFrequency hairpinMode
-healthzBindAddress healthzPort httpCheckFrequency imageGCHighThresholdPercent
+containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint
+contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerReconcilePeriod crashLoopBackOff
+enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
+enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
+enableSystemLogQuery eventBurst eventRecordQPS evictionMaxPodGracePeriod evictionMinimumReclaim
+evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn
+fileCheckFrequency hairpinMode healthzBindAddress httpCheckFrequency imageGCHighThresholdPercent
 imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imageServiceEndpoint
 iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS
 kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles
-maxParallelImagePulls memorySwap memoryThrottlingFactor nodeLeaseDurationSeconds
-nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR
-podLogsDir podPidsLimit port protectKernelDefaults providerID qosReserved readOnlyPort
-registerNode registerWithTaints registryBurst registryPullQPS resolvConf rotateCertificates
-runOnce runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap
-showHiddenMetricsForVersion shutdownGracePeriod shutdownGracePeriodByPodPriority
-shutdownGracePeriodCriticalPods singleProcessOOMKill staticPodPath staticPodURL
-staticPodURLHeader streamingConnectionIdleTimeout syncFrequency systemCgroups tlsCertFile
-tlsCipherSuites tlsMinVersion tlsPrivateKeyFile tracing volumePluginDir
+maxParallelImagePulls nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency
+nodeStatusUpdateFrequency oomScoreAdj podCIDR podLogsDir podPidsLimit protectKernelDefaults
+providerID qosReserved registerNode registerWithTaints registryBurst registryPullQPS resolvConf
+rotateCertificates runOnce runtimeRequestTimeout seccompDefault serializeImagePulls
+serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
+shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
+staticPodPath staticPodURL staticPodURLHeader streamingConnectionIdleTimeout syncFrequency
+systemCgroups tlsCertFile tlsCipherSuites tlsMinVersion tlsPrivateKeyFile tracing volumePluginDir
 volumeStatsAggPeriod
 """
 PASSED_OVER: Final = frozenset(_PASSED_OVER.split())

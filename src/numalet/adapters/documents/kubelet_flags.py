@@ -20,6 +20,7 @@ from numalet.model.findings import Findings, Location
 from numalet.model.go_text import GoNumberError, Text
 
 _FEATURE_GATES: Final = "--feature-gates"
+_RESERVED_MEMORY: Final = "--reserved-memory"
 
 
 class _FlagError(ValueError):
@@ -51,6 +52,9 @@ def parse(flags: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
             fields = {"flag": Text(flag), "value": Text(value), "problem": str(error)}
             findings.add("flag/invalid", Location(flag), **fields)
     findings.raise_errors()
+    if given.get(_RESERVED_MEMORY) == [""]:
+        # The kubelet takes an empty text for "no target" and leaves the file's list alone.
+        del found[_RESERVED_MEMORY]
     return found
 
 
@@ -163,7 +167,7 @@ _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
     "--memory-manager-policy": ("memoryManagerPolicy", "memory_manager_policy", _text),
     "--pods-per-core": ("podsPerCore", "pods_per_core", _integer),
     "--reserved-cpus": ("reservedSystemCPUs", "reserved_system_cpus", _text),
-    "--reserved-memory": ("reservedMemory", "reserved_memory", reserved_memory.parse_all),
+    _RESERVED_MEMORY: ("reservedMemory", "reserved_memory", reserved_memory.parse_all),
     "--system-reserved": ("systemReserved", "system_reserved", _map),
     "--system-reserved-cgroup": ("systemReservedCgroup", "system_reserved_cgroup", _text),
     "--topology-manager-policy": (

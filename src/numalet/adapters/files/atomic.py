@@ -36,9 +36,12 @@ def write_texts(texts: Mapping[Path, str]) -> None:
             with _refusing(path):
                 target = Path(os.path.realpath(path))
                 prepared.append((_prepared(target, path, text), target))
-        for temporary, target in prepared:
+        prepared.reverse()
+        while prepared:
+            temporary, target = prepared[-1]
             with _refusing(target):
                 temporary.replace(target)
+            prepared.pop()
     finally:
         for temporary, _ in prepared:
             temporary.unlink(missing_ok=True)
@@ -61,10 +64,10 @@ def _prepared(target: Path, path: Path, text: str) -> Path:
     # mkstemp makes the file with mode 0600 whatever the umask says.
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(descriptor, "wb") as file:
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            file.write(text)
+            file.write(text.encode())
             file.flush()
             os.fsync(descriptor)
     except BaseException:

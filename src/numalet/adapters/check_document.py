@@ -1,0 +1,91 @@
+"""The result of a check as a document with a schema of its own: what ``-o json`` prints.
+
+``schema`` is a name with a number. The number grows when a field goes or changes its meaning; a
+new field does not change it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from numalet.config.rules import StartRefused
+from numalet.model.findings import Severity
+from numalet.reports.lint.rows import Row
+from numalet.reports.lint.rules import Checked
+from numalet.wording import kubelet_start
+
+SCHEMA: Final = "numalet.check/1"
+
+
+class Place(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where: file or flag, line counted from 1, path in the document."""
+
+    document: str = ""
+    line: int | None = None
+    path: str = ""
+
+
+class FindingDocument(msgspec.Struct, kw_only=True):
+    """One finding. ``kubelet`` is what the kubelet says about it, to the letter, or null."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    place: Place
+    message: str
+    kubelet: str | None
+    rule: str
+    mend: str
+
+
+class Refusal(msgspec.Struct, kw_only=True):
+    """The text with which the kubelet ends, and the stage of its start that it comes from."""
+
+    stage: str
+    text: str
+
+
+class CheckDocument(msgspec.Struct, kw_only=True):
+    """The result of a check. ``start_error`` is null if the kubelet starts."""
+
+    schema: Literal["numalet.check/1"] = SCHEMA
+    starts: bool
+    start_error: Refusal | None
+    counts: dict[str, int]
+    findings: list[FindingDocument]
+
+
+def of(checked: Checked, rows: tuple[Row, ...]) -> CheckDocument:
+    """The document of a result, whose findings have these words."""
+    counts = {
+        severity.value: sum(row.severity is severity for row in rows) for severity in Severity
+    }
+    return CheckDocument(
+        starts=checked.refused is None,
+        start_error=None if checked.refused is None else _refusal(checked.refused),
+        counts=counts,
+        findings=[_finding(row) for row in rows],
+    )
+
+
+def _refusal(refused: StartRefused) -> Refusal:
+    return Refusal(stage=refused.stage.value, text=kubelet_start.text(refused))
+
+
+def _finding(row: Row) -> FindingDocument:
+    where = row.where
+    return FindingDocument(
+        code=row.code,
+        severity=row.severity.value,
+        place=Place(document=where.document, line=where.line, path=where.path),
+        message=row.sentence,
+        kubelet=row.kubelet_text or None,
+        rule=row.rule,
+        mend=row.mend,
+    )
+
+
+def schema() -> dict[str, object]:
+    """The JSON Schema of the document."""
+    return msgspec.json.schema(CheckDocument)

@@ -1,0 +1,137 @@
+"""A check, from what the user named to everything that was found.
+
+Reads machine, configuration, state files and pods; whatever can not be read of any of them is
+told at once. What can be read, the rules of ``reports.lint`` judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from numalet.adapters import machines
+from numalet.adapters.documents import kubelet_config, pod_manifest
+from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.documents.pod_manifest import LoadedPods, PodOptions
+from numalet.adapters.files import state_directory
+from numalet.adapters.machines import LoadedMachine
+from numalet.adapters.sysfs.trees import Tree
+from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.reports.lint import rows, rules
+from numalet.reports.lint.rows import Row
+from numalet.reports.lint.rules import Checked
+from numalet.reports.lint.subject import Subject
+
+_NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """What the user named."""
+
+    machine: str | None = None
+    memory_per_node: str | None = None
+    hugepages_per_node: Mapping[str, str] | None = None
+    config: ConfigSources = field(default_factory=ConfigSources)
+    pods: Sequence[str] = ()
+    node_name: str | None = None
+    state_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that was found, in words, and how many pods it was found about."""
+
+    checked: Checked
+    rows: tuple[Row, ...]
+    pod_count: int
+
+
+def check(pieces: Pieces) -> Result:
+    """What is wrong with these pieces.
+
+    Raises:
+        BadInput: one of them can not be read.
+    """
+    findings = Findings()
+    machine = _read(lambda: _machine(pieces), findings)
+    config = _read(lambda: kubelet_config.load(pieces.config), findings)
+    pods = _read(lambda: _pods(pieces), findings)
+    files = _read(lambda: _state_files(pieces), findings)
+    findings.raise_errors()
+    assert machine is not None
+    assert config is not None
+    assert pods is not None
+    subject = Subject(
+        config=config.config,
+        machine=machine.info,
+        state_files=files or {},
+        pods=pods.pods,
+        pod_places=_pod_places(pieces, pods),
+        numa_balancing=numa_balancing(machine.tree),
+    )
+    noticed = (*config.warnings, *pods.notes, *machine.notes)
+    checked = rules.check(subject, noticed)
+    placed = _placed(checked.findings, pieces.config)
+    return Result(checked, rows.rows(placed), len(pods.pods))
+
+
+def numa_balancing(tree: Tree | None) -> int | None:
+    """What ``kernel.numa_balancing`` is set to; None if the machine does not say."""
+    text = None if tree is None else tree.text(_NUMA_BALANCING)
+    stripped = (text or "").strip()
+    return int(stripped) if stripped.isascii() and stripped.isdigit() else None
+
+
+def _read(reading: Callable[[], T], findings: Findings) -> T | None:
+    try:
+        return reading()
+    except BadInput as bad:
+        findings.extend(bad.findings)
+        return None
+
+
+def _machine(pieces: Pieces) -> LoadedMachine:
+    return machines.open_machine(
+        pieces.machine,
+        memory_per_node=pieces.memory_per_node,
+        hugepages_per_node=pieces.hugepages_per_node,
+    )
+
+
+def _pods(pieces: Pieces) -> LoadedPods:
+    return pod_manifest.load_pods(pieces.pods, PodOptions(node_name=pieces.node_name))
+
+
+def _state_files(pieces: Pieces) -> Mapping[str, str]:
+    return {} if pieces.state_dir is None else state_directory.read(pieces.state_dir).files
+
+
+def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
+    """The file of every pod, by uid. Of several files each is read once more by itself."""
+    if len(pieces.pods) == 1:
+        return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
+    places: dict[str, Location] = {}
+    for path in pieces.pods:
+        loaded = _read(partial(_pods, replace(pieces, pods=(path,))), Findings())
+        for pod in () if loaded is None else loaded.pods:
+            places.setdefault(pod.uid, Location(path))
+    return places
+
+
+def _placed(findings: Sequence[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
+    """Findings about what the configuration does not say are about its file, if there is one."""
+    if sources.config_file is None:
+        return tuple(findings)
+    name = str(sources.config_file)
+    return tuple(
+        replace(finding, where=replace(finding.where, document=name))
+        if not finding.where.document and finding.where.path.startswith("$")
+        else finding
+        for finding in findings
+    )

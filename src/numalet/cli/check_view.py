@@ -1,0 +1,114 @@
+"""Findings on the terminal: the kubelet's own text first, then one block for each finding.
+
+A block has severity and code on its first line, then the place, what is wrong, what the kubelet
+says, the rule behind it and the mend. A rule is said once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from numalet.cli import output
+from numalet.model.findings import Severity
+from numalet.reports.lint import github, sarif
+from numalet.reports.lint.rows import Row
+from numalet.wording import kubelet_start
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from numalet.adapters.checking import Result
+
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_INDENT: Final = 9
+
+
+def print_findings(result: Result) -> None:
+    """Print everything for people."""
+    output.print_all(_drawn(result))
+
+
+def print_json(result: Result) -> None:
+    """Print the document that ``numalet.check/1`` describes."""
+    import msgspec
+
+    from numalet.adapters import check_document
+
+    document = msgspec.to_builtins(check_document.of(result.checked, result.rows))
+    output.print_document(document, output.Format.JSON)
+
+
+def print_sarif(result: Result) -> None:
+    """Print a SARIF log."""
+    from numalet import __version__
+
+    output.print_document(sarif.document(result.rows, __version__), output.Format.JSON)
+
+
+def print_github(result: Result) -> None:
+    """Print workflow commands."""
+    for line in github.lines(result.rows):
+        sys.stdout.write(output.printable(line) + "\n")
+
+
+def _drawn(result: Result) -> Iterator[RenderableType]:
+    refused = result.checked.refused
+    if refused is None:
+        yield _text("The kubelet v1.32 would start with this configuration.", "", 0)
+    else:
+        yield _text("The kubelet v1.32 would not start. It would say:", "", 0)
+        yield _text(kubelet_start.text(refused), "bold", 2)
+    rules_said: set[str] = set()
+    first_text = result.rows[0].kubelet_text if refused is not None else ""
+    for row in result.rows:
+        yield ""
+        yield _heading(row)
+        for paragraph, style in _paragraphs(row, rules_said, first_text):
+            yield _text(paragraph, style, _INDENT)
+    yield ""
+    yield _text(_summary(result), "", 0)
+
+
+def _heading(row: Row) -> RenderableType:
+    from rich.text import Text
+
+    heading = Text(f"{row.severity.value:<{_INDENT}}", style=f"bold {_COLOURS[row.severity]}")
+    return heading.append(row.code, style="bold")
+
+
+def _paragraphs(row: Row, rules_said: set[str], first_text: str) -> Iterator[tuple[str, str]]:
+    """What a block says below its first line, each with a style.
+
+    ``first_text`` is the kubelet's text that stands above all blocks.
+    """
+    if row.place:
+        yield f"at {row.place}", "dim"
+    yield row.sentence, ""
+    if row.kubelet_text not in ("", first_text, row.sentence):
+        yield f"kubelet: {row.kubelet_text}", ""
+    if row.rule and row.rule not in rules_said:
+        rules_said.add(row.rule)
+        yield f"rule: {row.rule}", "dim"
+    if row.mend:
+        yield f"mend: {row.mend}", "green"
+
+
+def _text(text: str, style: str, indent: int) -> RenderableType:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(output.printable(text), style=style), (0, 0, 0, indent))
+
+
+def _summary(result: Result) -> str:
+    counts = [
+        _counted(sum(row.severity is severity for row in result.rows), severity.value)
+        for severity in Severity
+    ]
+    return f"{', '.join(counts)}; {_counted(result.pod_count, 'pod')} given"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

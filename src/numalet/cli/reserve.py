@@ -1,0 +1,122 @@
+"""``numalet reserve``: a legal reservedMemory, why it adds up, and into the file with it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numalet.cli import kubelet_options as kubelet
+from numalet.cli.check import Machine, MemoryPerNode, PagesPerNode
+
+if TYPE_CHECKING:
+    from numalet.adapters.reserving import Pieces
+
+EPILOG = """Examples:
+
+  numalet reserve -c kubelet.yaml
+
+  numalet reserve -m 2n16c2t --memory-per-node 128Gi
+      --kube-reserved cpu=4,memory=4Gi --system-reserved cpu=1,memory=1Gi
+
+  numalet reserve -c kubelet.yaml -m node7.tar.gz --strategy spare=1 --write kubelet.yaml
+
+  kubelet ... $(numalet reserve -c kubelet.yaml -o flag)
+
+Exit status: 0 fine, 1 the kubelet would not start all the same, 2 the input can not be used or
+there is no legal reservation, 3 a bug.
+"""
+
+
+class Format(StrEnum):
+    """How the reservation is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    FLAG = "flag"
+
+
+Strategy = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        metavar="even|proportional|node0|spare=N",
+        help="How the sum is split: the same on every NUMA node, by their memory, all on the first"
+        " one, or nothing on node N.",
+    ),
+]
+Write = Annotated[
+    Path | None,
+    typer.Option(
+        "--write",
+        metavar="FILE",
+        help="Put the result into this KubeletConfiguration, in place; the former content is kept"
+        " as FILE.bak.",
+    ),
+]
+Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+
+
+def reserve(
+    config: kubelet.ConfigFile = None,
+    machine: Machine = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    strategy: Strategy = "even",
+    write: Write = None,
+    output: Output = Format.TABLE,
+    config_dir: kubelet.ConfigDir = None,
+    no_config_file: kubelet.NoConfigFile = False,
+    kube_reserved: kubelet.KubeReserved = None,
+    system_reserved: kubelet.SystemReserved = None,
+    eviction_hard: kubelet.EvictionHard = None,
+) -> None:
+    """Compute a reservedMemory with which the kubelet v1.32 starts, for every NUMA node."""
+    from numalet.adapters.reserving import Pieces
+    from numalet.cli.machine import parse_pages
+
+    flags = {
+        "kube-reserved": kube_reserved,
+        "system-reserved": system_reserved,
+        "eviction-hard": eviction_hard,
+    }
+    pieces = Pieces(
+        machine=machine,
+        memory_per_node=memory_per_node,
+        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
+        config=kubelet.sources(config or write, config_dir, no_config_file, flags),
+        strategy=strategy,
+        write=write,
+    )
+    raise typer.Exit(_run(pieces, output))
+
+
+def _run(pieces: Pieces, output: Format) -> int:
+    from numalet.adapters import reserving
+    from numalet.cli import reserve_view
+    from numalet.cli.output import show_findings
+
+    plan = reserving.plan(pieces)
+    written = None
+    show_findings(plan.notes)
+    if pieces.write is not None:
+        written = reserving.write(pieces, pieces.write, plan.entries)
+        show_findings(reserving.must_stay(pieces))
+    match output:
+        case Format.TABLE:
+            reserve_view.print_plan(plan)
+        case Format.JSON:
+            reserve_view.print_json(plan, written)
+        case Format.YAML:
+            reserve_view.print_yaml(plan)
+        case Format.FLAG:
+            reserve_view.print_flag(plan)
+    if written is not None:
+        reserve_view.say_written(written)
+    if plan.refused is not None:
+        reserve_view.say_refused(plan.refused)
+        return 1
+    return 0

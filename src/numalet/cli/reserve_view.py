@@ -1,0 +1,141 @@
+"""A reservation on the terminal: the nodes, why it adds up, and what to paste."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from numalet.cli import output
+from numalet.model import resources
+from numalet.wording import english, kubelet_start
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from numalet.adapters.reserving import Plan, Written
+    from numalet.config.rules import StartRefused
+
+_FLAG: Final = "--reserved-memory="
+_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("", 1))
+_MOST_NAMES: Final = 2
+
+
+def print_plan(plan: Plan) -> None:
+    """Print everything for people. What is to be pasted is never broken into lines."""
+    from numalet.adapters import reserving
+
+    output.print_all(_drawn(plan))
+    sys.stdout.write(f"\nAs a flag:\n\n{_FLAG}'{reserving.flag_value(plan.entries)}'\n")
+    sys.stdout.write("\nIn the KubeletConfiguration:\n\n")
+    print_yaml(plan)
+
+
+def print_flag(plan: Plan) -> None:
+    """Print the flag alone, as one word without quotes: for ``$(...)``."""
+    from numalet.adapters import reserving
+
+    sys.stdout.write(f"{_FLAG}{reserving.flag_value(plan.entries)}\n")
+
+
+def print_yaml(plan: Plan) -> None:
+    """Print the lines for a KubeletConfiguration alone."""
+    lines = ["reservedMemory:"]
+    for entry in plan.entries:
+        amount = str(entry.limits[resources.MEMORY])
+        quoted = f'"{amount}"' if amount.isdigit() else amount
+        lines += [f"- numaNode: {entry.numa_node}", "  limits:", f"    memory: {quoted}"]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def print_json(plan: Plan, written: Written | None) -> None:
+    """Print the document that ``numalet.reserve/1`` describes."""
+    import msgspec
+
+    from numalet.adapters import reserve_document
+
+    document = msgspec.to_builtins(reserve_document.of(plan, written))
+    output.print_document(document, output.Format.JSON)
+
+
+def say_written(written: Written) -> None:
+    """Say which file was changed, and where its former content is."""
+    if written.backup is None:
+        typer.echo(f"{written.path}: nothing to change", err=True)
+    else:
+        typer.echo(f"written: {written.path} (before: {written.backup})", err=True)
+
+
+def say_refused(refused: StartRefused) -> None:
+    """Say why the kubelet would not start, although the memory adds up."""
+    text = kubelet_start.text(refused)
+    typer.echo(f"error: the kubelet would still not start: {text}", err=True)
+    output.show_findings((*refused.findings, *refused.further))
+
+
+def _drawn(plan: Plan) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield _table(plan)
+    yield ""
+    yield Text("Why it adds up:")
+    for line in sums(plan):
+        yield Text(f"  {line}")
+
+
+def _table(plan: Plan) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("NODE", justify="right")
+    for name in ("MEMORY", "HUGE PAGES", "RESERVED", "LEFT FOR PODS"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for share in plan.shares:
+        sizes = (
+            share.memory_bytes,
+            share.hugepages_bytes,
+            share.reserved_bytes,
+            share.left_bytes,
+        )
+        remark = "" if share.has_cpus else "no CPUs"
+        table.add_row(
+            str(share.numa_node), *(english.size(size) if size else "-" for size in sizes), remark
+        )
+    return table
+
+
+def sums(plan: Plan) -> Iterator[str]:
+    """The equation in words, in the units of its parts, in one unit, and as two numbers."""
+    parts = plan.parts
+    given = (parts.kube_reserved, parts.system_reserved, parts.eviction)
+    nodes = [entry.limits[resources.MEMORY] for entry in plan.entries]
+    names = [f"node {entry.numa_node}" for entry in plan.entries]
+    if len(names) > _MOST_NAMES:
+        names = [f"sum over {len(names)} nodes"]
+    yield _equation(["kubeReserved", "systemReserved", _eviction(plan)], names)
+    yield _equation(list(map(str, given)), list(map(str, nodes)))
+    left, right = [each.value for each in given], [each.value for each in nodes]
+    unit, size = _common_unit([*left, *right])
+    scaled = [[f"{each // size}{unit}" for each in side] for side in (left, right)]
+    yield _equation(scaled[0], scaled[1])
+    yield f"{sum(left) // size}{unit} = {sum(right) // size}{unit}"
+
+
+def _equation(left: Sequence[str], right: Sequence[str]) -> str:
+    return f"{' + '.join(left)} = {' + '.join(right)}"
+
+
+def _eviction(plan: Plan) -> str:
+    if plan.is_default_threshold:
+        return "evictionHard (default)"
+    percent = f" ({plan.threshold})" if plan.threshold.endswith("%") else ""
+    return f"evictionHard{percent}"
+
+
+def _common_unit(sizes: Sequence[int]) -> tuple[str, int]:
+    """The largest unit of which all sizes are whole multiples."""
+    return next((name, size) for name, size in _UNITS if not any(each % size for each in sizes))

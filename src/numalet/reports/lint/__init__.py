@@ -1,0 +1,19 @@
+"""What is wrong, or unwise, about a node's configuration: the kubelet's complaints and our own.
+
+*Start*: what the kubelet v1.32 would say on this machine, with these state files. It comes from
+the rooms that start a node here; nothing of it is decided a second time (``starting``).
+
+*Rules* of our own look at a ``Subject`` (configuration, machine, state files, pods) and yield
+findings with codes ``lint/...``. A rule is a function; ``rules`` has them all, in order.
+
+    on_reservation   reservedMemory and the eviction threshold: the formula
+    on_nodes         reservedMemory and the NUMA nodes: where it lies
+    on_options       policies, options, gates, numbers of nodes; the kernel
+    on_pods          pods that this node can never admit, asked of the node itself
+
+*Severities*: an error keeps the kubelet from starting, crashes it, makes it count nonsense, or
+makes a given pod impossible; a warning is probably not what was meant; a note is good to know.
+
+A finding has no sentence. ``rows`` joins it with its words: what is wrong, the rule behind it, the
+mend; ``sarif`` and ``github`` are the forms that continuous integration reads.
+"""

@@ -1,0 +1,199 @@
+"""Rules about given pods: those that this node, empty and with this policy, never admits.
+
+The node itself is asked, with the pod as it is and with smaller ones. Pods that ask for the same
+are asked about once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalet.admission.reasons import KubeletWouldCrash, Rejection
+from numalet.config import node_allocatable
+from numalet.config.rules import CpuPolicy
+from numalet.model import pod_demand, resources
+from numalet.model.findings import Finding, Severity
+from numalet.model.pod import Container, Pod
+from numalet.model.quantity import ZERO, Quantity
+from numalet.node.node import Node
+from numalet.reports.lint.largest import Search
+from numalet.reports.lint.subject import Subject
+from numalet.wording import english, kubelet
+
+_MOST_WAYS = 4
+
+
+def not_looked_at(subject: Subject, node: Node | None) -> Iterator[Finding]:
+    """The pods are there, but no node that could be asked."""
+    if node is None and subject.pods:
+        yield Finding("lint/pods-not-checked", {"count": len(subject.pods)}, severity=Severity.NOTE)
+
+
+def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
+    """What is too much about every pod that the empty node does not admit."""
+    search = Search(node)
+    for alike in _alike(subject.pods):
+        pod = alike[0]
+        rejection = node.admit(pod)[1].rejection
+        more = "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
+        found: Iterator[Finding]
+        match rejection:
+            case None:
+                found = _larger_than_node(subject, node, pod, more)
+            case KubeletWouldCrash():
+                found = _crashing(subject, pod, rejection, more)
+            case _:
+                found = _too_much(subject, search, pod, rejection, more)
+        yield from found
+
+
+def one_after_the_other(subject: Subject, node: Node) -> Iterator[Finding]:
+    """What only shows when the pods are there together, admitted in their order.
+
+    A policy that hands out CPUs may hang on a fragmented node, and with strict-cpu-reservation
+    the pods may leave a shared pool with which the kubelet does not start again.
+    """
+    if node.rules.cpu.policy is not CpuPolicy.STATIC:
+        return
+    empty, last = node, None
+    for pod in subject.pods:
+        node, decision = node.admit(pod)
+        last = pod if decision.admitted else last
+        rejection = decision.rejection
+        if isinstance(rejection, KubeletWouldCrash) and not _crashes(empty, pod):
+            yield from _crashing(subject, pod, rejection, " (after the pods before it)")
+    if last is not None and not node.snapshot.cpu.default:
+        where = subject.place_of(last, "")
+        yield Finding("lint/pods-empty-the-pool", {"pod": str(last)}, where)
+
+
+def _crashes(node: Node, pod: Pod) -> bool:
+    return isinstance(node.admit(pod)[1].rejection, KubeletWouldCrash)
+
+
+def _alike(pods: tuple[Pod, ...]) -> list[list[Pod]]:
+    """The pods in groups of those that ask for the same, in their order."""
+    groups: dict[str, list[Pod]] = {}
+    for pod in pods:
+        asked = [(c.name, c.kind, sorted(c.requests.items())) for c in pod.containers()]
+        groups.setdefault(repr((pod.qos_class, asked, sorted(pod.overhead.items()))), []).append(
+            pod
+        )
+    return list(groups.values())
+
+
+def _crashing(
+    subject: Subject, pod: Pod, rejection: KubeletWouldCrash, more: str
+) -> Iterator[Finding]:
+    fields = {"pod": f"{pod}{more}", "why": english.of_reason(rejection)}
+    where = subject.place_of(pod, "")
+    yield Finding("lint/pod-crashes-kubelet", fields, where)
+
+
+def _too_much(
+    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+) -> Iterator[Finding]:
+    """Every request that is too large by itself; else what makes them too large together."""
+    is_alone = False
+    for container in pod.containers():
+        for resource in sorted(container.requests):
+            most = search.alone(pod, container, resource)
+            if most is None:
+                continue
+            is_alone = True
+            yield _too_much_alone(subject, pod, container, resource, most, rejection, more)
+    if not is_alone:
+        yield _too_much_together(subject, search, pod, rejection, more)
+
+
+def _too_much_alone(
+    subject: Subject,
+    pod: Pod,
+    container: Container,
+    resource: str,
+    most: Quantity,
+    rejection: Rejection,
+    more: str,
+) -> Finding:
+    asked = container.requests[resource]
+    fields = {
+        "pod": f"{pod}{more}",
+        "container": container.name,
+        "resource": resource,
+        "asked": shown(resource, asked),
+        "most": shown(resource, most),
+        "reason": kubelet.reason(rejection),
+    }
+    where = subject.place_of(pod, container.name)
+    if most > asked:
+        return Finding("lint/pod-not-whole-units", fields, where)
+    fields["excess"] = shown(resource, asked - most)
+    return Finding("lint/pod-never-admitted", fields, where)
+
+
+def _too_much_together(
+    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+) -> Finding:
+    ways = [
+        f"{container.name} with {shown(resource, most)} of {resource} instead of"
+        f" {shown(resource, container.requests[resource])}"
+        for container, resource in _requests(pod)
+        if (most := search.together(pod, container, resource)) is not None
+    ]
+    fields = {
+        "pod": f"{pod}{more}",
+        "reason": kubelet.reason(rejection),
+        "why": english.of_reason(rejection),
+        "ways": "; or ".join(ways[:_MOST_WAYS]),
+    }
+    code = "lint/pod-never-admitted-together"
+    if not ways:
+        code = "lint/pod-never-admitted-at-all"
+    return Finding(code, fields, subject.place_of(pod, ""))
+
+
+def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
+    for container in pod.containers():
+        for resource in sorted(container.requests):
+            if not container.requests[resource].is_zero:
+                yield container, resource
+
+
+def _larger_than_node(subject: Subject, node: Node, pod: Pod, more: str) -> Iterator[Finding]:
+    """The managers let the pod pass, but the node has less than it asks for in all.
+
+    Kubelet v1.32: ``GeneralPredicates`` against ``status.allocatable`` of the node.
+    """
+    allocatable = _allocatable(node)
+    for resource, asked in pod_demand.effective_requests(pod).items():
+        most = allocatable.get(resource)
+        if most is not None and asked > most:
+            fields = {
+                "pod": f"{pod}{more}",
+                "resource": resource,
+                "asked": shown(resource, asked),
+                "most": shown(resource, most),
+                "excess": shown(resource, asked - most),
+            }
+            yield Finding("lint/pod-larger-than-node", fields, subject.place_of(pod, ""))
+
+
+def _allocatable(node: Node) -> dict[str, Quantity]:
+    """What the node offers to pods; all huge pages are taken off its memory."""
+    capacity = node_allocatable.capacity(node.rules.machine)
+    free = {
+        name: amount - node.rules.reservation.get(name, ZERO) for name, amount in capacity.items()
+    }
+    for name, amount in capacity.items():
+        if resources.is_hugepages(name):
+            free[resources.MEMORY] -= amount
+    return free
+
+
+def shown(resource: str, amount: Quantity) -> str:
+    """An amount of a resource: exact, and where that is hard to read also rounded."""
+    if not resources.is_memory_type(resource):
+        return str(amount)
+    exact = str(Quantity.from_bytes(amount.value))
+    rounded = english.size(amount.value)
+    return f"{exact} ({rounded})" if "." in rounded else rounded

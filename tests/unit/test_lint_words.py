@@ -1,0 +1,199 @@
+"""Findings in words: sentence, the kubelet's text, rule and mend; and the forms for machines."""
+
+from __future__ import annotations
+
+from string import Formatter
+
+import pytest
+
+from architecture import codes, references, tree
+from numalet.config.rules import Stage, StartRefused
+from numalet.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.model.go_text import Text
+from numalet.reports.lint import github, rows, sarif
+from numalet.reports.lint.rows import Row
+from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
+
+START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")
+
+SUM = Finding(
+    "config/reserved-memory-sum",
+    {"total": "3Gi", "type": Text("memory"), "expected": "3172Mi"},
+    Location("kubelet.yaml", "$.reservedMemory", 12),
+)
+PERCENT = Finding(
+    "lint/eviction-percentage",
+    {"value": "5%", "amount_bytes": 3 << 30, "exactly": 3 << 30, "capacity_bytes": 60 << 30},
+    Location("--eviction-hard"),
+    Severity.WARNING,
+)
+
+
+def row(**changes: object) -> Row:
+    fields: dict[str, object] = {
+        "code": "lint/numa-balancing",
+        "severity": Severity.NOTE,
+        "where": NOWHERE,
+        "sentence": "it is on",
+    }
+    return Row(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_a_start_error_has_the_kubelets_text_a_rule_and_a_mend() -> None:
+    (found,) = rows.rows([SUM])
+    assert found.kubelet_text == (
+        'the total amount "3Gi" of type "memory" is not equal to the value "3172Mi" determined by'
+        " Node Allocatable feature"
+    )
+    assert found.sentence == english.of_finding(SUM)
+    assert "must equal kubeReserved + systemReserved" in found.rule
+    assert found.mend == (
+        "make the entries of memory add up to 3172Mi; 'numalet reserve' computes them"
+    )
+    assert found.place == "kubelet.yaml:12: $.reservedMemory"
+
+
+def test_a_rule_of_ours_shows_sizes_as_people_read_them() -> None:
+    (found,) = rows.rows([PERCENT])
+    assert found.kubelet_text == ""
+    assert found.sentence == (
+        "memory.available 5% is 3Gi (3221225472 bytes) on this machine with 60Gi, and another"
+        " number on every other"
+    )
+
+
+def test_a_state_file_has_the_kubelets_whole_text() -> None:
+    finding = Finding("memory-state/other-policy", {"configured": "Static", "found": "None"})
+    (found,) = rows.rows([finding])
+    refused = StartRefused(Stage.MEMORY_MANAGER_START, (finding,))
+    assert found.kubelet_text == kubelet_start.text(refused)
+    assert found.mend.startswith("drain the node and delete memory_manager_state")
+    assert "must be whole" in found.rule
+
+
+def test_what_the_kubelet_would_crash_on_has_no_text_of_its_own() -> None:
+    fields = {"field": "f", "policy": "p", "numa_nodes": 30, "limit": 20}
+    (found,) = rows.rows([Finding("numalet/too-many-nodes", fields)])
+    assert found.kubelet_text == ""
+    assert found.rule == english_mends.AREA_RULES["numalet"]
+
+
+def test_a_note_of_a_reader_has_neither_rule_nor_mend() -> None:
+    note = Finding("machine/note-cpuless", {"value": "1"}, severity=Severity.NOTE)
+    (found,) = rows.rows([note])
+    assert (found.rule, found.mend) == ("", "")
+
+
+def test_every_rule_of_ours_has_all_its_words() -> None:
+    assert set(english_lint.SENTENCES) == set(english_lint.RULES) == set(english_lint.MENDS)
+
+
+def test_every_start_error_has_a_rule_and_a_mend() -> None:
+    used = {use.code for use in codes.uses()} | set(kubelet_config.SENTENCES)
+    start = {code for code in used if code.partition("/")[0] in START_AREAS}
+    assert len(start) > 60
+    assert {code for code in start if not rows.rule(code)} == set()
+    mends = {*english_mends.MENDS, *(f"{area}/" for area in english_mends.AREA_MENDS)}
+    lacking = {
+        code for code in start if code not in mends and f"{code.partition('/')[0]}/" not in mends
+    }
+    assert lacking == set()
+
+
+def test_words_for_start_errors_are_about_codes_that_exist() -> None:
+    known = codes.texts() | set(kubelet_config.SENTENCES)
+    assert {c for c in (*english_mends.MENDS, *english_mends.RULES) if c not in known} == set()
+
+
+def test_mends_use_only_fields_of_their_finding() -> None:
+    by_code = {use.code: use.fields for use in codes.uses() if use.fields is not None}
+    lacking = {
+        code: missing
+        for code, template in {**english_lint.MENDS, **english_mends.MENDS}.items()
+        if code in by_code
+        and (missing := {n for _, n, _, _ in Formatter().parse(template) if n} - by_code[code])
+    }
+    assert lacking == {}
+
+
+def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
+    found = rows.rows([SUM, PERCENT, SUM])
+    log = sarif.document(found, "1.2.3")
+    (run,) = log["runs"]
+
+    assert (log["version"], log["$schema"].rpartition("/")[2]) == ("2.1.0", "sarif-2.1.0.json")
+    driver = run["tool"]["driver"]
+    assert (driver["name"], driver["semanticVersion"]) == ("numalet", "1.2.3")
+    assert [rule["id"] for rule in driver["rules"]] == [SUM.code, PERCENT.code]
+    assert driver["rules"][0]["name"] == "ReservedMemorySum"
+    assert driver["rules"][1]["defaultConfiguration"] == {"level": "warning"}
+    assert [result["ruleIndex"] for result in run["results"]] == [0, 1, 0]
+    assert [result["level"] for result in run["results"]] == ["error", "warning", "error"]
+
+
+def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
+    results = sarif.document(rows.rows([SUM, PERCENT]), "1")["runs"][0]["results"]
+    assert results[0]["locations"] == [
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": "kubelet.yaml"},
+                "region": {"startLine": 12},
+            },
+            "logicalLocations": [{"fullyQualifiedName": "$.reservedMemory"}],
+        }
+    ]
+    assert results[1]["locations"] == [
+        {"logicalLocations": [{"fullyQualifiedName": "--eviction-hard"}]}
+    ]
+
+
+def test_sarif_takes_places_without_line_or_file() -> None:
+    found = (row(where=Location("a b#.yaml")), row())
+    log = sarif.document(found, "1")
+    first, second = log["runs"][0]["results"]
+    assert first["locations"] == [
+        {"physicalLocation": {"artifactLocation": {"uri": "a%20b%23.yaml"}}}
+    ]
+    assert second["locations"] == []
+    assert "fullDescription" not in log["runs"][0]["tool"]["driver"]["rules"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "it is on."),
+        ({"sentence": "It is on.", "mend": "turn it off"}, "It is on. Mend: turn it off."),
+        ({"kubelet_text": "no", "mend": "m"}, "it is on. The kubelet says: no. Mend: m."),
+    ],
+)
+def test_a_message_says_everything_in_one_paragraph(
+    changes: dict[str, object], expected: str
+) -> None:
+    assert sarif.message(row(**changes)) == expected
+
+
+def test_workflow_commands_escape_what_would_end_them() -> None:
+    odd = row(
+        severity=Severity.ERROR,
+        where=Location("a,b:c.yaml", "$.x", 7),
+        sentence="5% of\nall",
+    )
+    assert list(github.lines([odd])) == [
+        "::error file=a%2Cb%3Ac.yaml,line=7,title=lint/numa-balancing::5%25 of%0Aall."
+    ]
+
+
+def test_workflow_commands_without_a_file_say_the_place_themselves() -> None:
+    flag = row(severity=Severity.WARNING, where=Location("--eviction-hard"))
+    whole = row(where=Location("kubelet.yaml"))
+    assert list(github.lines([flag, whole, row()])) == [
+        "::warning title=lint/numa-balancing::--eviction-hard: it is on.",
+        "::notice file=kubelet.yaml,title=lint/numa-balancing::it is on.",
+        "::notice title=lint/numa-balancing::it is on.",
+    ]
+
+
+def test_the_page_of_rules_has_a_row_for_every_rule_with_its_reason() -> None:
+    page = (tree.DOCS / "reference" / "lint-rules.md").read_text(encoding="utf-8")
+    listed = {row.cells[0].strip("`"): row.cells[3] for row in references.rows(page)}
+    assert dict(english_lint.RULES) == listed

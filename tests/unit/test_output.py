@@ -1,0 +1,97 @@
+"""What is printed where: characters, colour, width, documents."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import yaml
+
+from numalet.cli import output
+from numalet.cli.output import Format
+from numalet.model.findings import Finding, Location, Severity
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same terminal wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "70")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("two\nlines", "two\nlines"),
+        ("ümläut 日本", "ümläut 日本"),
+        ("\x1b[31m\a\t", r"\x1b[31m\x07\t"),
+        ("\udce9\u202e", r"\udce9\u202e"),
+    ],
+)
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
+    assert output.printable(text) == shown
+
+
+FINDING = Finding("files/not-a-file", {"path": "x" * 60}, Location("a.yaml", "", 3))
+SENTENCE = f"'{'x' * 60}' is no regular file, so it can not be replaced as a whole; name a file"
+
+
+def test_a_finding_is_one_line_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_findings([FINDING, Finding("files/no-pods", {}, severity=Severity.NOTE)])
+
+    assert capsys.readouterr().err.splitlines() == [
+        f"error: a.yaml:3: {SENTENCE}",
+        "note: no pod manifests were given; name at least one file with pods",
+    ]
+
+
+@pytest.mark.parametrize(("no_color", "word"), [(True, "error"), (False, "\x1b[31m\x1b[1merror")])
+def test_a_finding_is_wrapped_on_a_terminal(
+    no_color: bool, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    output.show_findings([FINDING])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(word)
+    assert [line[:2] for line in lines[1:]] == ["  "] * (len(lines) - 1)
+    assert max(map(len, lines[1:])) <= 70
+    assert " ".join(line.strip() for line in lines).endswith(SENTENCE)
+
+
+@pytest.mark.parametrize(("columns", "width"), [("200", 80), ("75", 75), ("10", 68)])
+def test_the_width_is_the_terminals_within_limits(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    assert output.console().width == width
+
+
+def test_blanks_at_the_ends_of_lines_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_all(["one   ", "two"])
+
+    assert capsys.readouterr().out == "one\ntwo\n"
+
+
+DOCUMENT = {"a": [shared := [1, 2], shared], "b": "ü"}
+
+
+def test_documents_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_document(DOCUMENT, Format.JSON)
+
+    assert capsys.readouterr().out.startswith('{\n  "a": [\n    [\n      1,')
+
+
+def test_documents_are_yaml_without_anchors(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_document(DOCUMENT, Format.YAML)
+    printed = capsys.readouterr().out
+
+    assert yaml.safe_load(printed) == DOCUMENT
+    assert "&" not in printed
+    assert "ü" in printed

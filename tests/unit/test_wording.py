@@ -1,0 +1,179 @@
+"""Sentences made from findings, reasons, places and sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned, Rejection
+from numalet.config.rules import Stage, StartRefused
+from numalet.hints.hint import Hint
+from numalet.hints.reasons import Reason
+from numalet.managers.cpu.reasons import NotWholeCores
+from numalet.managers.memory.reasons import CutsGroup, NoNodeFits, TooLittleFree, UnknownMemoryType
+from numalet.model.findings import Finding, Location
+from numalet.model.go_text import Text
+from numalet.wording import english, kubelet, kubelet_start
+
+CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0"),
+        (1, "1"),
+        (1023, "1023"),
+        (1024, "1Ki"),
+        (1025, "1025"),
+        (12_345, "12.06Ki"),
+        (1536 << 20, "1536Mi"),
+        (150 << 30, "150Gi"),
+        (131766128640, "122.72Gi"),
+        (1 << 60, "1Ei"),
+        ((1 << 64) - 1, "16.00Ei"),
+        ((1 << 74) + 1, "16384.00Ei"),
+    ],
+)
+def test_sizes_are_exact_where_that_is_short(size_bytes: int, text: str) -> None:
+    assert english.size(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (Location(), ""),
+        (Location("f.yaml"), "f.yaml"),
+        (Location("f.yaml", "$.a", 3), "f.yaml:3: $.a"),
+        (Location("", "$.a"), "$.a"),
+    ],
+)
+def test_a_place_is_as_exact_as_it_is_known(where: Location, text: str) -> None:
+    assert english.place(where) == text
+
+
+@pytest.mark.parametrize(
+    ("hint", "text"),
+    [
+        (Hint(None, True), "any NUMA node, preferred"),
+        (Hint(0b101, False), "NUMA nodes {0,2}, not preferred"),
+    ],
+)
+def test_a_hint_is_said_in_words(hint: Hint, text: str) -> None:
+    assert english.hint(hint) == text
+
+
+def test_a_sentence_shows_the_fields_of_its_finding() -> None:
+    finding = Finding("files/unknown-uid", {"uid": "x", "known": "none"})
+
+    assert english.of_finding(finding) == (
+        "--forget 'x': no pod with this uid is in the state files; known are none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rejection", "sentence", "reason", "message"),
+    [
+        (
+            NotAligned("c", "restricted", Hint(0b11, False)),
+            "The topology policy restricted does not accept the best common placement of c:"
+            " NUMA nodes {0,1}, not preferred.",
+            "TopologyAffinityError",
+            "Resources cannot be allocated with Topology locality",
+        ),
+        (
+            AllocationRefused("c", "memory", NoNodeFits("c")),
+            "The memory manager refused c: No set of NUMA nodes has enough free memory for"
+            " container c.",
+            "UnexpectedAdmissionError",
+            "Allocate failed due to [memorymanager] failed to get the default NUMA affinity,"
+            " no NUMA nodes with enough memory is available, which is unexpected",
+        ),
+        (
+            AllocationRefused("c", "memory", CutsGroup("c", 0b11, 0, 0b01)),
+            "The memory manager refused c: Container c would use NUMA nodes {0,1}, but node 0 is"
+            " in use as {0}; nodes that hold memory of a pod are used again only as the same set.",
+            "UnexpectedAdmissionError",
+            "Allocate failed due to [memorymanager] preferred hint violates NUMA node allocation,"
+            " which is unexpected",
+        ),
+        (
+            AllocationRefused("c", "cpu", NotWholeCores("c", 3, 2)),
+            english.of_reason(AllocationRefused("c", "cpu", NotWholeCores("c", 3, 2))),
+            "SMTAlignmentError",
+            "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+        ),
+        (CRASH, english.of_reason(CRASH), "KubeletWouldCrash", english.of_reason(CRASH)),
+    ],
+    ids=["not-aligned", "no-node", "cuts-group", "whole-cores", "crash"],
+)
+def test_a_rejection_has_our_sentence_and_the_kubelets_words(
+    rejection: Rejection, sentence: str, reason: str, message: str
+) -> None:
+    assert english.of_reason(rejection) == sentence
+    assert (kubelet.reason(rejection), kubelet.message(rejection)) == (reason, message)
+    assert kubelet.event(rejection) == {"type": "Warning", "reason": reason, "message": message}
+    assert kubelet.status(rejection)["message"] == f"Pod was rejected: {message}"
+
+
+def test_an_admitted_pod_has_no_reason_and_no_message() -> None:
+    assert (kubelet.reason(None), kubelet.message(None)) == ("", "")
+
+
+def test_sizes_and_hints_of_a_reason_are_said_for_people() -> None:
+    little = TooLittleFree(0b101, "memory", 2 << 30, 1 << 30)
+
+    assert english.of_reason(little) == (
+        "NUMA nodes {0,2} have 1Gi of memory free; 2Gi is asked for."
+    )
+
+
+class Plain:
+    """A reason without figures, as a manager of somebody else may have."""
+
+    code = "files/no-pods"
+
+
+def test_a_reason_without_figures_has_a_sentence_too() -> None:
+    plain: Reason = Plain()
+
+    assert english.of_reason(plain) == english.SENTENCES["files/no-pods"]
+
+
+def test_a_reservation_error_has_the_kubelets_prefix() -> None:
+    finding = Finding(
+        "config/reserved-more-than-capacity",
+        {
+            "resource": Text("memory"),
+            "reserved": "2Gi",
+            "capacity": "1Gi",
+            "reserved_raw": "2Gi",
+            "capacity_raw": "1Gi",
+        },
+    )
+    refused = StartRefused(Stage.NODE_ALLOCATABLE, (finding,))
+
+    assert kubelet_start.text(refused).startswith("invalid Node Allocatable configuration. ")
+
+
+@pytest.mark.parametrize(
+    ("stage", "finding", "text"),
+    [
+        (
+            Stage.MEMORY_MANAGER_START,
+            Finding("memory-state/no-machine-state", {"pods": "u"}),
+            "start memory manager error: [memorymanager] machine state can not be empty when it"
+            " has memory assignments",
+        ),
+        (
+            Stage.CPU_MANAGER_START,
+            Finding("cpu-state/corrupted", {"checksum": 1, "expected": 2}),
+            "start cpu manager error: could not restore state from checkpoint: checkpoint is"
+            " corrupted, please drain this node and delete the CPU manager checkpoint file"
+            ' "/here/cpu_manager_state" before restarting Kubelet',
+        ),
+    ],
+)
+def test_a_state_file_error_names_the_manager_and_the_file(
+    stage: Stage, finding: Finding, text: str
+) -> None:
+    assert kubelet_start.text(StartRefused(stage, (finding,)), "/here") == text
