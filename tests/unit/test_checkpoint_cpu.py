@@ -67,6 +67,58 @@ def test_the_first_format_is_read_if_it_names_no_containers() -> None:
     )
 
 
+def test_a_pod_without_containers_stays_in_the_file() -> None:
+    text = (
+        '{"policyName":"static","defaultCpuSet":"0-3","entries":{"u":{}},'
+        f'"checksum":{_checksum("u:map[]")}}}'
+    )
+
+    ledger = cpu_file.load(text, "static")
+
+    assert ledger == CpuLedger(frozenset({0, 1, 2, 3}), {"u": {}})
+    assert isinstance(ledger, CpuLedger)
+    assert cpu_file.write("static", ledger) == text
+
+
+@pytest.mark.parametrize(
+    ("entries", "dumped"),
+    [
+        ("null", "(map[string]map[string]string)<nil>"),
+        ("{}", "(map[string]map[string]string)map[]"),
+        ("null", "(map[string]string)<nil>"),
+        ('{"u":null}', "(map[string]map[string]string)map[u:<nil>]"),
+        ('{"u":{}}', "(map[string]map[string]string)map[u:map[]]"),
+    ],
+)
+def test_the_checksum_tells_null_from_empty(entries: str, dumped: str) -> None:
+    def sound(checksum: int) -> bool:
+        text = (
+            f'{{"policyName":"static","defaultCpuSet":"0-3","entries":{entries},'
+            f'"checksum":{checksum}}}'
+        )
+        return isinstance(cpu_file.load(text, "static"), CpuLedger)
+
+    other = dumped.replace("<nil>", "map[]") if "<nil>" in dumped else dumped[:-5] + "<nil>"
+    assert sound(_checksum_of(dumped))
+    assert not sound(_checksum_of(other))
+
+
+def _checksum(entries: str) -> int:
+    return _checksum_of(f"(map[string]map[string]string)map[{entries}]")
+
+
+def _checksum_of(entries: str) -> int:
+    """By the rule in words: FNV-1a over the dump of the struct."""
+    dump = (
+        "(*state.CPUManagerCheckpoint){PolicyName:(string)static DefaultCPUSet:(string)0-3"
+        f" Entries:{entries} Checksum:(checksum.Checksum)0}}"
+    )
+    value = 2166136261
+    for byte in dump.encode():
+        value = (value ^ byte) * 16777619 % 2**32
+    return value
+
+
 START = "start cpu manager error: could not restore state from checkpoint: "
 DRAIN = (
     ", please drain this node and delete the CPU manager checkpoint file"
@@ -92,6 +144,21 @@ BAD = [
         "json: cannot unmarshal number into Go struct field CPUManagerCheckpoint.entries of type"
         " string",
     ),
+    (
+        '{"policyName":"none","entries":[]}',
+        "json: cannot unmarshal array into Go struct field CPUManagerCheckpoint.entries of type"
+        " map[string]map[string]string",
+    ),
+    (
+        '{"policyName":"none","defaultCpuSet":"0-3\\n"}',
+        r'could not parse default cpu set "0-3\n": strconv.Atoi: parsing "3\n": invalid syntax',
+    ),
+    (
+        '{"policyName":"a\\"b"}',
+        r'configured policy "none" differs from state checkpoint policy "a\"b"',
+    ),
+    ('"none"', "json: cannot unmarshal string into Go value of type state.CPUManagerCheckpoint"),
+    ("null", 'configured policy "none" differs from state checkpoint policy ""'),
     (
         '{"policyName":"none","entries":{"id":"1"}}',
         "error migrating v1 checkpoint state to v2 checkpoint state: containerID 'id' not found"

@@ -163,16 +163,41 @@ def test_nulls_inside_become_empty() -> None:
     assert memory_file.checksum_of(document) == memory_file.checksum_of(document)
 
 
+TOP = "struct field MemoryManagerCheckpoint"
+IN_NODE = "struct field NUMANodeState.machineState"
 WRONG_KINDS = [
-    ("[]", "json: cannot unmarshal array into Go struct field MemoryManagerCheckpoint of type"),
-    ('{"policyName":1}', "cannot unmarshal number into Go struct field"),
-    ('{"checksum":-1}', "cannot unmarshal number -1 into Go struct field"),
-    ('{"checksum":"1"}', "cannot unmarshal string into"),
-    ('{"checksum":true}', "cannot unmarshal bool into"),
-    ('{"machineState":[]}', "cannot unmarshal array into"),
-    ('{"machineState":{"a":{}}}', "cannot unmarshal number a into"),
-    ('{"machineState":{"0":{"cells":{}}}}', "cannot unmarshal object into"),
-    ('{"entries":{"u":{"c":[{"size":1.5}]}}}', "cannot unmarshal number 1.5 into"),
+    ("[]", "array into Go value of type state.MemoryManagerCheckpoint"),
+    ("1", "number into Go value of type state.MemoryManagerCheckpoint"),
+    ('{"policyName":1}', f"number into Go {TOP}.policyName of type string"),
+    ('{"checksum":-1}', f"number -1 into Go {TOP}.checksum of type checksum.Checksum"),
+    ('{"checksum":"1"}', f"string into Go {TOP}.checksum of type checksum.Checksum"),
+    ('{"checksum":true}', f"bool into Go {TOP}.checksum of type checksum.Checksum"),
+    ('{"checksum":1e3}', f"number 1e3 into Go {TOP}.checksum of type checksum.Checksum"),
+    ('{"machineState":[]}', f"array into Go {TOP}.machineState of type state.NUMANodeMap"),
+    ('{"machineState":{"a":{}}}', f"number a into Go {TOP}.machineState of type int"),
+    ('{"machineState":{"0":[]}}', f"array into Go {TOP}.machineState of type state.NUMANodeState"),
+    ('{"machineState":{"0":{"cells":{}}}}', f"object into Go {IN_NODE}.cells of type []int"),
+    ('{"machineState":{"0":{"cells":["a"]}}}', f"string into Go {IN_NODE}.cells of type int"),
+    (
+        '{"machineState":{"0":{"memoryMap":[]}}}',
+        f"array into Go {IN_NODE}.memoryMap of type map[v1.ResourceName]*state.MemoryTable",
+    ),
+    (
+        '{"machineState":{"0":{"memoryMap":{"memory":{"total":-1}}}}}',
+        "number -1 into Go struct field MemoryTable.machineState.memoryMap.total of type uint64",
+    ),
+    ('{"entries":[]}', f"array into Go {TOP}.entries of type state.ContainerMemoryAssignments"),
+    ('{"entries":{"u":0}}', f"number into Go {TOP}.entries of type map[string][]state.Block"),
+    ('{"entries":{"u":{"c":{}}}}', f"object into Go {TOP}.entries of type []state.Block"),
+    ('{"entries":{"u":{"c":[1]}}}', f"number into Go {TOP}.entries of type state.Block"),
+    (
+        '{"entries":{"u":{"c":[{"size":1.5}]}}}',
+        "number 1.5 into Go struct field Block.entries.size of type uint64",
+    ),
+    (
+        '{"entries":{"u":{"c":[{"type":1}]}}}',
+        "number into Go struct field Block.entries.type of type v1.ResourceName",
+    ),
 ]
 
 
@@ -181,4 +206,13 @@ def test_values_of_the_wrong_kind_are_named(text: str, words: str) -> None:
     finding = memory_file.read(text)
 
     assert isinstance(finding, Finding)
-    assert words in finding.fields["error"]
+    assert f"json: cannot unmarshal {words}" == finding.fields["error"]
+
+
+def test_a_member_named_nodes_beside_cells_is_unknown_and_passed_over() -> None:
+    text = node(rules(builders.machine(10))).state_files()["memory_manager_state"]
+    assert '"cells":[0]' in text
+
+    odd = text.replace('"cells":[0]', '"cells":[0],"nodes":[7]')
+
+    assert memory_file.load(odd, "Static") == memory_file.load(text, "Static")

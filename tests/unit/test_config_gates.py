@@ -79,6 +79,8 @@ def test_no_gate_is_listed_twice() -> None:
         ("CPUManager", True, None),
         ("TopologyManagerPolicyOptions", False, None),
         ("AllAlpha", True, None),
+        ("ComponentSLIs", False, GateProblem.LOCKED),
+        ("OrderedNamespaceDeletion", True, None),
     ],
 )
 def test_unknown_and_locked_gates_can_not_be_set(

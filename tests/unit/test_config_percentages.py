@@ -52,6 +52,9 @@ def test_a_percentage_is_what_the_processor_computes(text: str) -> None:
         ("100%", False, False),
         ("101%", False, True),
         ("5%%", False, False),
+        ("inf%", False, True),
+        ("+Infinity%", False, True),
+        ("-INF%", True, False),
     ],
 )
 def test_a_percentage_knows_its_limits(text: str, is_negative: bool, is_above_all: bool) -> None:

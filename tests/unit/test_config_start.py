@@ -175,6 +175,12 @@ def test_gates_of_the_command_line_fail_first_and_in_other_words() -> None:
             "negative: -5",
         ),
         (
+            {"kube_reserved": {"memory": "-1.5Gi"}},
+            Stage.KUBE_RESERVED,
+            '--kube-reserved value failed to parse: resource quantity for "memory" cannot be '
+            "negative: -1.5Gi",
+        ),
+        (
             {"eviction_hard": {"no.such": "0%"}},
             Stage.EVICTION_HARD,
             "unsupported eviction signal no.such",
@@ -400,6 +406,8 @@ STATIC_ERROR = "new static policy error: "
     ("fields", "text"),
     [
         ({"cpu_manager_policy": "Static"}, 'unknown policy: "Static"'),
+        # Between quotes, but not quoted: what is special in it stays as it is.
+        ({"cpu_manager_policy": 'a"b'}, 'unknown policy: "a"b"'),
         (
             {"cpu_manager_policy_options": {"b": "1", "a": "2"}},
             "new none policy error: None policy: received unsupported options=map[a:2 b:1]",
@@ -644,7 +652,6 @@ def test_windows_has_best_effort_in_the_place_of_static() -> None:
         ((0, 64), {"topology_manager_policy": "restricted"}, "node-id-too-high", "64"),
         ((0, 64), memory(n0="1124Mi"), "node-id-too-high", "64"),
         ((0, 2), aligned(prefer_closest_numa_nodes="true"), "distance-row-too-short", "0, 2"),
-        (tuple(range(21)), memory(n0="1124Mi"), "too-many-nodes", "21"),
     ],
 )
 def test_what_the_kubelet_would_crash_on_is_refused(
@@ -675,6 +682,40 @@ def test_what_the_kubelet_would_crash_on_is_refused(
 )
 def test_what_is_not_looked_at_is_not_refused(nodes: tuple[int, ...], fields: Any) -> None:
     assert isinstance(accepted(machine(*nodes), **fields), NodeRules)
+
+
+def with_a_small_node(nodes: int) -> MachineInfo:
+    """Node 0 has 1Gi, of which 8Mi are huge pages."""
+    whole = machine(*range(nodes))
+    small = replace(whole.nodes[0], memory_bytes=GIB)
+    return replace(whole, nodes=(small, *whole.nodes[1:]))
+
+
+def test_less_than_no_memory_on_a_node_is_refused_on_machines_of_more_than_twelve_nodes() -> None:
+    found = refused(with_a_small_node(13), **memory(n0="1124Mi"))
+
+    assert [finding.code for finding in found.findings] == ["numalet/reservation-wraps"]
+    assert f"NUMA node 0 has {GIB - 8 * 2**20} bytes of memory" in wording.start_text(found)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fields"),
+    [
+        (12, memory(n0="1124Mi")),
+        (13, memory(n0="1016Mi", n1="108Mi")),
+        (13, {"topology_manager_policy": "none"}),
+    ],
+)
+def test_what_can_be_followed_may_be_reserved(nodes: int, fields: Any) -> None:
+    assert isinstance(accepted(with_a_small_node(nodes), **fields), NodeRules)
+
+
+def test_sixty_four_nodes_are_not_too_many() -> None:
+    many = machine(*range(64))
+    options = {"max-allowable-numa-nodes": "64"}
+    fields = {"topology_manager_policy": "restricted", "topology_manager_policy_options": options}
+
+    assert isinstance(accepted(many, **{**memory(n0="1124Mi"), **fields}), NodeRules)
 
 
 def test_other_behaviour_has_other_limits() -> None:

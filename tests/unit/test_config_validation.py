@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalet.config import validation
+from numalet.config import feature_gates, release, validation
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import Stage, StartRefused
 from numalet.model.findings import Location
@@ -16,7 +16,9 @@ from numalet.wording import kubelet_config as wording
 
 
 def texts(**fields: Any) -> list[str]:
-    found = validation.validate(KubeletConfig(**fields))
+    config = KubeletConfig(**fields)
+    gates = feature_gates.with_settings(config.feature_gates, release.DEFAULT)
+    found = validation.validate(config, gates)
     assert all(english.of_finding(finding) for finding in found)
     return [wording.text(finding).removeprefix("invalid configuration: ") for finding in found]
 
@@ -43,6 +45,59 @@ def test_the_defaults_are_valid() -> None:
     [
         ({"max_pods": -1}, ["maxPods (--max-pods) -1 must not be a negative number"]),
         ({"pods_per_core": -2}, ["podsPerCore (--pods-per-core) -2 must not be a negative number"]),
+        (
+            {"healthz_port": -1, "port": 0, "read_only_port": 65536},
+            [
+                "healthzPort (--healthz-port) -1 must be between 1 and 65535, inclusive",
+                "port (--port) 0 must be between 1 and 65535, inclusive",
+                "readOnlyPort (--read-only-port) 65536 must be between 0 and 65535, inclusive",
+            ],
+        ),
+        ({"healthz_port": 0, "port": 65535, "read_only_port": 0}, []),
+        (
+            {"swap_behavior": "nope"},
+            [
+                'memorySwap.swapBehavior "nope" must be one of: "", "LimitedSwap" or "NoSwap"',
+            ],
+        ),
+        ({"swap_behavior": "NoSwap"}, []),
+        (
+            {"cpu_cfs_quota_period_ns": 200_000_000},
+            [
+                "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {200ms} requires feature gate "
+                "CustomCPUCFSQuotaPeriod"
+            ],
+        ),
+        (
+            {
+                "cpu_cfs_quota_period_ns": 2_000_000_000,
+                "feature_gates": {"CustomCPUCFSQuotaPeriod": True},
+            },
+            [
+                "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, "
+                "inclusive"
+            ],
+        ),
+        (
+            {
+                "cpu_cfs_quota_period_ns": 1_000_000,
+                "feature_gates": {"CustomCPUCFSQuotaPeriod": True},
+            },
+            [],
+        ),
+        (
+            {"swap_behavior": "NoSwap", "feature_gates": {"NodeSwap": False}},
+            ["memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled"],
+        ),
+        ({"feature_gates": {"NodeSwap": False}}, []),
+        (
+            {"memory_throttling_factor": 1.5},
+            ["memoryThrottlingFactor 1.5 must be greater than 0 and less than or equal to 1.0"],
+        ),
+        (
+            {"memory_throttling_factor": 0},
+            ["memoryThrottlingFactor 0 must be greater than 0 and less than or equal to 1.0"],
+        ),
         (
             {"topology_manager_policy": "bestEffort"},
             [
@@ -145,7 +200,8 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
         max_pods=-1,
         origins={"topologyManagerPolicy": Location("kubelet.yaml", "$.topologyManagerPolicy", 3)},
     )
-    found = validation.validate(config)
+    gates = feature_gates.with_settings({}, release.DEFAULT)
+    found = validation.validate(config, gates)
 
     assert [finding.code for finding in found] == [
         "config/max-pods",

@@ -233,6 +233,17 @@ def test_devices_used_again_are_not_looked_at_once_more() -> None:
     assert DeviceRecord({NO_NODE: ("a",)}) == record
 
 
+def test_a_device_that_is_free_and_may_be_used_again_counts_once() -> None:
+    # The pod was rejected and forgotten, and comes back before any other pod was allocated for.
+    again = Reusable("u", {GPU: frozenset("ab")})
+    ledger = replace(node(gpu="a@0 b@0 c@1"), reusable=again)
+
+    reason = reason_of(allocated(ledger, container(gpu="4")))
+
+    assert reason == TooFewFree("c", GPU, needed=2, free=1)
+    assert held(done(allocated(ledger, container(gpu="3")))) == "a b c"
+
+
 def test_another_pod_forgets_what_could_be_used_again() -> None:
     first = pod(container("i", INIT, gpu="1"))
     ledger = in_turn(node(gpu="a b"), first)

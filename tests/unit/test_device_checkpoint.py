@@ -195,7 +195,7 @@ def with_entry(member: str) -> str:
     [
         ("", "unexpected end of JSON input"),
         ("{}x", "invalid character 'x' after top-level value"),
-        ("[]", "cannot unmarshal array into Go struct field Data of type struct"),
+        ("[]", "cannot unmarshal array into Go value of type checkpoint.Data"),
         ('{"Data":[]}', "cannot unmarshal array"),
         ('{"Data":{"PodDeviceEntries":""}}', "cannot unmarshal string"),
         ('{"Data":{"PodDeviceEntries":[7]}}', "cannot unmarshal number"),

@@ -7,10 +7,9 @@ from numalet.hints.provider import ResourceManager
 from numalet.managers.device import registration
 from numalet.managers.device.device_policy import DevicePolicy
 from numalet.managers.device.ledger import DeviceLedger
-from numalet.model import numa_mask
 from numalet.model.pod import ContainerKey, ContainerKind
 
-MANAGER: ResourceManager[DeviceLedger] = DevicePolicy(tuple(numa_mask.by_size((0, 1))))
+MANAGER: ResourceManager[DeviceLedger] = DevicePolicy(0b11)
 ONE = container(gpu="1")
 
 

@@ -46,6 +46,8 @@ def test_an_admitted_pod_is_told_with_its_hints_and_its_memory() -> None:
             "container": "c",
             "name": "default/u",
             "memory": [{"numa_affinity": [0], "type": "memory", "size": 4 * GI}],
+            "cpuset": "",
+            "devices": {},
         }
     ]
     assert whole["state_files"]["memory_manager_state"]["policyName"] == "Static"

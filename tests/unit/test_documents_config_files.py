@@ -96,6 +96,7 @@ def test_every_honoured_field_is_read() -> None:
         readOnlyPort=2,
         memorySwap={"swapBehavior": "NoSwap"},
         memoryThrottlingFactor=1,
+        cpuCFSQuotaPeriod="1.5s",
     )
 
     assert config.cpu_manager_policy == "static"
@@ -122,6 +123,7 @@ def test_every_honoured_field_is_read() -> None:
     assert (config.max_pods, config.pods_per_core) == (250, 10)
     assert (config.port, config.healthz_port, config.read_only_port) == (1, 0, 2)
     assert (config.swap_behavior, config.memory_throttling_factor) == ("NoSwap", 1)
+    assert config.cpu_cfs_quota_period_ns == 1_500_000_000
 
 
 def test_an_empty_text_and_a_zero_mean_the_default() -> None:
@@ -153,6 +155,7 @@ def test_an_empty_text_and_a_zero_mean_the_default() -> None:
         ({"cgroupsPerQOS": "yes"}, "cgroupsPerQOS", "string"),
         ({"maxPods": 1.5}, "maxPods", "number"),
         ({"maxPods": []}, "maxPods", "array"),
+        ({"cpuCFSQuotaPeriod": 1}, "cpuCFSQuotaPeriod", "number"),
         ({"memorySwap": "NoSwap"}, "memorySwap", "string"),
         ({"memorySwap": {"swapBehavior": 1}}, "memorySwap.swapBehavior", "number"),
         ({"memoryThrottlingFactor": "1"}, "memoryThrottlingFactor", "string"),
@@ -176,6 +179,14 @@ def test_a_wrong_type_is_found_with_its_place(
     assert finding.code == "config-file/wrong-type"
     assert (finding.where.document, finding.where.path) == ("config", f"$.{place}")
     assert finding.fields["found"] == found
+
+
+def test_what_is_no_duration_is_found_with_gos_words() -> None:
+    (finding,) = findings(lambda: decode(cpuCFSQuotaPeriod="5"))
+
+    assert finding.code == "config-file/duration"
+    assert finding.where.path == "$.cpuCFSQuotaPeriod"
+    assert finding.fields["problem"] == 'time: missing unit in duration "5"'
 
 
 def test_all_wrong_fields_are_found_at_once() -> None:

@@ -26,13 +26,12 @@ from numalet.managers.memory.reasons import (
     UnknownMemoryType,
 )
 from numalet.managers.memory.static_policy import StaticPolicy
-from numalet.model import numa_mask
 from numalet.model.pod import ContainerKey, ContainerKind, Pod, QosClass
 from numalet.model.quantity import Quantity
 
 
 def manager(nodes: int) -> StaticPolicy:
-    return StaticPolicy(tuple(numa_mask.by_size(range(nodes))))
+    return StaticPolicy()
 
 
 def empty(*memory_gib: int, **hugepages: int) -> MemoryLedger:

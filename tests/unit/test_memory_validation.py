@@ -111,6 +111,35 @@ def test_the_first_difference_is_named(ledger: MemoryLedger, what: str, node: in
     )
 
 
+def grouped_with_uneven_page_sizes() -> tuple[MemoryLedger, Mapping[int, NodeMemory]]:
+    """A group of two nodes of which only the first one has huge pages; and the empty machine."""
+    initial = tables.initial_nodes(builders.machine(10, 10), {})
+    pages = {"hugepages-2Mi": MemoryTable(GI, 0, GI, 0, GI), **initial[0].tables}
+    initial[0] = replace(initial[0], tables=pages)
+    map_ = {i: replace(node, assignments=1, group=0b11) for i, node in initial.items()}
+    tables.take(map_, (0, 1), "memory", 15 * GI)
+    return MemoryLedger(map_, {"u": {"c": (MemoryBlock((0, 1), "memory", 15 * GI),)}}), initial
+
+
+def test_a_group_of_nodes_with_other_page_sizes_is_where_the_kubelet_crashes() -> None:
+    ledger, initial = grouped_with_uneven_page_sizes()
+
+    finding = validation.restored(ledger, initial)
+
+    fields = {"node": 0, "type": "hugepages-2Mi", "other": 1}
+    assert finding == Finding("memory-state/would-crash", fields)
+
+
+def test_a_difference_elsewhere_comes_before_the_crash() -> None:
+    ledger, initial = grouped_with_uneven_page_sizes()
+    nodes = {**ledger.nodes, 1: replace(ledger.nodes[1], assignments=2)}
+
+    finding = validation.restored(replace(ledger, nodes=nodes), initial)
+
+    assert isinstance(finding, Finding)
+    assert (finding.code, finding.fields["what"]) == ("memory-state/differs", "assignments")
+
+
 def test_what_fits_nowhere_is_dropped_like_the_kubelet_drops_it() -> None:
     full = held((0,), 10)
     more = replace(full, blocks={"u": {"c": (MemoryBlock((0,), "memory", 12 * GI),)}})

@@ -7,16 +7,18 @@ from dataclasses import replace
 import builders
 from builders import GI, aligned, node, rules, simple
 from numalet.config.rules import TopologyPolicy
+from numalet.managers.cpu.ledger import CpuLedger
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.model.pod import ContainerKey
 from numalet.snapshot import changes, invariants
 from numalet.snapshot.changes import Changes
 from numalet.snapshot.invariants import Rule
+from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
 
 RULES = rules(builders.machine(10, 10), aligned(TopologyPolicy.BEST_EFFORT))
 KEY = ContainerKey("u", "c")
-BLOCKS = (MemoryBlock((0, 1), "memory", 15 * GI),)
+HELD = Placement(frozenset(), (MemoryBlock((0, 1), "memory", 15 * GI),), {})
 
 
 def grouped() -> Snapshot:
@@ -29,13 +31,27 @@ def test_an_admission_is_the_difference_it_makes() -> None:
     assert changes.between(before, grouped()) == Changes(
         pods_added=("u",),
         pods_gone=(),
-        taken={KEY: BLOCKS},
+        taken={KEY: HELD},
         given_back={},
         reserved_bytes={0: {"memory": 10 * GI}, 1: {"memory": 5 * GI}},
         groups={0: 0b11, 1: 0b11},
     )
-    assert changes.between(grouped(), before).given_back == {KEY: BLOCKS}
+    assert changes.between(grouped(), before).given_back == {KEY: HELD}
     assert changes.between(grouped(), before).pods_gone == ("u",)
+
+
+def test_who_holds_other_things_than_before_is_in_both() -> None:
+    before = Snapshot(
+        cpu=CpuLedger(frozenset(), {"u": {"c": frozenset({1}), "same": frozenset({2})}})
+    )
+    after = Snapshot(
+        cpu=CpuLedger(frozenset(), {"u": {"c": frozenset({3}), "same": frozenset({2})}})
+    )
+
+    difference = changes.between(before, after)
+
+    assert difference.given_back == {KEY: Placement(frozenset({1}), (), {})}
+    assert difference.taken == {KEY: Placement(frozenset({3}), (), {})}
 
 
 def test_a_node_that_was_not_there_before_has_no_difference() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import builders
-from builders import node, rules, simple
+from builders import container, node, rules, simple
 from numalet.admission import roster
 from numalet.checkpoint import cpu_file, state_files
 from numalet.config.rules import CpuPolicy, CpuRules, NodeRules, Stage, StartRefused
+from numalet.managers.cpu.ledger import CpuLedger
 from numalet.managers.device.inventory import Device, Health
 from numalet.model.findings import Severity
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.model.pod import ContainerKind
+from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.model.pod import ContainerKind, QosClass
 from numalet.node.node import Node
 from numalet.simulate import recording
 from numalet.wording import kubelet_start
@@ -23,6 +24,7 @@ STATIC = replace(
     RULES,
     cpu=CpuRules(policy=CpuPolicy.STATIC, reserved_count=1, reserved_cpus=frozenset({0})),
 )
+ALL_CPUS = frozenset({0, 1, 2, 3})
 DEVICE_FILE = "kubelet_internal_checkpoint"
 
 
@@ -35,6 +37,17 @@ def test_a_file_stays_to_the_byte_until_what_it_says_changes() -> None:
     written = changed.state_files()["cpu_manager_state"]
     assert written == cpu_file.write("static", changed.snapshot.cpu)
     assert '"u"' in written
+
+
+def test_a_file_that_was_written_since_is_not_as_it_was_found_though_it_says_the_same() -> None:
+    odd = '{ "policyName":"static", "defaultCpuSet":"0-3", "checksum":0 }'
+    found = node(STATIC, {"cpu_manager_state": odd})
+    changed, _ = found.admit(simple("u", "1Gi"))
+    back, _ = changed.remove("u").admit(builders.pod("b", qos=QosClass.BEST_EFFORT))
+    back, _ = back.admit(builders.pod("c", container("c"), qos=QosClass.BEST_EFFORT))
+
+    assert back.snapshot.cpu.exclusive == {}
+    assert back.state_files()["cpu_manager_state"] == cpu_file.write("static", CpuLedger(ALL_CPUS))
 
 
 def test_the_static_policy_begins_with_all_cpus_in_the_pool() -> None:
@@ -75,6 +88,25 @@ def test_a_reservation_on_which_the_kubelet_hangs_is_refused_in_our_own_words() 
     assert isinstance(refused, StartRefused)
     assert refused.stage is Stage.NUMALET
     assert "14" in kubelet_start.text(refused)
+
+
+def test_a_group_over_which_the_kubelet_crashes_at_a_restart_is_refused_in_our_own_words() -> None:
+    pages = (HugePages(2048, 512),)
+    nodes = (NumaNodeInfo(0, 10 << 30, pages), NumaNodeInfo(1, 10 << 30))
+    uneven = rules(replace(MACHINE, nodes=nodes))
+    grouped, decision = node(uneven).admit(simple("u", "15Gi"))
+    assert decision.admitted
+
+    refused = builders.restored(uneven, grouped.state_files())
+
+    assert isinstance(refused, StartRefused)
+    assert refused.stage is Stage.NUMALET
+    assert kubelet_start.text(refused) == (
+        "Refused, because the kubelet v1.32 itself would crash at this start: the memory manager's"
+        " state file has the NUMA nodes 0 and 1 in one group, and while it adds up hugepages-2Mi"
+        " over the group it finds that node 1 does not offer pages of that size at all. It starts"
+        " again once the file is deleted."
+    )
 
 
 def test_reserved_cpus_that_the_machine_lacks_are_refused_in_the_kubelets_words() -> None:

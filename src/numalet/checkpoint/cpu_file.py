@@ -21,6 +21,7 @@ from numalet.model.findings import Finding
 FILE_NAME = "cpu_manager_state"
 
 _PLACE = "CPUManagerCheckpoint"
+_ENTRIES = f"{_PLACE}.entries"
 
 
 def write(policy_name: str, ledger: CpuLedger) -> str:
@@ -49,11 +50,38 @@ class CpuDocument:
     container_ids: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class CpuReading:
+    """A document, the checksum that stands in the file, and the one that its content has."""
+
+    document: CpuDocument
+    checksum: int
+    expected: int
+    is_first_format: bool = False
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the kubelet takes the checksum; 0, or none, is as good as a right one."""
+        return self.checksum in (0, self.expected)
+
+
+def read(text: str) -> CpuReading | Finding:
+    """What a file holds, or why Go can not decode it. The checksum is not verified.
+
+    The first format is what it is read as only if it is sound, as in the kubelet.
+    """
+    return _read_first_format(text) or _read(text)
+
+
 def load(text: str, policy_name: str) -> CpuLedger | Finding:
     """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
-    document = _read_first_format(text) or _read(text)
-    if isinstance(document, Finding):
-        return document
+    reading = read(text)
+    if isinstance(reading, Finding):
+        return reading
+    if not reading.is_sound:
+        fields = {"checksum": reading.checksum, "expected": reading.expected}
+        return Finding("cpu-state/corrupted", fields)
+    document = reading.document
     # The kubelet would ask the container runtime for these; nobody knows them here.
     for container_id in sorted(document.container_ids):
         return Finding("cpu-state/unknown-container-id", {"container_id": container_id})
@@ -61,48 +89,56 @@ def load(text: str, policy_name: str) -> CpuLedger | Finding:
         return Finding(
             "cpu-state/other-policy", {"configured": policy_name, "found": document.policy_name}
         )
-    return _ledger(document)
+    return to_ledger(document)
 
 
-def _read(text: str) -> CpuDocument | Finding:
+def _read(text: str) -> CpuReading | Finding:
     try:
-        fields = Fields(go_json.loads(text), _PLACE)
-        entries = go_json.mapping(fields.get("entries") or {}, _PLACE + ".entries", _texts)
-        document = CpuDocument(fields.text("policyName"), fields.text("defaultCpuSet"), entries, {})
-        checksum = fields.number("checksum")
+        fields = _fields(text)
+        map_type = "map[string]map[string]string"
+        found = go_json.mapping(fields.get("entries"), _ENTRIES, _texts_or_nil, map_type)
+        policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
+        checksum = fields.number("checksum", "checksum.Checksum")
     except GoJsonError as error:
         return Finding("cpu-state/not-json", {"error": error.go_text})
-    expected = fnv1a_32(go_dump.cpu(document.policy_name, document.default_cpus, entries))
-    if checksum not in (0, expected):
-        return Finding("cpu-state/corrupted", {"checksum": checksum, "expected": expected})
-    return document
+    dumped = go_dump.cpu(policy, default, None if _is_nil(fields) else found)
+    entries = {uid: containers or {} for uid, containers in found.items()}
+    return CpuReading(CpuDocument(policy, default, entries, {}), checksum, fnv1a_32(dumped))
 
 
-def _read_first_format(text: str) -> CpuDocument | None:
+def _read_first_format(text: str) -> CpuReading | None:
     """The document if the file is of the first format and sound."""
     try:
-        fields = Fields(go_json.loads(text), _PLACE)
-        entries = _texts(fields.get("entries") or {}, _PLACE + ".entries")
+        fields = _fields(text)
+        entries = _texts(fields.get("entries"), _ENTRIES)
         policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
-        checksum = fields.number("checksum")
+        checksum = fields.number("checksum", "checksum.Checksum")
     except GoJsonError:
         return None
-    if checksum not in (0, fnv1a_32(go_dump.cpu_v1(policy, default, entries))):
-        return None
-    return CpuDocument(policy, default, {}, entries)
+    expected = fnv1a_32(go_dump.cpu_v1(policy, default, None if _is_nil(fields) else entries))
+    reading = CpuReading(CpuDocument(policy, default, {}, entries), checksum, expected, True)
+    return reading if reading.is_sound else None
+
+
+def _fields(text: str) -> Fields:
+    return Fields(go_json.as_object(go_json.loads(text), "", f"state.{_PLACE}"), _PLACE)
 
 
 def _texts(value: object, place: str) -> dict[str, str]:
-    return go_json.mapping(value, place, _one_text)
+    return go_json.mapping(value, place, go_json.text, "map[string]string")
 
 
-def _one_text(value: object, place: str) -> str:
-    if not isinstance(value, str):
-        raise go_json.mismatch(value, place, "string")
-    return value
+def _texts_or_nil(value: object, place: str) -> dict[str, str] | None:
+    return None if value is None else _texts(value, place)
 
 
-def _ledger(document: CpuDocument) -> CpuLedger | Finding:
+def _is_nil(fields: Fields) -> bool:
+    """Whether the entries are null, which the checksum tells apart from none at all."""
+    return fields.has("entries") and fields.get("entries") is None
+
+
+def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
+    """The ledger that the document says, or which CPU list in it is none."""
     try:
         default = cpu_set.parse(document.default_cpus)
     except CpuListError as error:
@@ -111,9 +147,11 @@ def _ledger(document: CpuDocument) -> CpuLedger | Finding:
         )
     exclusive: dict[str, dict[str, CpuSet]] = {}
     for uid, containers in document.entries.items():
+        # A pod without containers stays: nothing ever removes it, and it is written again.
+        exclusive[uid] = {}
         for container, cpus in containers.items():
             try:
-                exclusive.setdefault(uid, {})[container] = cpu_set.parse(cpus)
+                exclusive[uid][container] = cpu_set.parse(cpus)
             except CpuListError as error:
                 return Finding(
                     "cpu-state/bad-cpus",

@@ -65,6 +65,11 @@ def load(text: str) -> Written | Finding:
     expected = checksum_of(document)
     if document.checksum != expected:
         return _warning("device-state/corrupted", checksum=document.checksum, expected=expected)
+    return to_written(document)
+
+
+def to_written(document: DeviceDocument) -> Written:
+    """What the document says, without the entries whose response can not be decoded."""
     records = registration.restored_records(
         (
             ContainerKey(entry.pod_uid, entry.container),
@@ -103,27 +108,28 @@ def _ids_text(device_ids: Ids) -> str:
 
 def _document(value: object) -> DeviceDocument:
     # What is absent keeps the empty value that the kubelet decodes into; null makes it nil.
-    if value is None:
-        return DeviceDocument((), {})
-    top = Fields(value, "Data")
-    checksum = top.number("Checksum")
+    top = Fields(go_json.as_object(value, "", "checkpoint.Data"), "Data")
+    checksum = top.number("Checksum", "checksum.Checksum")
     data = top.get("Data")
     if data is None:
         return DeviceDocument((), {}, checksum)
-    inner = Fields(data, _DATA)
+    inner = Fields(go_json.as_object(data, "Data.Data", "checkpoint.checkpointData"), _DATA)
     entries, registered = inner.get("PodDeviceEntries"), inner.get("RegisteredDevices")
     return DeviceDocument(
         entries=(
             None
             if entries is None and inner.has("PodDeviceEntries")
             else go_json.sequence(
-                [] if entries is None else entries, _DATA + ".PodDeviceEntries", _entry
+                [] if entries is None else entries,
+                f"{_DATA}.PodDeviceEntries",
+                _entry,
+                "[]checkpoint.PodDevicesEntry",
             )
         ),
         registered=(
             None
             if registered is None and inner.has("RegisteredDevices")
-            else go_json.mapping({} if registered is None else registered, _REGISTERED, _ids)
+            else go_json.mapping(registered, _REGISTERED, _ids, "map[string][]string")
         ),
         checksum=checksum,
     )
@@ -132,7 +138,7 @@ def _document(value: object) -> DeviceDocument:
 def _entry(value: object, place: str) -> DeviceEntry:
     if value is None:
         return DeviceEntry("", "", "", None, None)
-    fields = Fields(value, place)
+    fields = Fields(go_json.as_object(value, place, "checkpoint.PodDevicesEntry"), _ENTRY)
     by_node = fields.get("DeviceIDs")
     return DeviceEntry(
         fields.text("PodUID"),
@@ -146,7 +152,7 @@ def _entry(value: object, place: str) -> DeviceEntry:
 def _by_node(value: object) -> dict[int, Ids | None]:
     place = _ENTRY + ".DeviceIDs"
     by_node = {}
-    for key, ids in go_json.mapping(value, place, _ids).items():
+    for key, ids in go_json.mapping(value, place, _ids, "checkpoint.DevicesPerNUMA").items():
         if not re.fullmatch(r"-?[0-9]+", key, re.ASCII) or not -(1 << 63) <= int(key) < 1 << 63:
             raise GoJsonError(
                 f"json: cannot unmarshal number {key} into Go struct field {place} of type int64"
@@ -158,15 +164,7 @@ def _by_node(value: object) -> dict[int, Ids | None]:
 def _ids(value: object, place: str) -> Ids | None:
     if value is None:
         return None
-    return go_json.sequence(value, place, _text)
-
-
-def _text(value: object, place: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise go_json.mismatch(value, place, "string")
-    return value
+    return go_json.sequence(value, place, go_json.text, "[]string")
 
 
 def _response(fields: Fields) -> bytes | None:
@@ -174,7 +172,7 @@ def _response(fields: Fields) -> bytes | None:
     if value is None:
         return None
     # Go skips line ends inside base64.
-    text = fields.text("AllocResp").replace("\n", "").replace("\r", "")
+    text = fields.text("AllocResp", "[]uint8").replace("\n", "").replace("\r", "")
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

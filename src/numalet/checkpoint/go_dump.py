@@ -76,13 +76,15 @@ def _block(block: Block) -> str:
     )
 
 
-def cpu(policy_name: str, default_cpus: str, entries: Mapping[str, Mapping[str, str]]) -> str:
+def cpu(
+    policy_name: str, default_cpus: str, entries: Mapping[str, Mapping[str, str] | None] | None
+) -> str:
     """The dump of a CPU state file, its checksum counted as 0."""
     dumped = _map(entries, lambda containers: _map(containers, str))
     return _cpu(policy_name, default_cpus, "map[string]map[string]string", dumped)
 
 
-def cpu_v1(policy_name: str, default_cpus: str, entries: Mapping[str, str]) -> str:
+def cpu_v1(policy_name: str, default_cpus: str, entries: Mapping[str, str] | None) -> str:
     """The dump of a CPU state file of the first format, keyed by container id."""
     return _cpu(policy_name, default_cpus, "map[string]string", _map(entries, str))
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from numalet.checkpoint import go_json_syntax
 
 _T = TypeVar("_T")
 
@@ -23,72 +26,54 @@ class GoJsonError(ValueError):
         super().__init__(go_text)
 
 
+@dataclass(frozen=True, slots=True)
+class OtherNumber:
+    """A number that no integer type of Go's can hold, as it was written."""
+
+    text: str
+
+
 def loads(text: str) -> object:
-    """The plain value of a JSON text; raises ``GoJsonError``."""
+    """The plain value of a JSON text; raises ``GoJsonError``.
+
+    Integers are ``int``, all other numbers ``OtherNumber``.
+    """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise GoJsonError(_syntax_error(text, error)) from None
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=OtherNumber,
+            parse_int=_integer,
+        )
+    except (json.JSONDecodeError, _NotJsonError):
+        raise GoJsonError(go_json_syntax.complaint(text)) from None
     except RecursionError:
-        raise GoJsonError("exceeded max depth") from None
+        # Go itself goes deeper than we do, though no state file does.
+        raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth") from None
+
+
+class _NotJsonError(ValueError):
+    """Python takes it for JSON, and Go does not."""
 
 
 def _refuse_constant(name: str) -> object:
     # NaN and Infinity are Python's own addition to JSON.
-    raise GoJsonError(f"invalid character '{name[0]}' looking for beginning of value")
+    raise _NotJsonError(name)
 
 
-_EXPECTED = {
-    "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": (
-        "looking for beginning of object key string"
-    ),
-    "Illegal trailing comma before end of object": "looking for beginning of object key string",
-    "Illegal trailing comma before end of array": "looking for beginning of value",
-    "Expecting ':' delimiter": "after object key",
-    "Extra data": "after top-level value",
-    "Invalid control character at": "in string literal",
-    "Invalid \\escape": "in string escape code",
-    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
-}
+_MOST_DIGITS = 40
 
 
-def _syntax_error(text: str, error: json.JSONDecodeError) -> str:
-    place = error.pos
-    if error.msg.startswith(("Invalid \\escape", "Invalid \\uXXXX")):
-        place += 1
-    if error.msg.startswith("Unterminated string") or place >= len(text.rstrip()):
-        return "unexpected end of JSON input"
-    what = _EXPECTED.get(error.msg.rstrip(": "))
-    if what is None:  # Expecting ',' delimiter: in an object or in an array?
-        what = f"after {_innermost(text[:place])}"
-    return f"invalid character {_quoted(text[place])} {what}"
-
-
-def _innermost(text: str) -> str:
-    """What a comma was missing after at the end of this text."""
-    depth = []
-    for bracket in re.findall(r"[\[\]{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
-        if bracket in "[{":
-            depth.append(bracket)
-        else:
-            depth.pop()
-    return "array element" if depth[-1] == "[" else "object key:value pair"
-
-
-def _quoted(character: str) -> str:
-    if character == "'":
-        return r"'\''"
-    if character == '"':
-        return "'\"'"
-    return "'" + json.dumps(character, ensure_ascii=False)[1:-1] + "'"
+def _integer(text: str) -> int | OtherNumber:
+    """The number, or its text where it is too long for any type of Go's."""
+    return int(text) if len(text) <= _MOST_DIGITS else OtherNumber(text)
 
 
 _KINDS: Mapping[type, str] = {
     bool: "bool",
     str: "string",
     int: "number",
-    float: "number",
+    OtherNumber: "number",
     list: "array",
     dict: "object",
 }
@@ -97,15 +82,14 @@ _KINDS: Mapping[type, str] = {
 class Fields:
     """A JSON object on its way into a Go struct: members by name, with Go's complaints.
 
-    ``place`` is Go's name of the struct and the path to it, for the complaint. null leaves a
-    member at its zero value, as in Go.
+    ``place`` is Go's name of the struct and the path to it, for complaints about members.
+    null leaves everything at its zero value, as in Go. That the value is an object is for the
+    caller to see to (``as_object``), because Go names the place of the whole otherwise.
     """
 
-    def __init__(self, value: object, place: str) -> None:
+    def __init__(self, members: Mapping[str, object], place: str) -> None:
         self._place = place
-        if not isinstance(value, dict):
-            raise mismatch(value, place)
-        self._members = {str(name).lower(): member for name, member in value.items()}
+        self._members = {name.lower(): member for name, member in members.items()}
 
     def get(self, name: str) -> object:
         """The member, None if it is absent or null."""
@@ -115,60 +99,78 @@ class Fields:
         """Whether the object has the member, whatever its value."""
         return name.lower() in self._members
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, go_type: str = "string") -> str:
         """A string member; empty if absent."""
-        value = self.get(name)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise mismatch(value, f"{self._place}.{name}", "string")
-        return value
+        return text(self.get(name), f"{self._place}.{name}", go_type)
 
     def number(self, name: str, go_type: str = "uint64") -> int:
         """An integer member; 0 if absent."""
-        value = self.get(name)
-        return 0 if value is None else number(value, f"{self._place}.{name}", go_type)
+        return number(self.get(name), f"{self._place}.{name}", go_type)
 
 
-_BITS = {
-    "uint64": (0, (1 << 64) - 1),
+_UINT64 = (0, (1 << 64) - 1)
+_LIMITS = {
+    "uint64": _UINT64,
+    "checksum.Checksum": _UINT64,
     "int": (-(1 << 63), (1 << 63) - 1),
     "uint32": (0, (1 << 32) - 1),
 }
 
 
+def text(value: object, place: str, go_type: str = "string") -> str:
+    """A string; empty for null."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise mismatch(value, place, go_type)
+    return value
+
+
 def number(value: object, place: str, go_type: str) -> int:
-    """An integer that fits the Go type."""
+    """An integer that fits the Go type; 0 for null."""
+    if value is None:
+        return 0
     if not isinstance(value, int) or isinstance(value, bool):
         raise mismatch(value, place, go_type)
-    low, high = _BITS[go_type]
+    low, high = _LIMITS[go_type]
     if not low <= value <= high:
         raise mismatch(value, place, go_type)
     return value
 
 
-def mapping(value: object, place: str, decode: Callable[[object, str], _T]) -> dict[str, _T]:
-    """A JSON object as a Go map."""
+def as_object(value: object, place: str, go_type: str) -> dict[str, object]:
+    """The members of a JSON object; none for null. An empty place is the whole text."""
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise mismatch(value, place, "map")
-    return {key: decode(member, place) for key, member in value.items()}
+        raise mismatch(value, place, go_type)
+    return value
 
 
-def sequence(value: object, place: str, decode: Callable[[object, str], _T]) -> tuple[_T, ...]:
+def mapping(
+    value: object, place: str, decode: Callable[[object, str], _T], go_type: str
+) -> dict[str, _T]:
+    """A JSON object as a Go map; an empty one for null."""
+    members = as_object(value, place, go_type)
+    return {key: decode(member, place) for key, member in members.items()}
+
+
+def sequence(
+    value: object, place: str, decode: Callable[[object, str], _T], go_type: str
+) -> tuple[_T, ...]:
     """A JSON array as a Go slice."""
     if not isinstance(value, list):
-        raise mismatch(value, place, "slice")
+        raise mismatch(value, place, go_type)
     return tuple(decode(member, place) for member in value)
 
 
-def mismatch(value: object, place: str, go_type: str = "struct") -> GoJsonError:
+def mismatch(value: object, place: str, go_type: str) -> GoJsonError:
     """Go's complaint about a value of the wrong kind."""
     kind = _KINDS[type(value)]
-    if isinstance(value, int | float) and not isinstance(value, bool) and go_type in _BITS:
-        kind = f"number {json.dumps(value)}"
-    return GoJsonError(
-        f"json: cannot unmarshal {kind} into Go struct field {place} of type {go_type}"
-    )
+    if kind == "number" and go_type in _LIMITS:
+        kind = f"number {value.text if isinstance(value, OtherNumber) else value}"
+    where = f"struct field {place}" if place else "value"
+    return GoJsonError(f"json: cannot unmarshal {kind} into Go {where} of type {go_type}")
 
 
 _ESCAPED = {

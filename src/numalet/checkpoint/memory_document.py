@@ -12,8 +12,12 @@ from dataclasses import dataclass
 
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
 from numalet.model import numa_mask
+from numalet.model.numa_mask import NumaMask
 
 Table = MemoryTable
+
+_NOWHERE = 1024
+"""Stands in a group for any node id that no machine can have; a file may hold any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,12 @@ def _node(node: Node | None) -> NodeMemory:
         return NodeMemory(0, {}, numa_mask.EMPTY)
     empty = MemoryTable(0, 0, 0, 0, 0)
     tables = {name: table or empty for name, table in (node.tables or {}).items()}
-    return NodeMemory(node.assignments, tables, numa_mask.of(node.group or ()))
+    return NodeMemory(node.assignments, tables, _group(node.group or ()))
+
+
+def _group(node_ids: tuple[int, ...]) -> NumaMask:
+    """The set of nodes; ids that no machine can have are all the same to it."""
+    return numa_mask.of(i if 0 <= i < _NOWHERE else _NOWHERE for i in node_ids)
 
 
 def _blocks(blocks: tuple[Block, ...] | None) -> tuple[MemoryBlock, ...]:

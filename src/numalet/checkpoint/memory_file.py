@@ -15,6 +15,7 @@ from numalet.checkpoint.checksum import fnv1a_32
 from numalet.checkpoint.go_json import Fields, GoJsonError
 from numalet.checkpoint.memory_document import Block, MemoryDocument, Node, PodEntries, Table
 from numalet.managers.memory.ledger import MemoryLedger
+from numalet.model import go_text
 from numalet.model.findings import Finding
 
 FILE_NAME = "memory_manager_state"
@@ -84,65 +85,72 @@ def load(text: str, policy_name: str) -> MemoryLedger | Finding:
     return memory_document.to_ledger(document)
 
 
+_TOP = "MemoryManagerCheckpoint"
+_NODES = f"{_TOP}.machineState"
+_IN_NODE = "NUMANodeState.machineState"
+_TABLES = f"{_IN_NODE}.memoryMap"
+_IN_TABLE = "MemoryTable.machineState.memoryMap"
+_ENTRIES = f"{_TOP}.entries"
+_IN_BLOCK = "Block.entries"
+"""Places as Go names them: the innermost struct, and the members on the way down."""
+
+
 def _document(value: object) -> MemoryDocument:
-    if value is None:
-        return MemoryDocument("", {}, {})
-    top = Fields(value, "MemoryManagerCheckpoint")
+    top = Fields(go_json.as_object(value, "", f"state.{_TOP}"), _TOP)
     nodes, entries = top.get("machineState"), top.get("entries")
-    decoded = {} if nodes is None else go_json.mapping(nodes, _NODES, _node)
+    by_id = _by_id(go_json.mapping(nodes, _NODES, _node, "state.NUMANodeMap"))
+    pods = go_json.mapping(entries, _ENTRIES, _pod, "state.ContainerMemoryAssignments")
     return MemoryDocument(
         policy_name=top.text("policyName"),
-        nodes=None if nodes is None and top.has("machineState") else _by_id(decoded),
-        entries=(
-            None
-            if entries is None and top.has("entries")
-            else go_json.mapping(entries or {}, "MemoryManagerCheckpoint.entries", _pod)
-        ),
-        checksum=top.number("checksum"),
-        early_layout=any(isinstance(n, dict) and "nodes" in n for n in _values(nodes)),
+        nodes=None if nodes is None and top.has("machineState") else by_id,
+        entries=None if entries is None and top.has("entries") else pods,
+        checksum=top.number("checksum", "checksum.Checksum"),
+        early_layout=any(map(_is_early, _values(nodes))),
     )
-
-
-_NODES = "NUMANodeState.machineState"
-_TABLES = "MemoryTable.machineState.memoryMap"
-_BLOCKS = "Block.entries"
 
 
 def _values(value: object) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else []
 
 
+def _is_early(node: object) -> bool:
+    """Whether a node's group is called ``nodes``; beside ``cells`` that is an unknown member."""
+    fields = Fields(node if isinstance(node, dict) else {}, _IN_NODE)
+    return fields.has("nodes") and not fields.has("cells")
+
+
 def _by_id(nodes: dict[str, Node | None]) -> dict[int, Node | None]:
     by_id = {}
     for key, node in nodes.items():
-        if not key.lstrip("-").isascii() or not key.lstrip("-").isdigit():
+        try:
+            by_id[go_text.atoi(key)] = node
+        except go_text.GoNumberError:
             raise GoJsonError(
-                f"json: cannot unmarshal number {key} into Go struct field"
-                " MemoryManagerCheckpoint.machineState of type int"
-            )
-        by_id[int(key)] = node
+                f"json: cannot unmarshal number {key} into Go struct field {_NODES} of type int"
+            ) from None
     return by_id
 
 
 def _node(value: object, place: str) -> Node | None:
     if value is None:
         return None
-    fields = Fields(value, place)
+    fields = Fields(go_json.as_object(value, place, "state.NUMANodeState"), _IN_NODE)
     tables = fields.get("memoryMap")
     group = fields.get("cells")
     if group is None:
         group = fields.get("nodes")
+    map_type = "map[v1.ResourceName]*state.MemoryTable"
     return Node(
         fields.number("numberOfAssignments", "int"),
-        None if tables is None else go_json.mapping(tables, _TABLES, _table),
-        None if group is None else go_json.sequence(group, f"{place}.cells", _int),
+        None if tables is None else go_json.mapping(tables, _TABLES, _table, map_type),
+        None if group is None else go_json.sequence(group, f"{_IN_NODE}.cells", _int, "[]int"),
     )
 
 
 def _table(value: object, place: str) -> Table | None:
     if value is None:
         return None
-    fields = Fields(value, place)
+    fields = Fields(go_json.as_object(value, place, "state.MemoryTable"), _IN_TABLE)
     return Table(
         *(
             fields.number(name)
@@ -152,19 +160,21 @@ def _table(value: object, place: str) -> Table | None:
 
 
 def _pod(value: object, place: str) -> PodEntries | None:
-    return None if value is None else go_json.mapping(value, place, _blocks)
+    map_type = "map[string][]state.Block"
+    return None if value is None else go_json.mapping(value, place, _blocks, map_type)
 
 
 def _blocks(value: object, place: str) -> tuple[Block, ...] | None:
-    return None if value is None else go_json.sequence(value, place, _block)
+    return None if value is None else go_json.sequence(value, place, _block, "[]state.Block")
 
 
 def _block(value: object, place: str) -> Block:
-    fields = Fields(value, _BLOCKS)
+    fields = Fields(go_json.as_object(value, place, "state.Block"), _IN_BLOCK)
     nodes = fields.get("numaAffinity")
+    place = f"{_IN_BLOCK}.numaAffinity"
     return Block(
-        None if nodes is None else go_json.sequence(nodes, f"{_BLOCKS}.numaAffinity", _int),
-        fields.text("type"),
+        None if nodes is None else go_json.sequence(nodes, place, _int, "[]int"),
+        fields.text("type", "v1.ResourceName"),
         fields.number("size"),
     )
 

@@ -7,6 +7,7 @@ files (affinities, reusable memory, active pods) a restart loses, as the kubelet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import assert_never
 
 from numalet.admission import roster
 from numalet.admission.roster import Roster
@@ -31,7 +32,7 @@ StateFiles = Mapping[str, str]
 def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     """The state files that say what the snapshot's ledgers say.
 
-    A file that was found at the start stays to the byte until what it says changes.
+    A file that was found at the start stays to the byte until it is written again.
     """
     files = {}
     if not rules.managers_are_stand_ins:
@@ -44,25 +45,30 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     written = snapshot.device.written
     if written is not None:
         # This one is rewritten at every report and allocation, also with the same content.
-        found = snapshot.files_as_read.get(device_file.FILE_NAME)
-        text = found.text if found is not None and found.content is written else None
-        files[device_file.FILE_NAME] = text or device_file.write(written)
+        files[device_file.FILE_NAME] = _as_read(
+            snapshot, device_file.FILE_NAME, written
+        ) or device_file.write(written)
     return files
 
 
 def _said(ledger: CpuLedger | MemoryLedger) -> object:
-    """What of a ledger its file says; what may be used again is in no file."""
+    """What stands for the content of a ledger's file: it is made anew with every change."""
     match ledger:
         case CpuLedger():
-            return (ledger.default, ledger.exclusive)
+            return ledger.exclusive
         case MemoryLedger():
-            return (ledger.nodes, ledger.blocks)
+            return ledger.blocks
+        case _:
+            assert_never(ledger)
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
-    """The text that was found, if it still says what is to be said."""
+    """The text that was found, if nothing was written since.
+
+    A change that only takes another one back is written too, so being equal is not enough.
+    """
     found = snapshot.files_as_read.get(name)
-    return found.text if found is not None and found.content == content else None
+    return found.text if found is not None and found.content is content else None
 
 
 def restore(
@@ -83,7 +89,9 @@ def restore(
         further = (memory,) if isinstance(memory, Finding) else ()
         return StartRefused(Stage.CPU_MANAGER_START, (cpu,), further)
     if isinstance(memory, Finding):
-        return StartRefused(Stage.MEMORY_MANAGER_START, (memory,))
+        crashes = memory.code == "memory-state/would-crash"
+        stage = Stage.NUMALET if crashes else Stage.MEMORY_MANAGER_START
+        return StartRefused(stage, (memory,))
     # A manager that starts on an empty file writes its own; else the file stays as it was.
     said = {memory_file.FILE_NAME: _said(memory)} if memory is loaded_memory else {}
     if cpu is loaded_cpu:

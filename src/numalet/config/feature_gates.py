@@ -25,6 +25,7 @@ CPU_MANAGER_POLICY_BETA_OPTIONS: Final = "CPUManagerPolicyBetaOptions"
 TOPOLOGY_MANAGER_POLICY_OPTIONS: Final = "TopologyManagerPolicyOptions"
 TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS: Final = "TopologyManagerPolicyAlphaOptions"
 TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS: Final = "TopologyManagerPolicyBetaOptions"
+CUSTOM_CPU_CFS_QUOTA_PERIOD: Final = "CustomCPUCFSQuotaPeriod"
 NODE_SWAP: Final = "NodeSwap"
 WINDOWS_CPU_AND_MEMORY_AFFINITY: Final = "WindowsCPUAndMemoryAffinity"
 

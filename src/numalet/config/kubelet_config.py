@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from numalet.model import go_duration
 from numalet.model.findings import Location
 from numalet.model.quantity import Quantity
 
@@ -35,8 +36,8 @@ class KubeletConfig:
     Maps of policy options are None where they were not given at all: the kubelet tells an
     absent map from an empty one. ``uses_default_eviction`` says that nobody gave any hard
     thresholds, so that the operating system's defaults apply. ``origins`` says where a field
-    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Ports, swap
-    and throttling decide nothing here, but a wrong one stops the kubelet's start.
+    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Ports, the
+    quota period, swap and throttling decide nothing here, but a wrong one stops the start.
     """
 
     cpu_manager_policy: str = "none"
@@ -62,6 +63,7 @@ class KubeletConfig:
     port: int = 10250
     healthz_port: int = 10248
     read_only_port: int = 0
+    cpu_cfs_quota_period_ns: int = 100 * go_duration.MILLISECOND_NS
     swap_behavior: str = ""
     memory_throttling_factor: float = 0.9
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))

@@ -14,7 +14,7 @@ from typing import Any, Final
 from numalet.config import feature_gates
 from numalet.config.feature_gates import FeatureGates
 from numalet.config.kubelet_config import KubeletConfig
-from numalet.model import cpu_set, resources
+from numalet.model import cpu_set, go_duration, resources
 from numalet.model.findings import Finding, Findings
 from numalet.model.go_text import Text
 
@@ -28,6 +28,7 @@ _RESERVED_PAIRS: Final = (
     ("kube-reserved", "kube-reserved-compressible"),
 )
 _ENFORCE: Final = "enforceNodeAllocatable"
+_DEFAULT_PERIOD_NS: Final = 100 * go_duration.MILLISECOND_NS
 _HIGHEST_PORT: Final = 65535
 _PORT_FLAGS: Final = {
     "healthzPort": "--healthz-port",
@@ -42,6 +43,7 @@ def validate(config: KubeletConfig, gates: FeatureGates) -> tuple[Finding, ...]:
     """Everything that the kubelet's own validation finds, in its order."""
     findings = Findings()
     _validate_port("healthzPort", config.healthz_port, config, findings)
+    _validate_quota_period(config, gates, findings)
     _validate_pods(config, findings)
     _validate_port("port", config.port, config, findings)
     _validate_port("readOnlyPort", config.read_only_port, config, findings)
@@ -63,6 +65,16 @@ def _validate_port(place: str, port: int, config: KubeletConfig, findings: Findi
         lowest = 0 if place == "readOnlyPort" else 1
         fields = {"field": place, "flag": _PORT_FLAGS[place], "port": port, "lowest": lowest}
         _add(findings, config, "port", place, **fields)
+
+
+def _validate_quota_period(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
+    period_ns, place = config.cpu_cfs_quota_period_ns, "cpuCFSQuotaPeriod"
+    period = go_duration.text(period_ns)
+    if not gates.enabled(feature_gates.CUSTOM_CPU_CFS_QUOTA_PERIOD):
+        if period_ns != _DEFAULT_PERIOD_NS:
+            _add(findings, config, "quota-period-needs-gate", place, period=period)
+    elif not go_duration.MILLISECOND_NS <= period_ns <= go_duration.SECOND_NS:
+        _add(findings, config, "quota-period", place, period=period)
 
 
 def _validate_swap(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:

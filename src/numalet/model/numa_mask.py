@@ -39,6 +39,22 @@ def contains(mask: NumaMask, other: NumaMask) -> bool:
     return other & ~mask == 0
 
 
+def union(masks: Iterable[NumaMask]) -> NumaMask:
+    """All nodes of these sets."""
+    together = 0
+    for mask in masks:
+        together |= mask
+    return together
+
+
+def lowest(mask: NumaMask, count: int) -> NumaMask:
+    """The so many lowest nodes of the set, which has as many."""
+    rest = mask
+    for _ in range(count):
+        rest &= rest - 1
+    return mask ^ rest
+
+
 def by_size(node_ids: Iterable[int]) -> Iterator[NumaMask]:
     """Every non-empty set of the given nodes, in the order in which the kubelet makes hints.
 

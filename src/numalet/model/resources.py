@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.model.quantity import Quantity
+from numalet.model.quantity import Quantity, QuantityError
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -30,3 +30,15 @@ def is_memory_type(name: str) -> bool:
 def hugepages_name(page_size_kib: int) -> str:
     """The resource name of huge pages of a size: ``hugepages-2Mi`` for 2048."""
     return f"{HUGEPAGES_PREFIX}{Quantity.from_bytes(page_size_kib * 1024)}"
+
+
+def page_bytes(name: str) -> int | None:
+    """Bytes of one page of a type of huge pages, by its name; None if no kubelet names one so."""
+    if not is_hugepages(name):
+        return None
+    try:
+        size_bytes = Quantity.parse(name.removeprefix(HUGEPAGES_PREFIX)).value
+    except QuantityError:
+        return None
+    is_size = size_bytes > 0 and size_bytes % 1024 == 0
+    return size_bytes if is_size and hugepages_name(size_bytes // 1024) == name else None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from typing import Any
+from typing import Any, assert_never
 
 from numalet.admission.decision import Decision
 from numalet.config.rules import StartRefused
-from numalet.reports.memory_map import Holder, MemoryMap
+from numalet.model import cpu_set
+from numalet.reports import runtime_settings
+from numalet.reports.memory_map import Holder, MemoryMap, NodeRow
+from numalet.reports.runtime_settings import LinuxSettings, Settings, WindowsSettings
 from numalet.simulate import outcome
 from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, kubelet, kubelet_start
@@ -29,7 +31,7 @@ def simulation(
         "schema": SCHEMA,
         "start_error": None,
         "steps": [_record(record) for record in records],
-        "nodes": [asdict(node) for node in after.nodes],
+        "nodes": [_node(node) for node in after.nodes],
         "holders": [_holder(holder) for holder in after.active],
         "left_behind": [_holder(holder) for holder in after.left_behind],
         "state_files": {name: json.loads(text) for name, text in sorted(files.items())},
@@ -56,6 +58,8 @@ def _record(record: Record) -> dict[str, Any]:
             return {"restart": {"readmitted": [_decision(each) for each in decisions]}}
         case NotRestarted(refused):
             return {"restart": {"start_error": kubelet_start.text(refused)}}
+        case _:
+            assert_never(record)
 
 
 def _decision(decision: Decision) -> dict[str, Any]:
@@ -68,13 +72,46 @@ def _decision(decision: Decision) -> dict[str, Any]:
         "qos_class": pod.qos_class.value,
     }
     found |= outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection))
-    if rejection is not None:
+    if rejection is None:
+        told = runtime_settings.of_decision(decision)
+        found["runtime"] = {name: _settings(settings) for name, settings in told.items()}
+    else:
         found["why"] = english.of_reason(rejection)
         found["code"] = rejection.code
         found["status"] = kubelet.status(rejection)
         found["event"] = kubelet.event(rejection)
         found["left_behind"] = [key.container for key in decision.left_behind]
     return found
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    """In the words of the container runtime's API."""
+    match settings:
+        case LinuxSettings(cpuset_cpus, cpuset_mems):
+            return {"cpuset_cpus": cpuset_cpus, "cpuset_mems": cpuset_mems}
+        case WindowsSettings(affinity_cpus):
+            return {"affinity_cpus": [each._asdict() for each in affinity_cpus]}
+        case _:
+            assert_never(settings)
+
+
+def _node(node: NodeRow) -> dict[str, Any]:
+    return {
+        "node_id": node.node_id,
+        "assignments": node.assignments,
+        "group": list(node.group),
+        "types": [
+            {
+                "resource": row.resource,
+                "total_bytes": row.total_bytes,
+                "system_reserved_bytes": row.system_reserved_bytes,
+                "allocatable_bytes": row.allocatable_bytes,
+                "reserved_bytes": row.reserved_bytes,
+                "free_bytes": row.free_bytes,
+            }
+            for row in node.types
+        ],
+    }
 
 
 def _holder(holder: Holder) -> dict[str, Any]:
@@ -86,4 +123,6 @@ def _holder(holder: Holder) -> dict[str, Any]:
             {"numa_affinity": list(nodes), "type": resource, "size": size_bytes}
             for nodes, resource, size_bytes in holder.blocks
         ],
+        "cpuset": cpu_set.text(holder.cpus),
+        "devices": {resource: list(ids) for resource, ids in holder.devices.items()},
     }

@@ -14,6 +14,8 @@ from typing import Any
 
 from numalet.admission.decision import Alignment, Decision
 from numalet.hints.hint import Hint, HintFamily, Impossible, NoPreference, ResourceHints
+from numalet.hints.policies import Merged
+from numalet.hints.rule import FamilyByRule, Rule
 from numalet.managers.device.inventory import Inventory
 from numalet.managers.device.ledger import DeviceRecord
 from numalet.model import cpu_set, numa_mask
@@ -38,7 +40,7 @@ def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
             for subject, alignment in decision.alignments.items()
         }
         found["merged"] = {
-            subject: _hint(alignment.merged.affinity) | {"admit": alignment.merged.admit}
+            subject: _merged(alignment.merged)
             for subject, alignment in decision.alignments.items()
             if alignment.merged is not None
         }
@@ -134,15 +136,33 @@ def _provider_hints(alignment: Alignment) -> dict[str, Any]:
     }
 
 
-def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | None:
+def _merged(merged: Merged) -> dict[str, Any]:
+    found = _hint(merged.affinity) | {"admit": merged.admit}
+    return found | {"bounded": True} if merged.bounded else found
+
+
+def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, Any] | None:
     match hints:
         case NoPreference():
             return None
         case Impossible():
             return []
+        case FamilyByRule(rule=Rule() as rule) if not rule.can_be_listed:
+            return _summary(rule)
         case _:
             family: HintFamily = hints
             return [_hint(hint) for hint in family.hints()]
+
+
+def _summary(rule: Rule) -> dict[str, Any]:
+    """What matters of hints that are too many to be listed."""
+    return {
+        "preferred_size": rule.preferred_size,
+        "smallest_size": rule.smallest_size,
+        "singles": [numa_mask.ids(mask)[0] for mask in rule.singles()],
+        "groups": [list(numa_mask.ids(mask)) for mask in rule.islands if mask.bit_count() > 1],
+        "open_nodes": list(numa_mask.ids(rule.open_sets.universe)),
+    }
 
 
 def _hint(hint: Hint) -> dict[str, Any]:

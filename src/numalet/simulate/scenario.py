@@ -19,7 +19,7 @@ from numalet.model.pod import Pod
 from numalet.node.node import NO_DEVICES, Devices
 
 StateFiles: TypeAlias = Mapping[str, str]
-"""Contents of state files by file name. An empty text stands for a file that is not there."""
+"""Contents of state files by file name. At a restart an empty text stands for a deleted file."""
 
 Outcome: TypeAlias = Mapping[str, Any]
 """What came out, or should come out, as plain nested data."""

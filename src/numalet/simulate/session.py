@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from numalet.admission.decision import Decision
 from numalet.config.kubelet_config import KubeletConfig
@@ -74,6 +74,8 @@ class Session:
                 return replace(self, node=self.node.remove(pod_uid)), Removed(pod_uid)
             case RestartStep():
                 return self._restarted(step)
+            case _:
+                assert_never(step)
 
     def _restarted(self, step: RestartStep) -> tuple[Session, Record]:
         config, machine = step.config or self.config, step.machine or self.machine

@@ -2,7 +2,9 @@
 
 The ledger is compared with one rebuilt from nothing: the empty node map of this machine, and
 then every block put on its nodes again. Free and reserved memory are compared as sums over a
-group, because inside a group it depends on the order of events which node gave what.
+group, because inside a group it depends on the order of events which node gave what. The kubelet
+makes these sums for every type of a node over its whole group, and crashes where another node of
+the group has no pages of that size.
 Kubelet: ``staticPolicy.validateState``, ``areMachineStatesEqual``, v1.32.
 """
 
@@ -10,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from numalet.managers.memory import tables
-from numalet.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory
+from numalet.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
 from numalet.model import numa_mask
 from numalet.model.findings import Finding
+
+_CRASH: Final = "memory-state/would-crash"
 
 
 def restored(ledger: MemoryLedger, initial: Mapping[int, NodeMemory]) -> MemoryLedger | Finding:
@@ -67,6 +72,7 @@ def _difference(
     """The first difference in the order in which the kubelet compares, nodes ascending."""
     if found.keys() != expected.keys():
         return _differs("nodes", None, sorted(found), sorted(expected))
+    crash = None
     for node_id in sorted(found):
         mine, theirs = found[node_id], expected[node_id]
         if mine.assignments != theirs.assignments:
@@ -78,23 +84,38 @@ def _difference(
         if mine.tables.keys() != theirs.tables.keys():
             return _differs("types", node_id, sorted(mine.tables), sorted(theirs.tables))
         for name in sorted(mine.tables):
-            group = numa_mask.ids(mine.group)
-            table = _of_group(mine.tables[name], [found[i].tables[name] for i in group])
-            wanted = _of_group(theirs.tables[name], [expected[i].tables[name] for i in group])
-            for what, value in table.items():
-                if value != wanted[what]:
-                    return _differs(f"{name} {what}", node_id, value, wanted[what])
+            different = _different_table(name, node_id, found, expected)
+            if different is not None and different.code == _CRASH:
+                # Which node the kubelet looks at first is chance; a difference may save it.
+                crash = crash or different
+            elif different is not None:
+                return different
+    return crash
+
+
+def _different_table(
+    name: str,
+    node_id: int,
+    found: Mapping[int, NodeMemory],
+    expected: Mapping[int, NodeMemory],
+) -> Finding | None:
+    """What differs in one table of a node, or that it can not be compared."""
+    mine, theirs = found[node_id].tables[name], expected[node_id].tables[name]
+    for what in ("total", "system_reserved", "allocatable"):
+        value, wanted = getattr(mine, what), getattr(theirs, what)
+        if value != wanted:
+            return _differs(f"{name} {what.replace('_', ' ')}", node_id, value, wanted)
+    group = numa_mask.ids(found[node_id].group)
+    for other in group:
+        if name not in found[other].tables or name not in expected[other].tables:
+            fields = {"node": node_id, "type": name, "other": other}
+            return Finding(_CRASH, fields)
+    for what in ("free", "reserved"):
+        value = sum(getattr(found[i].tables[name], what) for i in group) & UINT64
+        wanted = sum(getattr(expected[i].tables[name], what) for i in group) & UINT64
+        if value != wanted:
+            return _differs(f"{name} {what} in the group", node_id, value, wanted)
     return None
-
-
-def _of_group(own: MemoryTable, group: list[MemoryTable]) -> dict[str, int]:
-    return {
-        "total": own.total,
-        "system reserved": own.system_reserved,
-        "allocatable": own.allocatable,
-        "free in the group": sum(table.free for table in group),
-        "reserved in the group": sum(table.reserved for table in group),
-    }
 
 
 def _differs(what: str, node_id: int | None, found: object, expected: object) -> Finding:
