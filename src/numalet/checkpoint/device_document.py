@@ -81,7 +81,7 @@ def _ids(device_ids: Ids | None) -> str:
 def _map(items: Mapping[_K, _V] | None, show: Callable[[_V], str]) -> str:
     if items is None:
         return "<nil>"
-    return f"map[{' '.join(f'{key}:{show(items[key])}' for key in sorted(items))}]"
+    return f"map[{' '.join([f'{key}:{show(items[key])}' for key in sorted(items)])}]"
 
 
 def _list(items: Iterable[_V] | None, show: Callable[[_V], str]) -> str:

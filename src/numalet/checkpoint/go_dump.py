@@ -101,7 +101,7 @@ def _cpu(policy_name: str, default_cpus: str, entries_type: str, entries: str) -
 def _map(items: Mapping[_K, _V] | None, dump: Callable[[_V], str]) -> str:
     if items is None:
         return _NIL
-    return f"map[{' '.join(f'{key}:{dump(items[key])}' for key in sorted(items))}]"
+    return f"map[{' '.join([f'{key}:{dump(items[key])}' for key in sorted(items)])}]"
 
 
 def _list(items: Iterable[_V] | None, dump: Callable[[_V], str]) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from numalet.checkpoint import go_json_syntax
@@ -183,6 +184,8 @@ _ESCAPED = {
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@+-]*", re.ASCII)
 
 
+# The same names and uids are written again and again.
+@lru_cache(maxsize=4096)
 def string(text: str) -> str:
     """The text as a JSON string."""
     if _PLAIN.fullmatch(text):
@@ -193,7 +196,7 @@ def string(text: str) -> str:
 
 def object_of(items: Mapping[str, Any], encode: Callable[[Any], str]) -> str:
     """A Go map as a JSON object, keys sorted as text."""
-    return "{" + ",".join(f"{string(key)}:{encode(items[key])}" for key in sorted(items)) + "}"
+    return "{" + ",".join([f"{string(key)}:{encode(items[key])}" for key in sorted(items)]) + "}"
 
 
 def array_of(items: Sequence[int]) -> str:

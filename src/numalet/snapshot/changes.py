@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalet.managers.memory.ledger import Blocks, MemoryLedger, NodeMemory
+from numalet.managers.memory.ledger import NodeMemory
 from numalet.model.numa_mask import NumaMask
 from numalet.model.pod import ContainerKey
+from numalet.snapshot import placement
+from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
 
 
@@ -15,22 +17,23 @@ from numalet.snapshot.snapshot import Snapshot
 class Changes:
     """From one snapshot to a later one.
 
-    ``taken`` and ``given_back`` are memory blocks by container; a container whose blocks
-    changed is in both. ``reserved_bytes`` is by node id and memory type, only where it changed.
-    ``groups`` are the new groups of the nodes whose group changed.
+    ``taken`` is what containers hold now, ``given_back`` what they held before, of all those for
+    which the two are not the same; who holds other things than before is in both.
+    ``reserved_bytes`` is by node id and memory type, only where it changed. ``groups`` are the
+    new groups of the nodes whose group changed.
     """
 
     pods_added: tuple[str, ...]
     pods_gone: tuple[str, ...]
-    taken: Mapping[ContainerKey, Blocks]
-    given_back: Mapping[ContainerKey, Blocks]
+    taken: Mapping[ContainerKey, Placement]
+    given_back: Mapping[ContainerKey, Placement]
     reserved_bytes: Mapping[int, Mapping[str, int]]
     groups: Mapping[int, NumaMask]
 
 
 def between(before: Snapshot, after: Snapshot) -> Changes:
     """What is different in ``after``; containers and nodes in sorted order."""
-    held, holds = _records(before.memory), _records(after.memory)
+    held, holds = placement.of_all(before), placement.of_all(after)
     nodes = [
         (node_id, before.memory.nodes[node_id], node)
         for node_id, node in after.memory.nodes.items()
@@ -40,19 +43,11 @@ def between(before: Snapshot, after: Snapshot) -> Changes:
     return Changes(
         pods_added=tuple(sorted(after.pods.keys() - before.pods.keys())),
         pods_gone=tuple(sorted(before.pods.keys() - after.pods.keys())),
-        taken={key: holds[key] for key in sorted(holds) if held.get(key) != holds[key]},
-        given_back={key: held[key] for key in sorted(held) if holds.get(key) != held[key]},
+        taken={key: now for key, now in holds.items() if held.get(key) != now},
+        given_back={key: then for key, then in held.items() if holds.get(key) != then},
         reserved_bytes={node_id: types for node_id, types in moved.items() if types},
         groups={node_id: new.group for node_id, old, new in nodes if old.group != new.group},
     )
-
-
-def _records(ledger: MemoryLedger) -> dict[ContainerKey, Blocks]:
-    return {
-        ContainerKey(uid, name): blocks
-        for uid, containers in ledger.blocks.items()
-        for name, blocks in containers.items()
-    }
 
 
 def _moved(old: NodeMemory, new: NodeMemory) -> dict[str, int]:

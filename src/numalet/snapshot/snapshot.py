@@ -24,10 +24,10 @@ from numalet.model.pod import ContainerKey, Pod
 
 @dataclass(frozen=True, slots=True)
 class AsRead:
-    """A state file as it was found at the start: its text, and what of a ledger it says.
+    """A state file as it was found at the start: its text, and the part of the ledger it became.
 
     A kubelet does not rewrite a file before something in it changes, so the file stays as it is,
-    odd formats and checksums included, as long as the ledger still says the same.
+    odd formats and checksums included, as long as the ledger still holds this very value.
     """
 
     text: str

@@ -46,6 +46,8 @@ _CONFIG_FILE: Final = {
     ),
     "config-file/quantity": "{field} must be a quantity such as '1Gi', and {value!r} is none: "
     "{problem}",
+    "config-file/duration": "{field} must be a duration such as '100ms', and {value!r} is none: "
+    "{problem}",
     "config-file/directory": "the directory of drop-in files can not be read: {reason}",
 }
 _FLAGS: Final = {

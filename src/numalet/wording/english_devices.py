@@ -64,6 +64,10 @@ SENTENCES: Mapping[str, str] = {
         "{value!r} does not say which devices there are; write a resource, '=' and device ids with"
         " their NUMA nodes, for example example.com/gpu=gpu0@0,gpu1@1"
     ),
+    "devices/one-document": (
+        "this file holds {count} documents; a device file holds one list of resources with their"
+        " devices"
+    ),
     "devices/resource-name": (
         "{value!r} is no name of an extended resource; write a domain, '/' and a name of up to 63"
         " letters, digits, '-', '_' and '.', for example example.com/gpu; kubernetes.io is not"

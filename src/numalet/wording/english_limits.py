@@ -10,10 +10,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{field} {policy!r} can not be followed here: NUMA node {numa_node} is above {highest}, "
         "and the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
     ),
-    "numalet/too-many-nodes": (
-        "{field} {policy!r} can not be followed here: the machine has {numa_nodes} NUMA nodes, "
-        "and at most {limit} are supported; the kubelet would go through every set of nodes for "
-        "every container and hardly come to an end"
+    "numalet/reservation-wraps": (
+        "NUMA node {numa_node} has {size_bytes} bytes of {type} that can be given away, and "
+        "{reserved_bytes} bytes are reserved; the kubelet would take the difference for nearly "
+        "2^64 bytes. It can be followed with at most {limit} NUMA nodes"
     ),
     "numalet/distance-row-too-short": (
         "the option prefer-closest-numa-nodes can not be followed here: the kubelet takes the "

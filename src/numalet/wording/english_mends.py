@@ -52,6 +52,8 @@ RULES: Final[Mapping[str, str]] = {
     "config/max-pods": "Numbers of pods can not be negative.",
     "config/pods-per-core": "Numbers of pods can not be negative.",
     "config/port": "Port numbers are 1 to 65535; 0 switches the health or read-only port off.",
+    "config/quota-period-needs-gate": "Another period of the CPU quota needs a feature gate.",
+    "config/quota-period": "The kernel takes a period of the CPU quota from 1 ms to 1 s.",
     "config/swap-needs-gate": "Settings of swap need the feature gate NodeSwap.",
     "config/swap-behavior": "There are two ways to use swap.",
     "config/throttling-factor": "Memory is throttled at a part of its limit, at most at all of it.",
@@ -114,6 +116,10 @@ MENDS: Final[Mapping[str, str]] = {
     "config/max-pods": "set maxPods to 110, the default, or to what the node shall take",
     "config/pods-per-core": "set podsPerCore to 0, the default, for no limit",
     "config/port": "set {field} to a number from {lowest} to 65535",
+    "config/quota-period-needs-gate": (
+        "set cpuCFSQuotaPeriod to 100ms, the default, or CustomCPUCFSQuotaPeriod to true"
+    ),
+    "config/quota-period": "set cpuCFSQuotaPeriod to 100ms, the default",
     "config/swap-needs-gate": "remove memorySwap.swapBehavior, or set NodeSwap to true",
     "config/swap-behavior": "write LimitedSwap or NoSwap",
     "config/throttling-factor": "set memoryThrottlingFactor to 0.9, the default",

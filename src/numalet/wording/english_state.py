@@ -34,6 +34,12 @@ SENTENCES: Mapping[str, str] = {
         "The memory manager's state file does not fit this machine and configuration: {what} of"
         " NUMA node {node} is {found}, expected is {expected}."
     ),
+    "memory-state/would-crash": (
+        "Refused, because the kubelet v1.32 itself would crash at this start: the memory manager's"
+        " state file has the NUMA nodes {node} and {other} in one group, and while it adds up"
+        " {type} over the group it finds that node {other} does not offer pages of that size at"
+        " all. It starts again once the file is deleted."
+    ),
     "cpu-state/not-json": "The CPU manager's state file can not be decoded: {error}.",
     "cpu-state/corrupted": (
         "The CPU manager's state file says checksum {checksum}, but its content has checksum"

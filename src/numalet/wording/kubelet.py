@@ -8,6 +8,7 @@ Kubelet: ``topologymanager.GetPodAdmitResult`` and ``memorymanager``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from numalet.admission.reasons import (
     AllocationRefused,
@@ -50,6 +51,8 @@ def reason(rejection: Rejection | None) -> str:
             return kubelet_cpu.ADMISSION_REASONS.get(cause.code, "UnexpectedAdmissionError")
         case KubeletWouldCrash():
             return "KubeletWouldCrash"
+        case _:
+            assert_never(rejection)
 
 
 def message(rejection: Rejection | None) -> str:
@@ -65,6 +68,8 @@ def message(rejection: Rejection | None) -> str:
             return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
         case KubeletWouldCrash():
             return english.of_reason(rejection)
+        case _:
+            assert_never(rejection)
 
 
 def _allocation(cause: Reason) -> str:

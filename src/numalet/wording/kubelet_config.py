@@ -33,6 +33,27 @@ _VALIDATION: Final = {
     "config/pods-per-core": (
         _INVALID + "podsPerCore (--pods-per-core) {count} must not be a negative number"
     ),
+    "config/port": _INVALID
+    + "{field} ({flag}) {port} must be between {lowest} and 65535, inclusive",
+    "config/quota-period-needs-gate": (
+        _INVALID + "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} requires feature gate "
+        "CustomCPUCFSQuotaPeriod"
+    ),
+    "config/quota-period": (
+        _INVALID + "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} must be between 1ms "
+        "and 1sec, inclusive"
+    ),
+    "config/swap-needs-gate": (
+        _INVALID + "memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled"
+    ),
+    "config/swap-behavior": (
+        _INVALID + 'memorySwap.swapBehavior {behavior:q} must be one of: "", "LimitedSwap" '
+        'or "NoSwap"'
+    ),
+    "config/throttling-factor": (
+        _INVALID + "memoryThrottlingFactor {factor} must be greater than 0 and less than or "
+        "equal to 1.0"
+    ),
     "config/topology-policy": (
         _INVALID + "topologyManagerPolicy (--topology-manager-policy) {policy:q} must be one of: "
         '["none" "best-effort" "restricted" "single-numa-node"]'
@@ -131,7 +152,7 @@ _CPU: Final = {
         '"CPUManagerPolicyOptions" enabled'
     ),
     "config/cpu-topology": "{problem}",
-    "config/cpu-policy": "unknown policy: {policy:q}",
+    "config/cpu-policy": 'unknown policy: "{policy}"',
     "config/cpu-options-without-policy": (
         "new none policy error: None policy: received unsupported options={options}"
     ),
@@ -161,7 +182,7 @@ _CPU: Final = {
     ),
 }
 _MEMORY: Final = {
-    "config/memory-policy": "unknown policy: {policy:q}",
+    "config/memory-policy": 'unknown policy: "{policy}"',
     "config/memory-policy-not-on-windows": "policy {policy:q} is not available on Windows",
     "config/memory-policy-platform": "policy {policy:q} is not available for platform {platform:q}",
     "config/reserved-memory-node": (

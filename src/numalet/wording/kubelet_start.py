@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from numalet.config.rules import Stage, StartRefused
 from numalet.model.findings import Finding
+from numalet.model.go_text import Text
 from numalet.wording import english, kubelet_config, kubelet_cpu
 
 ROOT_DIR = "/var/lib/kubelet"
@@ -19,24 +20,24 @@ _CAUSES: Mapping[str, str] = {
     "memory-state/corrupted": "checkpoint is corrupted",
     "memory-state/early-layout": "checkpoint is corrupted",
     "memory-state/other-policy": (
-        '[memorymanager] configured policy "{configured}" differs from state checkpoint policy'
-        ' "{found}"'
+        "[memorymanager] configured policy {configured:q} differs from state checkpoint policy"
+        " {found:q}"
     ),
     "cpu-state/not-json": "{error}",
     "cpu-state/corrupted": "checkpoint is corrupted",
     "cpu-state/other-policy": (
-        'configured policy "{configured}" differs from state checkpoint policy "{found}"'
+        "configured policy {configured:q} differs from state checkpoint policy {found:q}"
     ),
     "cpu-state/unknown-container-id": (
         "error migrating v1 checkpoint state to v2 checkpoint state: containerID"
         " '{container_id}' not found in initial containers list"
     ),
-    "cpu-state/bad-default": 'could not parse default cpu set "{cpus}": {error}',
+    "cpu-state/bad-default": "could not parse default cpu set {cpus:q}: {error}",
     "cpu-state/bad-cpus": (
-        'could not parse cpuset "{cpus}" for container "{container}" in pod "{pod}": {error}'
+        "could not parse cpuset {cpus:q} for container {container:q} in pod {pod:q}: {error}"
     ),
 }
-"""Why a file could not be restored."""
+"""Why a file could not be restored. What comes from the file is quoted as Go quotes it."""
 
 _STATES: Mapping[str, str] = {
     **kubelet_cpu.STATES,
@@ -78,7 +79,11 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
 def _state(finding: Finding, manager: str, root_dir: str) -> str:
     if finding.code in _STATES:
         return _STATES[finding.code].format(**finding.fields)
-    cause = _CAUSES[finding.code].format(**finding.fields)
+    fields = {
+        name: Text(value) if isinstance(value, str) else value
+        for name, value in finding.fields.items()
+    }
+    cause = _CAUSES[finding.code].format(**fields)
     path = f"{root_dir}/{manager.lower()}_manager_state"
     return (
         f"could not restore state from checkpoint: {cause}, please drain this node and delete the"

@@ -33,7 +33,7 @@ class StaticPolicy:
 
     @cached_property
     def _sets(self) -> NodeSets:
-        """Made when hints are asked for the first time: it doubles with every NUMA node."""
+        """Made when hints are asked for the first time."""
         reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
         return hints.node_sets(self.topology, reach)
 

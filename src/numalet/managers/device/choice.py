@@ -73,7 +73,8 @@ def choose(
     basket = _Basket(required)
     if basket.take(ledger.reusable.of(key.pod_uid, resource)):
         return frozenset(basket.taken)
-    free = ledger.free(resource)
+    # What is used again is in use from now on; it may have been free, if the pod was rejected.
+    free = ledger.free(resource) - basket.taken
     if len(free) < basket.needed:
         reason = TooFewFree(key.container, resource, basket.needed, len(free))
         return Stuck(reason, frozenset(basket.taken))

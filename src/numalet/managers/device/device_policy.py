@@ -18,13 +18,13 @@ from numalet.model.pod_demand import Overhead
 
 @dataclass(frozen=True, slots=True)
 class DevicePolicy:
-    """``order`` holds every set of the machine's NUMA nodes, as hints are ordered.
+    """``all_nodes`` are the machine's NUMA nodes.
 
-    It is empty on Windows, where the kubelet does not tell its Device Manager of NUMA nodes; so a
+    They are none on Windows, where the kubelet does not tell its Device Manager of NUMA nodes; so a
     resource with topology can not be offered anywhere there.
     """
 
-    order: tuple[NumaMask, ...]
+    all_nodes: NumaMask
     plugins: PreferredDevices = NO_SAY
 
     def container_hints(
@@ -33,7 +33,7 @@ class DevicePolicy:
         """Hints for every device resource in the container's limits."""
         key = ContainerKey(pod.uid, container.name)
         return {
-            resource: hints.of_container(ledger, key, resource, requested, self.order)
+            resource: hints.of_container(ledger, key, resource, requested, self.all_nodes)
             for resource, requested in allocation.requests(ledger, container.limits)
         }
 
@@ -41,7 +41,7 @@ class DevicePolicy:
         """Hints for every device resource in the pod's effective limits, without overhead."""
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         return {
-            resource: hints.of_pod(ledger, pod.uid, resource, requested, self.order)
+            resource: hints.of_pod(ledger, pod.uid, resource, requested, self.all_nodes)
             for resource, requested in allocation.requests(ledger, limits)
         }
 

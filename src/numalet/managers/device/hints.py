@@ -12,12 +12,16 @@ set. Kubelet: ``generateDeviceTopologyHints``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from numalet.hints import rule
 from numalet.hints.hint import Hint, Impossible, NoPreference, ResourceHints
 from numalet.hints.reasons import Reason
+from numalet.hints.requirement import OpenSets, Requirement
+from numalet.hints.rule import Rule
 from numalet.managers.device.inventory import KnownDevices
 from numalet.managers.device.ledger import DeviceLedger
 from numalet.managers.device.reasons import (
@@ -27,6 +31,7 @@ from numalet.managers.device.reasons import (
     OtherNumberHeld,
     TooFewOnNodes,
 )
+from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
 from numalet.model.pod import ContainerKey
 
@@ -37,8 +42,8 @@ NO_DEVICES: frozenset[str] = frozenset()
 class TouchedSets:
     """The sets that could serve one request: a family of hints.
 
-    ``masks`` are in the kubelet's order; ``usable`` are the free devices or those held already,
-    ``reused`` those of the pod's init containers.
+    ``usable`` are the free devices or those held already, ``reused`` those of the pod's init
+    containers. ``all_nodes`` are the nodes of the machine.
     """
 
     resource: str
@@ -46,17 +51,32 @@ class TouchedSets:
     devices: KnownDevices
     usable: frozenset[str]
     reused: frozenset[str]
-    masks: tuple[NumaMask, ...]
-    preferred_size: int
+    all_nodes: NumaMask
 
     @cached_property
-    def _hints(self) -> tuple[Hint, ...]:
-        size = self.preferred_size
-        return tuple(Hint(mask, mask.bit_count() == size) for mask in self.masks)
+    def rule(self) -> Rule:
+        """What is offered, by rule. A device is a part that counts 1."""
+        # Devices of no node touch no set, so they can neither be missed nor counted.
+        reused = [name for name in self.reused if self.devices.mask_of(name)]
+        requirements = [self._touching(self.requested - len(reused), self.usable)]
+        if reused:
+            requirements.append(self._touching(len(reused), reused))
+        open_sets = OpenSets(self.all_nodes, numa_mask.EMPTY, tuple(requirements))
+        known = self._touching(self.requested, self.devices.by_id)
+        on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (known,))
+        size = rule.smallest_size(on_empty_machine, otherwise=self.all_nodes.bit_count())
+        return Rule(self.all_nodes, open_sets, size)
+
+    def _touching(self, need: int, names: Iterable[str]) -> Requirement:
+        masks = Counter(self.devices.mask_of(name) & self.all_nodes for name in names)
+        return Requirement(need, tuple(sorted(item for item in masks.items() if item[0])))
 
     def hints(self) -> Sequence[Hint]:
-        """Every hint, smaller sets first."""
-        return self._hints
+        """Every hint, smaller sets first. They may be 2^n."""
+        every_set = numa_mask.by_size(numa_mask.ids(self.all_nodes))
+        return tuple(
+            Hint(mask, self.rule.prefers(mask)) for mask in every_set if self.rule.offers(mask)
+        )
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
@@ -76,7 +96,7 @@ def of_container(
     key: ContainerKey,
     resource: str,
     requested: int,
-    order: Sequence[NumaMask],
+    all_nodes: NumaMask,
 ) -> ResourceHints:
     """The hints of one resource for a container. Devices of init containers may be used again.
 
@@ -85,18 +105,18 @@ def of_container(
     record = ledger.record(key, resource)
     held = NO_DEVICES if record is None else record.device_ids
     reusable = ledger.reusable.of(key.pod_uid, resource)
-    return _hints(ledger, resource, requested, held, reusable, order)
+    return _hints(ledger, resource, requested, held, reusable, all_nodes)
 
 
 def of_pod(
-    ledger: DeviceLedger, pod_uid: str, resource: str, requested: int, order: Sequence[NumaMask]
+    ledger: DeviceLedger, pod_uid: str, resource: str, requested: int, all_nodes: NumaMask
 ) -> ResourceHints:
     """The hints of one resource for a pod as one. Nothing counts as used again.
 
     A pod of which any container holds devices gets the hints of exactly these, all together.
     """
     held = ledger.held_by_pod(pod_uid, resource)
-    return _hints(ledger, resource, requested, held, NO_DEVICES, order)
+    return _hints(ledger, resource, requested, held, NO_DEVICES, all_nodes)
 
 
 def _hints(
@@ -105,7 +125,7 @@ def _hints(
     requested: int,
     held: frozenset[str],
     reusable: frozenset[str],
-    order: Sequence[NumaMask],
+    all_nodes: NumaMask,
 ) -> ResourceHints:
     devices = ledger.inventory.devices_of(resource)
     if not devices.has_topology:
@@ -113,12 +133,12 @@ def _hints(
     if held:
         if len(held) != requested:
             return Impossible(OtherNumberHeld(resource, len(held), requested))
-        return _offered(devices, resource, requested, held, NO_DEVICES, order)
+        return _offered(devices, resource, requested, held, NO_DEVICES, all_nodes)
     free = ledger.free(resource)
     usable = len(free | reusable)
     if usable < requested:
         return Impossible(FewerThanAsked(resource, usable, requested))
-    return _offered(devices, resource, requested, free, reusable, order)
+    return _offered(devices, resource, requested, free, reusable, all_nodes)
 
 
 def _offered(
@@ -127,33 +147,8 @@ def _offered(
     requested: int,
     usable: frozenset[str],
     reused: frozenset[str],
-    order: Sequence[NumaMask],
+    all_nodes: NumaMask,
 ) -> ResourceHints:
-    """The sets that are touched by enough devices; devices are bits here, so that they add up."""
-    usable_bits = devices.bits_of(usable)
-    # Devices of no node touch no set, so they can neither be missed nor counted.
-    reused_bits = devices.bits_of(name for name in reused if devices.mask_of(name))
-    needed = requested - reused_bits.bit_count()
-    preferred_size = None
-    masks = []
-    for mask, touching in _touching(order, devices.bits_on_node):
-        if preferred_size is None and touching.bit_count() >= requested:
-            preferred_size = mask.bit_count()
-        if not reused_bits & ~touching and (touching & usable_bits).bit_count() >= needed:
-            masks.append(mask)
-    if not masks:
-        return Impossible(NoSetOfNodes(resource, requested))
-    size = order[-1].bit_count() if preferred_size is None else preferred_size
-    return TouchedSets(resource, requested, devices, usable, reused, tuple(masks), size)
-
-
-def _touching(
-    order: Sequence[NumaMask], bits_on_node: Mapping[NumaMask, int]
-) -> Iterator[tuple[NumaMask, int]]:
-    """The devices that touch each set: those on its lowest node and on a set that came before."""
-    touching = {0: 0}
-    for mask in order:
-        rest = mask & (mask - 1)
-        found = touching[rest] | bits_on_node.get(mask ^ rest, 0)
-        touching[mask] = found
-        yield mask, found
+    """The sets that are touched by enough devices."""
+    family = TouchedSets(resource, requested, devices, usable, reused, all_nodes)
+    return family if family.rule.has_open_sets else Impossible(NoSetOfNodes(resource, requested))

@@ -57,23 +57,6 @@ class KnownDevices:
         """Whether the resource cares about alignment: one device with a NUMA node is enough."""
         return any(device.numa_nodes for device in self.by_id.values())
 
-    @cached_property
-    def _bits(self) -> Mapping[str, int]:
-        return {name: 1 << index for index, name in enumerate(self.by_id)}
-
-    @cached_property
-    def bits_on_node(self) -> Mapping[NumaMask, int]:
-        """The devices on each node that has some, by the node's mask, as bits."""
-        on_node: dict[NumaMask, int] = {}
-        for name, mask in self.masks.items():
-            for node in numa_mask.ids(mask):
-                on_node[1 << node] = on_node.get(1 << node, 0) | self._bits[name]
-        return on_node
-
-    def bits_of(self, device_ids: Iterable[str]) -> int:
-        """These devices as bits; those that are not known are left out."""
-        return sum(self._bits.get(name, 0) for name in device_ids)
-
     def mask_of(self, device_id: str) -> NumaMask:
         """NUMA nodes of a device; empty if it has none or is not known."""
         return self.masks.get(device_id, numa_mask.EMPTY)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numalet.hints.hint import Hint
+from numalet.hints.lowest_set import LowestSet
+from numalet.hints.requirement import OpenSets
 from numalet.managers.memory.hints import OfferedSets
 from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
@@ -18,13 +20,26 @@ from numalet.model.numa_mask import NumaMask
 def best(offered: OfferedSets, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
     """The best offered set that contains the given nodes; None if there is none.
 
-    Sets of the preferred size are the smallest that occur, so the order of hints by size makes
-    preferred ones come first.
+    Sets of the preferred size are the smallest that occur, so the smallest set is the best.
     """
-    masks: Sequence[NumaMask] = offered.masks
-    if containing:
-        masks = [mask for mask in masks if numa_mask.contains(mask, containing)]
+    masks = [
+        mask for mask in _possible(offered, containing) if numa_mask.contains(mask, containing)
+    ]
     if not masks:
         return None
     found = min(masks, key=lambda mask: (mask.bit_count(), mask))
     return Hint(found, found.bit_count() == offered.preferred_size)
+
+
+def _possible(offered: OfferedSets, containing: NumaMask) -> Sequence[NumaMask]:
+    """Offered sets, the best one that contains the given nodes among them."""
+    if offered.is_empty:
+        return ()
+    if offered.rule is None:
+        return offered.masks
+    islands, open_sets = offered.rule.islands, offered.rule.open_sets
+    extended = OpenSets(
+        open_sets.universe, open_sets.mandatory | containing, open_sets.requirements
+    )
+    smallest = LowestSet(extended).smallest()
+    return islands if smallest is None else (*islands, smallest)

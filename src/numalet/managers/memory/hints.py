@@ -9,6 +9,9 @@ A set is offered if, in this order,
 3. for every requested type the free memory of its nodes suffices, together with what this pod
    may use again on exactly this set.
 
+Nodes that nobody uses form the open part of the rule: more of them never hold less. Nodes and
+groups in use, and sets with memory to be used again, are its islands.
+
 Every requested type offers the same sets. If there is none, the kubelet's Memory Manager says
 nothing at all, which reads as "no preference"; the pod then fails when it is allocated.
 Kubelet: ``staticPolicy.calculateHints``, v1.32.
@@ -20,8 +23,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from numalet.hints import requirement, rule
 from numalet.hints.hint import Candidates, Hint
 from numalet.hints.reasons import Reason
+from numalet.hints.requirement import OpenSets
+from numalet.hints.rule import Rule
 from numalet.managers.memory.demand import Demand
 from numalet.managers.memory.ledger import UINT64, Blocks, MemoryLedger, NodeMemory
 from numalet.managers.memory.reasons import (
@@ -37,30 +43,103 @@ from numalet.model.numa_mask import NumaMask
 
 @dataclass(frozen=True)
 class OfferedSets:
-    """The sets that could hold one demand: a family of hints, shared by its memory types.
-
-    ``masks`` are in the kubelet's order; ``preferred_size`` is the number of nodes of the
-    smallest set that could hold the demand on an empty machine.
-    """
+    """The sets that could hold one demand: a family of hints, shared by its memory types."""
 
     ledger: MemoryLedger
     pod_uid: str
     demand: Demand
-    masks: tuple[NumaMask, ...]
-    preferred_size: int
 
     @cached_property
-    def _hints(self) -> tuple[Hint, ...]:
-        size = self.preferred_size
-        return tuple(Hint(mask, mask.bit_count() == size) for mask in self.masks)
+    def rule(self) -> Rule | None:
+        """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
+        if _wraps_around(self.ledger, self.demand):
+            return None
+        open_sets = _open_sets(self.ledger.nodes, self.demand)
+        islands = tuple(
+            mask
+            for mask in _possible_islands(self.ledger, self.pod_uid)
+            if not open_sets.offers(mask) and self.why_not(mask) is None
+        )
+        return Rule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
+
+    @cached_property
+    def preferred_size(self) -> int:
+        """The number of nodes of the smallest set that could hold the demand on an empty machine.
+
+        All nodes, if no set could.
+        """
+        nodes = self.ledger.nodes
+        if _wraps_around(self.ledger, self.demand):
+            for mask in numa_mask.by_size(nodes):
+                if _too_little_allocatable(nodes, self.demand, mask) is None:
+                    return mask.bit_count()
+            return len(nodes)
+        allocatable = [
+            requirement.by_node(asked, {i: n.tables[name].allocatable for i, n in nodes.items()})
+            for name, asked in self.demand.items()
+        ]
+        all_nodes = numa_mask.of(nodes)
+        empty_machine = OpenSets(all_nodes, numa_mask.EMPTY, tuple(allocatable))
+        return rule.smallest_size(empty_machine, otherwise=len(nodes))
+
+    @cached_property
+    def masks(self) -> tuple[NumaMask, ...]:
+        """The sets offered, smaller ones first. They may be 2^n."""
+        if not self.demand:
+            return ()
+        every_set = numa_mask.by_size(self.ledger.nodes)
+        return tuple(mask for mask in every_set if self.why_not(mask) is None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no set is offered."""
+        if self.rule is None or not self.demand:
+            return not self.masks
+        return not (self.rule.islands or self.rule.has_open_sets)
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first."""
-        return self._hints
+        size = self.preferred_size
+        return tuple(Hint(mask, mask.bit_count() == size) for mask in self.masks)
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
         return why_not(self.ledger, self.pod_uid, self.demand, mask)
+
+
+def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:
+    """Whether a sum over some nodes may be taken modulo 2^64; then more nodes may have less."""
+    reusable = sum(ledger.reusable.sizes.values())
+    for name in demand:
+        tables = [node.tables[name] for node in ledger.nodes.values()]
+        if sum(table.allocatable for table in tables) + reusable > UINT64:
+            return True
+        if any(table.free > table.allocatable for table in tables):
+            return True
+    return False
+
+
+def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
+    """Sets of nodes that nobody uses, with enough free memory of every type."""
+    unused = {node_id: node for node_id, node in nodes.items() if not node.assignments}
+    requirements = [
+        requirement.by_node(asked, {i: node.tables[name].free for i, node in unused.items()})
+        for name, asked in demand.items()
+    ]
+    if any(node.group.bit_count() > 1 for node in unused.values()):
+        # Not by any history of ours: unused, and still in a group. Offered, but never alone.
+        weights = {i: 1 if node.group.bit_count() > 1 else 2 for i, node in unused.items()}
+        requirements.append(requirement.by_node(2, weights))
+    return OpenSets(numa_mask.of(unused), numa_mask.EMPTY, tuple(requirements))
+
+
+def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
+    """Sets that can be offered although they hold nodes in use, or by what is used again."""
+    masks = {1 << node_id for node_id, node in ledger.nodes.items() if node.assignments}
+    masks |= {node.group for node in ledger.nodes.values() if node.assignments}
+    if ledger.reusable.pod_uid == pod_uid:
+        masks |= {mask for mask, _ in ledger.reusable.sizes}
+    return sorted(masks)
 
 
 def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemoryType | None:
@@ -72,76 +151,12 @@ def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemo
     return None
 
 
-def offered_sets(
-    ledger: MemoryLedger, pod_uid: str, demand: Demand, order: Sequence[NumaMask]
-) -> OfferedSets:
-    """The sets that could hold the demand, from the sets in ``order``, smaller ones first."""
-    nodes = ledger.nodes
-    wanted = [
-        (
-            size,
-            _sums(order, {i: node.tables[name].allocatable for i, node in nodes.items()}),
-            _sums(order, {i: node.tables[name].free for i, node in nodes.items()}),
-            name,
-        )
-        for name, size in demand.items()
-    ]
-    reusable = ledger.reusable.sizes if ledger.reusable.pod_uid == pod_uid else {}
-    used, whole_groups, in_group = _groups(nodes)
-    preferred_size = len(nodes)
-    masks = []
-    for mask in order:
-        if any(allocatable[mask] < size for size, allocatable, _, _ in wanted):
-            continue
-        nodes_in_set = mask.bit_count()
-        preferred_size = min(preferred_size, nodes_in_set)
-        if nodes_in_set == 1:
-            if mask & in_group:
-                continue
-        elif mask & used and mask not in whole_groups:
-            continue
-        if any(
-            (free[mask] + reusable.get((mask, name), 0)) & UINT64 < size
-            for size, _, free, name in wanted
-        ):
-            continue
-        masks.append(mask)
-    return OfferedSets(ledger, pod_uid, demand, tuple(masks) if demand else (), preferred_size)
-
-
-def _sums(order: Sequence[NumaMask], by_node: Mapping[int, int]) -> dict[NumaMask, int]:
-    """Sum over the nodes of each set; each set is its lowest node and a set seen before."""
-    by_bit = {1 << node_id: size for node_id, size in by_node.items()}
-    sums = {0: 0}
-    for mask in order:
-        rest = mask & (mask - 1)
-        sums[mask] = (sums[rest] + by_bit[mask ^ rest]) & UINT64
-    return sums
-
-
-def _groups(nodes: Mapping[int, NodeMemory]) -> tuple[NumaMask, set[NumaMask], NumaMask]:
-    """Nodes with assignments; groups that may be used as they are; nodes of any group.
-
-    A group may be used if all its nodes with assignments belong to it and to no other group.
-    """
-    used = numa_mask.of(node_id for node_id, node in nodes.items() if node.assignments)
-    in_group = numa_mask.of(i for i, node in nodes.items() if node.group.bit_count() > 1)
-    whole = {
-        node.group
-        for node in nodes.values()
-        if node.assignments
-        and all(nodes[i].group == node.group for i in numa_mask.ids(node.group & used))
-    }
-    return used, whole, in_group
-
-
 def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) -> Reason | None:
-    """Why a set can not hold a demand, tested as ``offered_sets`` tests it; None if it can."""
+    """Why a set can not hold a demand, tested as the kubelet does; None if it can."""
+    too_little = _too_little_allocatable(ledger.nodes, demand, mask)
+    if too_little is not None:
+        return too_little
     nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
-    for name, asked in demand.items():
-        allocatable = sum(node.tables[name].allocatable for node in nodes) & UINT64
-        if allocatable < asked:
-            return TooLittleAllocatable(mask, name, asked, allocatable)
     for node_id, node in zip(numa_mask.ids(mask), nodes, strict=True):
         if len(nodes) == 1 and node.group.bit_count() > 1:
             return NodeInGroup(node_id, node.group)
@@ -152,6 +167,17 @@ def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) 
         free = (free + ledger.reusable.size_bytes(pod_uid, mask, name)) & UINT64
         if free < asked:
             return TooLittleFree(mask, name, asked, free)
+    return None
+
+
+def _too_little_allocatable(
+    nodes: Mapping[int, NodeMemory], demand: Demand, mask: NumaMask
+) -> TooLittleAllocatable | None:
+    inside = [nodes[node_id] for node_id in numa_mask.ids(mask)]
+    for name, asked in demand.items():
+        allocatable = sum(node.tables[name].allocatable for node in inside) & UINT64
+        if allocatable < asked:
+            return TooLittleAllocatable(mask, name, asked, allocatable)
     return None
 
 

@@ -13,6 +13,7 @@ from numalet.hints.provider import ActiveContainers, Refused
 from numalet.managers.memory import affinity as best_affinity
 from numalet.managers.memory import allocation, demand, hints, init_reuse
 from numalet.managers.memory.demand import Demand
+from numalet.managers.memory.hints import OfferedSets
 from numalet.managers.memory.ledger import UINT64, MemoryLedger
 from numalet.managers.memory.reasons import (
     CanNotExtend,
@@ -29,9 +30,7 @@ from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 @dataclass(frozen=True, slots=True)
 class StaticPolicy:
-    """``order`` holds every set of the machine's NUMA nodes, as hints are ordered."""
-
-    order: tuple[NumaMask, ...]
+    """The kubelet's rules; the machine is in the ledger."""
 
     def container_hints(
         self, ledger: MemoryLedger, pod: Pod, container: Container
@@ -68,9 +67,9 @@ class StaticPolicy:
         missing = hints.missing_type(ledger.nodes, asked)
         if missing is not None:
             return Refused(missing)
-        offered = hints.offered_sets(ledger, pod.uid, asked, self.order)
+        offered = OfferedSets(ledger, pod.uid, asked)
         # No set at all is told as "no preference", not as "impossible".
-        return dict.fromkeys(asked, offered) if offered.masks else NO_HINTS
+        return NO_HINTS if offered.is_empty else dict.fromkeys(asked, offered)
 
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
@@ -106,7 +105,7 @@ class StaticPolicy:
         chosen = affinity
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            offered = hints.offered_sets(ledger, pod.uid, asked, self.order)
+            offered = OfferedSets(ledger, pod.uid, asked)
             default = best_affinity.best(offered)
             if default is None or default.mask is None:
                 return Refused(NoNodeFits(container.name))
@@ -116,7 +115,7 @@ class StaticPolicy:
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
         # 2. Too small: the best set that contains it. Memory to be used again is not counted.
         if not _has_free(ledger, asked, mask):
-            offered = offered or hints.offered_sets(ledger, pod.uid, asked, self.order)
+            offered = offered or OfferedSets(ledger, pod.uid, asked)
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
                 return Refused(CanNotExtend(container.name, mask))
