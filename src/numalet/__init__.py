@@ -6,28 +6,35 @@ Build a machine and a configuration, start a node, admit pods, read the decision
 >>> machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi").info
 >>> config = numalet.decode_config(
 ...     {
+...         "cpuManagerPolicy": "static",
+...         "reservedSystemCPUs": "0",
 ...         "memoryManagerPolicy": "Static",
-...         "topologyManagerPolicy": "restricted",
 ...         "reservedMemory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
+...         "topologyManagerPolicy": "restricted",
 ...     },
 ...     "example",
 ... )
->>> node = numalet.start(config, machine)
+>>> gpus = [numalet.Device("gpu0", numa_nodes=(1,)), numalet.Device("gpu1", numa_nodes=(1,))]
+>>> node = numalet.start(config, machine, devices={"example.com/gpu": gpus})
 >>> pods = numalet.read_pods(
 ...     '''
-... {apiVersion: v1, kind: Pod, metadata: {name: big}, spec: {containers: [
-...   {name: c, resources: {limits: {cpu: "1", memory: 100Gi}}}]}}
+... {apiVersion: v1, kind: Pod, metadata: {name: near}, spec: {containers: [
+...   {name: c, resources: {limits: {cpu: "2", memory: 1Gi, example.com/gpu: "1"}}}]}}
 ... ---
-... {apiVersion: v1, kind: Pod, metadata: {name: late}, spec: {containers: [
-...   {name: c, resources: {limits: {cpu: "1", memory: 1Gi}}}]}}
+... {apiVersion: v1, kind: Pod, metadata: {name: wide}, spec: {containers: [
+...   {name: c, resources: {limits: {cpu: "8", memory: 1Gi}}}]}}
 ... ''',
 ...     "example",
 ... ).pods
 >>> after, decision = node.admit(pods[0])
 >>> decision.admitted
 True
->>> [block.nodes for block in after.snapshot.memory.blocks_of(pods[0].uid, "c")]
-[(0, 1)]
+
+What its containers hold: CPUs, memory and devices of the node where the device is.
+
+>>> held = decision.placements["c"]
+>>> sorted(held.cpus), held.memory_nodes, held.devices
+([4, 12], (1,), {'example.com/gpu': ('gpu0',)})
 
 A rejected pod is a value too, with its reason, and the kubelet's words for it:
 
@@ -39,8 +46,11 @@ A rejected pod is a value too, with its reason, and the kubelet's words for it:
 
 Nodes and snapshots are values: the earlier ones are still there, and can be compared.
 
->>> numalet.between(node.snapshot, after.snapshot).groups
-{0: 3, 1: 3}
+>>> changes = numalet.between(node.snapshot, after.snapshot)
+>>> [(key.container, sorted(now.cpus)) for key, now in changes.taken.items()]
+[('c', [4, 12])]
+>>> changes.reserved_bytes
+{1: {'memory': 1073741824}}
 """
 
 from __future__ import annotations
@@ -62,6 +72,10 @@ if TYPE_CHECKING:
     from numalet.hints.hint import Hint as Hint
     from numalet.hints.merging import merge as merge
     from numalet.hints.provider import ResourceManager as ResourceManager
+    from numalet.managers.device.inventory import Device as Device
+    from numalet.managers.device.inventory import Health as Health
+    from numalet.managers.device.preference import PreferredDevices as PreferredDevices
+    from numalet.managers.memory.ledger import MemoryBlock as MemoryBlock
     from numalet.model.findings import BadInput as BadInput
     from numalet.model.findings import Finding as Finding
     from numalet.model.machine import Machine as Machine
@@ -70,7 +84,10 @@ if TYPE_CHECKING:
     from numalet.model.quantity import Quantity as Quantity
     from numalet.node.node import Node as Node
     from numalet.node.node import start as start
+    from numalet.reports.runtime_settings import of_decision as runtime_settings
+    from numalet.snapshot.changes import Changes as Changes
     from numalet.snapshot.changes import between as between
+    from numalet.snapshot.placement import Placement as Placement
     from numalet.snapshot.snapshot import Snapshot as Snapshot
     from numalet.wording.kubelet import status as status
 
@@ -80,16 +97,22 @@ __version__ = "0.1.0"
 # `import numalet`, and with it `numalet --version`, costs nothing.
 _PUBLIC = {
     "BadInput": "numalet.model.findings",
+    "Changes": "numalet.snapshot.changes",
     "ConfigSources": "numalet.adapters.documents.kubelet_config",
     "Decision": "numalet.admission.decision",
+    "Device": "numalet.managers.device.inventory",
     "Finding": "numalet.model.findings",
+    "Health": "numalet.managers.device.inventory",
     "Hint": "numalet.hints.hint",
     "KubeletConfig": "numalet.config.kubelet_config",
     "Machine": "numalet.model.machine",
     "MachineInfo": "numalet.model.machine_info",
+    "MemoryBlock": "numalet.managers.memory.ledger",
     "Node": "numalet.node.node",
     "NodeRules": "numalet.config.rules",
+    "Placement": "numalet.snapshot.placement",
     "Pod": "numalet.model.pod",
+    "PreferredDevices": "numalet.managers.device.preference",
     "Quantity": "numalet.model.quantity",
     "Recorder": "numalet.admission.recorder",
     "ResourceManager": "numalet.hints.provider",
@@ -106,20 +129,27 @@ _PUBLIC = {
 _RENAMED = {
     "decode_config": ("numalet.adapters.documents.kubelet_config", "decode"),
     "load_config": ("numalet.adapters.documents.kubelet_config", "load"),
+    "runtime_settings": ("numalet.reports.runtime_settings", "of_decision"),
 }
 
 __all__ = [
     "BadInput",
+    "Changes",
     "ConfigSources",
     "Decision",
+    "Device",
     "Finding",
+    "Health",
     "Hint",
     "KubeletConfig",
     "Machine",
     "MachineInfo",
+    "MemoryBlock",
     "Node",
     "NodeRules",
+    "Placement",
     "Pod",
+    "PreferredDevices",
     "Quantity",
     "Recorder",
     "ResourceManager",
@@ -132,6 +162,7 @@ __all__ = [
     "merge",
     "open_machine",
     "read_pods",
+    "runtime_settings",
     "start",
     "status",
 ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+from numalet.admission.decision import Decision
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import Stage, StartRefused
+from numalet.managers.device.inventory import Device
+from numalet.model import cpu_set
 from numalet.model.machine_info import OperatingSystem
+from numalet.model.pod import Pod
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
 from numalet.node.node import Node
@@ -68,3 +73,71 @@ def test_policy_static_is_refused_on_windows() -> None:
     assert isinstance(refused, StartRefused)
     assert Stage.MEMORY_MANAGER is refused.stage
     assert kubelet_start.text(refused) == 'policy "Static" is not available on Windows'
+
+
+GPU = "example.com/gpu"
+
+
+def _asking(name: str, **amounts: str) -> Pod:
+    """A Guaranteed pod; ``gpu`` asks for devices."""
+    pod = guaranteed(name, "1Gi")
+    (container,) = pod.app_containers
+    asked = {(GPU if key == "gpu" else key): text for key, text in amounts.items()}
+    resources = dict(container.requests) | {k: Quantity.parse(v) for k, v in asked.items()}
+    return replace(pod, app_containers=(replace(container, requests=resources, limits=resources),))
+
+
+def _all_managers(policy: str, *, gate: bool = True) -> Node:
+    """A node with all managers on; CPU 0 is reserved, and there is one device, on node 1."""
+    config = replace(
+        _config("BestEffort", gate=gate),
+        topology_manager_policy=policy,
+        cpu_manager_policy="static",
+        reserved_system_cpus="0",
+    )
+    node = nodes.start(config, MACHINE, devices={GPU: [Device("gpu0", (1,))]})
+    assert isinstance(node, Node), node
+    return node
+
+
+def _decided(pod: Pod, policy: str = "best-effort", *, gate: bool = True) -> Decision:
+    return _all_managers(policy, gate=gate).admit(pod)[1]
+
+
+def test_providers_are_asked_in_the_order_cpu_memory_device() -> None:
+    (alignment,) = _decided(_asking("pod1", cpu="2", gpu="1")).alignments.values()
+    assert ["cpu", "memory", "device"] == list(alignment.hints)
+
+
+def test_a_device_with_a_numa_node_can_not_be_aligned_on_windows() -> None:
+    decision = _decided(_asking("pod1", gpu="1"), "restricted")
+    assert kubelet.reason(decision.rejection) == "TopologyAffinityError"
+    decision = _decided(_asking("pod1", gpu="1"), "best-effort")
+    assert {GPU: ("gpu0",)} == decision.placements["pod1"].devices
+
+
+def test_a_container_with_cpus_near_its_memory_is_bound_to_these_cpus() -> None:
+    decision = _decided(_asking("pod1", cpu="2"))
+    assert cpu_set.parse("1-2") == decision.placements["pod1"].cpus
+    assert (0,) == decision.placements["pod1"].memory_nodes
+    assert {"pod1": cpu_set.parse("1-2")} == decision.windows_affinity
+
+
+def test_a_container_with_memory_elsewhere_is_bound_to_the_cpus_there_too() -> None:
+    node, _ = _all_managers("none").admit(_asking("pod1", cpu="500m", memory="10Gi"))
+    _, decision = node.admit(_asking("pod2", cpu="2"))
+    assert cpu_set.parse("1-2") == decision.placements["pod2"].cpus
+    assert (1,) == decision.placements["pod2"].memory_nodes
+    assert {"pod2": cpu_set.parse("1-2,6-11")} == decision.windows_affinity
+
+
+def test_without_the_gate_nobody_is_bound() -> None:
+    decision = _decided(_asking("pod1", cpu="2"), gate=False)
+    assert decision.admitted
+    assert {} == decision.windows_affinity
+
+
+def test_the_default_threshold_for_eviction_is_500_mebibytes() -> None:
+    started = nodes.start(KubeletConfig(uses_default_eviction=True), MACHINE)
+    assert isinstance(started, Node)
+    assert Quantity.parse("500Mi") == started.rules.reservation["memory"]

@@ -10,9 +10,13 @@ from __future__ import annotations
 from numalet.admission import lifecycle, scopes
 from numalet.admission.attempt import Attempt
 from numalet.admission.decision import Decision
+from numalet.admission.reasons import Rejection
 from numalet.admission.recorder import SILENT, Recorder
 from numalet.admission.roster import Roster
+from numalet.model.cpu_set import CpuSet
+from numalet.model.machine_info import OperatingSystem
 from numalet.model.pod import Pod
+from numalet.snapshot import runtime_sets
 from numalet.snapshot.snapshot import Snapshot
 
 
@@ -34,7 +38,23 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         left_behind=left,
         before=snapshot,
         after=after.next_revision(),
+        windows_affinity=_windows_affinity(attempt, rejection),
     )
+
+
+def _windows_affinity(attempt: Attempt, rejection: Rejection | None) -> dict[str, CpuSet] | None:
+    """The CPUs to which containers are bound on Windows; stand-ins bind to nothing."""
+    machine = attempt.roster.rules.machine
+    if machine.os is not OperatingSystem.WINDOWS:
+        return None
+    bound = {}
+    for container in attempt.pod.containers() if rejection is None else ():
+        affinity = runtime_sets.windows_cpu_affinity(
+            attempt.snapshot, machine, attempt.pod.uid, container.name
+        )
+        if affinity is not None:
+            bound[container.name] = affinity
+    return bound
 
 
 def _refused(attempt: Attempt, before: Snapshot) -> Snapshot:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from numalet.admission.reasons import Rejection
 from numalet.hints.hint import Hint, ProviderHints
 from numalet.hints.policies import Merged
+from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey, Pod
+from numalet.snapshot import placement
+from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
 
 POD = "pod"
@@ -34,6 +37,9 @@ class Decision:
     topology policy none; ``affinities`` are the affinities stored for this pod's containers.
     ``left_behind`` are containers of a rejected pod that still hold resources in ``after``: the
     kubelet gives them back at the next admission. ``after`` is the next snapshot either way.
+
+    ``windows_affinity`` is None but on Windows. There it has the CPUs to which each container
+    of an admitted pod is bound, by name; containers that are bound to none are left out.
     """
 
     pod: Pod
@@ -43,8 +49,14 @@ class Decision:
     left_behind: tuple[ContainerKey, ...]
     before: Snapshot
     after: Snapshot
+    windows_affinity: Mapping[str, CpuSet] | None = None
 
     @property
     def admitted(self) -> bool:
         """Whether the pod may run."""
         return self.rejection is None
+
+    @property
+    def placements(self) -> dict[str, Placement]:
+        """What each container of an admitted pod holds, by name; empty for a rejected pod."""
+        return placement.of_pod(self.after, self.pod) if self.admitted else {}

@@ -60,10 +60,8 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
     if isinstance(static_cpus, Finding):
         hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
         return StartRefused(Stage.NUMALET if hangs else Stage.CPU_MANAGER, (static_cpus,))
-    # Their number doubles with every node, so they are listed once, and only if hints are made.
-    order = tuple(numa_mask.by_size(rules.machine.node_ids)) if _makes_hints(rules) else ()
-    device, cpu = _device_slot(rules, order, plugins), _cpu_slot(static_cpus)
-    memory = _memory_slot(rules, order)
+    device, cpu = _device_slot(rules, plugins), _cpu_slot(static_cpus)
+    memory = _memory_slot(rules)
     slots: tuple[Slot, ...]
     match rules.machine.os:
         case OperatingSystem.LINUX:
@@ -82,17 +80,10 @@ def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
             return static_policy.build(rules.cpu, topology.discover(rules.machine))
 
 
-def _makes_hints(rules: NodeRules) -> bool:
-    """Whether anybody asks which node sets are there: a topology policy, or the memory manager."""
-    aligns = rules.topology.policy is not TopologyPolicy.NONE
-    return aligns or rules.memory.policy is not MemoryPolicy.NONE
-
-
-def _device_slot(
-    rules: NodeRules, order: tuple[NumaMask, ...], plugins: PreferredDevices
-) -> ManagerSlot[DeviceLedger]:
+def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[DeviceLedger]:
     # On Windows the Device Manager is not told of NUMA nodes.
-    known = order if rules.machine.os is OperatingSystem.LINUX else ()
+    is_told = rules.machine.os is OperatingSystem.LINUX
+    known = numa_mask.of(rules.machine.node_ids) if is_told else numa_mask.EMPTY
     return ManagerSlot(
         "device",
         DevicePolicy(known, plugins),
@@ -111,13 +102,13 @@ def _cpu_slot(static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
     )
 
 
-def _memory_slot(rules: NodeRules, order: tuple[NumaMask, ...]) -> ManagerSlot[MemoryLedger]:
+def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
     manager: ResourceManager[MemoryLedger]
     match rules.memory.policy:
         case MemoryPolicy.NONE:
             manager = Indifferent()
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            manager = StaticMemoryPolicy(order)
+            manager = StaticMemoryPolicy()
     return ManagerSlot(
         "memory",
         manager,

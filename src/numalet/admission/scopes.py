@@ -10,6 +10,8 @@ Kubelet: ``scope_container.go``, ``scope_pod.go``, ``scope_none.go``, v1.32.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from numalet.admission.attempt import Attempt
 from numalet.admission.decision import POD
 from numalet.admission.reasons import Rejection
@@ -27,6 +29,8 @@ def run(attempt: Attempt) -> Rejection | None:
             return _container(attempt)
         case Scope.POD:
             return _pod(attempt)
+        case _:
+            assert_never(rules.scope)
 
 
 def _none(attempt: Attempt) -> Rejection | None:

@@ -40,17 +40,34 @@ def loads(text: str) -> object:
     Integers are ``int``, all other numbers ``OtherNumber``.
     """
     try:
-        return json.loads(
+        value = json.loads(
             text,
             parse_constant=_refuse_constant,
             parse_float=OtherNumber,
             parse_int=_integer,
         )
+        return _without_halves(value) if _SURROGATE.search(text) else value
     except (json.JSONDecodeError, _NotJsonError):
         raise GoJsonError(go_json_syntax.complaint(text)) from None
     except RecursionError:
         # Go itself goes deeper than we do, though no state file does.
         raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth") from None
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _without_halves(value: Any) -> Any:
+    """The value with U+FFFD where Go puts it: for an escape that is half a pair."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_without_halves(name): _without_halves(value[name]) for name in value}
+        case list():
+            return [_without_halves(item) for item in value]
+        case _:
+            return value
 
 
 class _NotJsonError(ValueError):

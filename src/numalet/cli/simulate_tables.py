@@ -86,11 +86,8 @@ def _counts(prepared: Prepared) -> Iterator[Text]:
 
 def _pod_table(result: Result) -> Table:
     """The pods in order; columns for CPUs and devices only if a pod has some."""
-    sums = {
-        id(decision): pod_sums.pod_sums(decision, result.session.machine)
-        for record in result.records
-        for decision in decisions_of(record)
-    }
+    machine = result.session.machine
+    sums = {id(each): pod_sums.pod_sums(each, machine) for each in _decisions(result)}
     columns = ["NUMA NODES", "MEMORY"]
     if any(each.cpus for each in sums.values()):
         columns.insert(1, "CPUS")
@@ -112,6 +109,10 @@ def _pod_table(result: Result) -> Table:
         for decision in decisions_of(record):
             table.add_row(*_pod_row(decision, sums[id(decision)], columns))
     return table
+
+
+def _decisions(result: Result) -> Iterator[Decision]:
+    return (decision for record in result.records for decision in decisions_of(record))
 
 
 def _pod_row(decision: Decision, sums: PodSums, columns: Collection[str]) -> Iterator[Text]:
@@ -137,7 +138,12 @@ def _memory(sums: PodSums) -> str:
 
 
 def _devices(sums: PodSums) -> str:
-    return ", ".join(f"{name}={','.join(ids)}" for name, ids in sums.devices.items())
+    """The ids by resource; without its domain, unless that would make two of them the same."""
+    short = {name: name.rpartition("/")[2] for name in sums.devices}
+    unique = len(set(short.values())) == len(short)
+    return ", ".join(
+        f"{short[name] if unique else name}={','.join(ids)}" for name, ids in sums.devices.items()
+    )
 
 
 def _reasons(record: Record) -> Iterator[RenderableType]:
@@ -187,7 +193,10 @@ def _bar(part: int, whole: int) -> str:
 
 
 def _held(holder: Holder) -> str:
-    return ", ".join(
+    parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
+    parts += [
         f"{english.size(size)} of {resource} on {_nodes(nodes)}"
         for nodes, resource, size in holder.blocks
-    )
+    ]
+    parts += [f"{name} {','.join(ids)}" for name, ids in holder.devices.items()]
+    return ", ".join(parts)

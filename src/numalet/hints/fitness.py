@@ -48,11 +48,12 @@ def best_not_preferred(
 ) -> NumaMask:
     """The best of several non-preferred sets; at least one, none of them empty."""
     masks = tuple(masks)
-    size = min((mask.bit_count() for mask in masks), key=lambda s: _size_rank(s, wanted_size))
+    size = min((mask.bit_count() for mask in masks), key=lambda s: size_rank(s, wanted_size))
     return _closest([mask for mask in masks if mask.bit_count() == size], distances)
 
 
-def _size_rank(size: int, wanted_size: int) -> tuple[int, int]:
+def size_rank(size: int, wanted_size: int) -> tuple[int, int]:
+    """The place of a number of nodes among non-preferred sets; the smallest is the best."""
     if size == wanted_size:
         return (0, 0)
     if size < wanted_size:

@@ -38,10 +38,10 @@ def merge(
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
         return Hint(fitness.best_preferred(preferred, distances), True)
-    reached = _reached_sets(lists, all_nodes)
+    reached = reached_sets(lists, all_nodes)
     if not reached:
         return Hint(all_nodes, False)
-    wanted = _size_of_the_neediest(lists)
+    wanted = size_of_the_neediest(lists)
     return Hint(fitness.best_not_preferred(reached, wanted, distances), False)
 
 
@@ -50,23 +50,28 @@ def _distinct(lists: Sequence[HintList]) -> list[HintList]:
     return list({id(hints): hints for hints in lists}.values())
 
 
-def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
-    offered: set[NumaMask] = set()
+def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:
+    """The sets that every list prefers, as written; None if every list prefers any node."""
     common: set[NumaMask] | None = None
     for hints in _distinct(lists):
         masks = {mask for mask, preferred in hints if preferred}
-        if None in masks:
-            offered |= {mask for mask in masks if mask is not None}
-        else:
+        if None not in masks:
             named = {mask for mask in masks if mask is not None}
             common = named if common is None else common & named
-    if common is None:  # every list also says "any node, preferred"
-        common = offered | {all_nodes}
+    return common
+
+
+def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
+    common = named_by_all(lists)
+    if common is None:
+        hints = (hint for one in _distinct(lists) for hint in one if hint.preferred)
+        common = {hint.mask for hint in hints if hint.mask is not None} | {all_nodes}
     # Sets are compared as they were written; only then are foreign node ids cut off.
     return {mask & all_nodes for mask in common} - {0}
 
 
-def _reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
+def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
+    """Every set that can come out of these lists, whatever its flags; never the empty one."""
     families = [
         {all_nodes if hint.mask is None else hint.mask & all_nodes for hint in hints}
         for hints in lists
@@ -74,7 +79,7 @@ def _reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMas
     return intersections.reachable(families, all_nodes) - {0}
 
 
-def _size_of_the_neediest(lists: Sequence[HintList]) -> int:
+def size_of_the_neediest(lists: Sequence[HintList]) -> int:
     """Nodes that the neediest list must have: the largest of the lists' smallest sets."""
     sizes = [
         min((hint.mask.bit_count() for hint in hints if hint.mask is not None), default=0)

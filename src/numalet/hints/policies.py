@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numalet.config.rules import TopologyPolicy
-from numalet.hints import filtering, merging
-from numalet.hints.filtering import HintList
+from numalet.hints import filtering, merging, rule_merging
+from numalet.hints.filtering import Offer
 from numalet.hints.fitness import Distances
 from numalet.hints.hint import Hint
 from numalet.model.numa_mask import NumaMask
@@ -24,15 +24,21 @@ from numalet.model.numa_mask import NumaMask
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The best merged hint, and whether the policy lets it pass."""
+    """The best merged hint, and whether the policy lets it pass.
+
+    ``bounded`` says that the search for the best non-preferred hint was stopped: the affinity
+    is one that can come out, but perhaps not the best. It never is where a preferred one exists,
+    nor on a machine of 12 nodes or less.
+    """
 
     affinity: Hint
     admit: bool
+    bounded: bool = False
 
 
 def decide(
     policy: TopologyPolicy,
-    lists: Sequence[HintList],
+    lists: Sequence[Offer],
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged:
@@ -41,10 +47,11 @@ def decide(
         case TopologyPolicy.NONE:
             raise ValueError("the policy none merges nothing")
         case TopologyPolicy.BEST_EFFORT:
-            return Merged(merging.merge(lists, all_nodes, distances), True)
+            found = rule_merging.merge(lists, all_nodes, distances)
+            return Merged(found.hint, True, found.bounded)
         case TopologyPolicy.RESTRICTED:
-            best = merging.merge(lists, all_nodes, distances)
-            return Merged(best, best.preferred)
+            found = rule_merging.merge(lists, all_nodes, distances)
+            return Merged(found.hint, found.hint.preferred, found.bounded)
         case TopologyPolicy.SINGLE_NUMA_NODE:
             best = merging.merge(filtering.single_node_only(lists), all_nodes)
             if best.mask == all_nodes:

@@ -1,0 +1,53 @@
+"""The devices that the user names: in a device file, in ``--device`` flags, or in both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from numalet.adapters.documents import device_file, yaml_source
+from numalet.adapters.documents.device_file import DeviceLists
+from numalet.managers.device.inventory import Device
+from numalet.model.findings import BadInput, Finding, Findings, Location
+
+
+def named_devices(
+    path: str | None, flags: Sequence[str], node_ids: Collection[int] | None = None
+) -> DeviceLists:
+    """The devices of the file and of the flags; no resource may be in both.
+
+    ``node_ids`` are the NUMA nodes of the machine, None where it is not known.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    findings = Findings()
+    found: dict[str, tuple[Device, ...]] = {}
+    for read in (
+        partial(_of_file, path, node_ids),
+        partial(device_file.parse_device_flags, flags, node_ids),
+    ):
+        try:
+            lists = read()
+        except BadInput as bad:
+            findings.extend(bad.findings)
+            continue
+        for resource, devices in lists.items():
+            if resource in found:
+                findings.add("devices/resource-twice", Location(device_file.FLAG), value=resource)
+            found[resource] = devices
+    findings.raise_errors()
+    return found
+
+
+def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:
+    if path is None:
+        return {}
+    documents = yaml_source.load_documents(yaml_source.read_text(path), path)
+    if len(documents) != 1:
+        fields = {"count": len(documents)}
+        raise BadInput([Finding("devices/one-document", fields, Location(path))])
+    (document,) = documents
+    if document.duplicates:
+        raise BadInput(document.duplicates)
+    return device_file.decode(document.value, Location(path, "$"), document.line_of, node_ids)

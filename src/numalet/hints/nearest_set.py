@@ -1,0 +1,241 @@
+"""The closest set of a given size that can be had: for prefer-closest-numa-nodes.
+
+The order is (distance, integer), and no part of a set decides its distance. So this is branch
+and bound over the nodes from the highest down, each left out before it is taken: of sets with
+equal distance the lowest is met first, and a branch that can not become *closer* than what was
+found is cut. The bound: every node still to come is at least as far from the others as its
+nearest nodes are. With distances by levels (same board, same socket) the bound is sharp.
+
+What can be had is asked of a ``Terms``: sets that meet requirements, or sets that remain when
+families take nodes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Generic, Protocol, TypeVar
+
+from numalet.hints import remaining_set
+from numalet.hints.fitness import Distances
+from numalet.hints.lowest_set import Lacking, LowestSet
+from numalet.hints.remaining_set import Remaining
+from numalet.hints.sharing_out import BudgetUsedUp, SharingOut
+from numalet.model import numa_mask
+from numalet.model.numa_mask import NumaMask
+
+S = TypeVar("S")
+
+
+class Terms(Protocol[S]):
+    """What can be had. A state says what the nodes decided so far, the higher ones, come to."""
+
+    @property
+    def node_ids(self) -> Sequence[int]:
+        """The nodes to decide, ascending; a place is an index here."""
+        ...
+
+    @property
+    def fixed(self) -> NumaMask:
+        """Nodes that are in every set."""
+        ...
+
+    @property
+    def start(self) -> S:
+        """The state when nothing is decided."""
+        ...
+
+    def may_work(self, places: int, count: int, state: S) -> bool:
+        """Whether ``count`` of the first ``places`` nodes may still work; no is certain."""
+        ...
+
+    def taken(self, place: int, state: S) -> S:
+        """The state when this node is taken."""
+        ...
+
+    def left_out(self, place: int, state: S) -> S:
+        """The state when this node is left out."""
+        ...
+
+    def works(self, mask: NumaMask) -> bool:
+        """Whether this set can be had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Sets that meet requirements."""
+
+    sets: LowestSet
+
+    @property
+    def node_ids(self) -> Sequence[int]:
+        return self.sets.node_ids
+
+    @property
+    def fixed(self) -> NumaMask:
+        return self.sets.mandatory
+
+    @property
+    def start(self) -> tuple[Lacking, int]:
+        return self.sets.start, 0
+
+    def may_work(self, places: int, count: int, state: tuple[Lacking, int]) -> bool:
+        return self.sets.may_be_met(places, count, state[0])
+
+    def taken(self, place: int, state: tuple[Lacking, int]) -> tuple[Lacking, int]:
+        return self.sets.taking(place, *state)
+
+    def left_out(self, place: int, state: tuple[Lacking, int]) -> tuple[Lacking, int]:
+        return state
+
+    def works(self, mask: NumaMask) -> bool:
+        return self.sets.is_met_by(mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Sets that remain when families take nodes away; the state is what was taken."""
+
+    problem: SharingOut
+
+    @property
+    def node_ids(self) -> Sequence[int]:
+        return numa_mask.ids(self.problem.ground)
+
+    @property
+    def fixed(self) -> NumaMask:
+        return numa_mask.EMPTY
+
+    @property
+    def start(self) -> NumaMask:
+        return numa_mask.EMPTY
+
+    def may_work(self, places: int, count: int, state: NumaMask) -> bool:
+        self.problem.budget.spend()
+        lower = numa_mask.lowest(self.problem.ground, places)
+        return not self.problem.is_too_much(state, lower, places - count)
+
+    def taken(self, place: int, state: NumaMask) -> NumaMask:
+        return state
+
+    def left_out(self, place: int, state: NumaMask) -> NumaMask:
+        lowest = numa_mask.lowest(self.problem.ground, place)
+        return state | (self.problem.ground & ~lowest & -(self.problem.ground & ~lowest))
+
+    def works(self, mask: NumaMask) -> bool:
+        out = self.problem.ground & ~mask
+        return (
+            self.problem.can_be_shared_greedily(out)
+            or self.problem.share(out, numa_mask.EMPTY, 0) is not None
+        )
+
+
+class _BranchAndBound(Generic[S]):
+    """One search. ``found`` is the best set so far, at distance ``limit`` or the limit itself."""
+
+    def __init__(self, terms: Terms[S], size: int, distances: Distances, known: NumaMask) -> None:
+        self.terms = terms
+        self.size = size
+        self.distances = distances
+        ids = terms.node_ids
+        rows = distances.rows
+        self.alone = [rows[i][i] for i in ids]
+        self.pairs = [[rows[i][j] + rows[j][i] for j in ids] for i in ids]
+        self.found = known
+        # A set as close as the known one may still be lower, so only what is beyond is cut.
+        self.limit = distances.total(known) + 1
+        self._nearest_of: dict[int, list[list[int]]] = {}
+
+    def run(self) -> NumaMask:
+        """The best set."""
+        for mask in self._guesses():
+            distance = self.distances.total(mask)
+            if distance + 1 < self.limit and self.terms.works(mask):
+                self.found, self.limit = mask, distance + 1
+        fixed = numa_mask.ids(self.terms.fixed)
+        rows = self.distances.rows
+        ids = self.terms.node_ids
+        from_fixed = [sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids]
+        to_chosen = [alone + far for alone, far in zip(self.alone, from_fixed, strict=True)]
+        so_far = self.distances.total(self.terms.fixed)
+        count = self.size - len(fixed)
+        self._search(len(ids), count, self.terms.fixed, so_far, to_chosen, self.terms.start)
+        return self.found
+
+    def _guesses(self) -> Iterator[NumaMask]:
+        """For every node the set that grows from it by taking what is nearest."""
+        ids = self.terms.node_ids
+        for start in range(len(ids)):
+            far = list(self.pairs[start])
+            chosen = {start}
+            while len(chosen) + self.terms.fixed.bit_count() < self.size:
+                rest = (place for place in range(len(ids)) if place not in chosen)
+                nearest = min(rest, key=lambda place: (far[place] + self.alone[place], place))
+                chosen.add(nearest)
+                far = list(map(int.__add__, far, self.pairs[nearest]))
+            yield self.terms.fixed | numa_mask.of(ids[place] for place in chosen)
+
+    def _search(
+        self, places: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
+    ) -> None:
+        """Improve ``found`` with ``count`` of the first ``places`` nodes added to the chosen."""
+        if count > places or self._bound(places, count, so_far, far) >= self.limit:
+            return
+        if count == 0:
+            if self.terms.works(chosen):
+                self.found, self.limit = chosen, so_far
+            return
+        if not self.terms.may_work(places, count, state):
+            return
+        last = places - 1
+        left_out = self.terms.left_out(last, state)
+        self._search(last, count, chosen, so_far, far, left_out)
+        farther = list(map(int.__add__, far, self.pairs[last]))
+        node = 1 << self.terms.node_ids[last]
+        taken = self.terms.taken(last, state)
+        self._search(last, count - 1, chosen | node, so_far + far[last], farther, taken)
+
+    def _bound(self, places: int, count: int, so_far: int, far: list[int]) -> int:
+        """No set with ``count`` more nodes is closer than this."""
+        if count == 0:
+            return so_far
+        nearest_of = self._nearest_of.get(places)
+        if nearest_of is None:
+            nearest_of = self._nearest_of[places] = self._sums_of_nearest(places)
+        # A pair among the nodes to come counts half for each of its nodes.
+        doubled = sorted(2 * far[at] + nearest_of[at][count - 1] for at in range(places))
+        return so_far + (sum(doubled[:count]) + 1) // 2
+
+    def _sums_of_nearest(self, places: int) -> list[list[int]]:
+        """For each of the first ``places`` nodes: the nearest 0, 1, 2 ... of the others."""
+        sums = []
+        for at in range(places):
+            row = self.pairs[at]
+            others = sorted(row[:at] + row[at + 1 : places])
+            sums.append([0, *accumulate(others)])
+        return sums
+
+
+def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:
+    """The closest set of this size that meets all requirements; the lowest without distances."""
+    lowest = sets.lowest(size)
+    if lowest is None or distances is None:
+        return lowest
+    return _BranchAndBound(Meeting(sets), size, distances, lowest).run()
+
+
+def best_remaining(
+    problem: SharingOut, size: int, known: NumaMask | None, distances: Distances
+) -> Remaining:
+    """The closest set that can come out with ``size`` nodes, or with as few more as possible.
+
+    Otherwise as ``remaining_set.best``.
+    """
+    start = remaining_set.some(problem, size, known)
+    search = _BranchAndBound(Left(problem), start.mask.bit_count(), distances, start.mask)
+    try:
+        return Remaining(search.run(), start.exact)
+    except BudgetUsedUp:
+        return Remaining(search.found, False)

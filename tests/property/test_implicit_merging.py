@@ -1,0 +1,59 @@
+"""The merge by rule gives what the merge of the written-out lists gives, ties included."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+
+import implicit_problems
+import merge_by_walking
+from implicit_problems import Problem
+from numalet.hints import filtering, merging, rule_merging
+from numalet.hints.filtering import Ruled
+from numalet.hints.hint import Hint
+from numalet.model import numa_mask
+
+pytestmark = pytest.mark.property
+
+MOST_PERMUTATIONS = 5_000
+NO_LIMIT = 1 << 60
+
+
+def by_lists(problem: Problem) -> Hint:
+    """The merge of the lists: the kubelet's walk if it ends, else the closed form."""
+    lists = filtering.written_out(problem.offers)
+    merge = merging.merge
+    if math.prod(map(len, lists)) <= MOST_PERMUTATIONS:
+        merge = merge_by_walking.merge
+    return merge(lists, problem.all_nodes, problem.distances)
+
+
+@given(implicit_problems.problems(most_nodes=6))
+def test_the_merge_by_rule_equals_the_merge_of_lists(problem: Problem) -> None:
+    found = rule_merging.merge(problem.offers, problem.all_nodes, problem.distances, NO_LIMIT)
+
+    assert (by_lists(problem), False) == (found.hint, found.bounded)
+
+
+@given(implicit_problems.problems(most_nodes=6))
+def test_single_hints_are_the_same_by_rule_and_by_lists(problem: Problem) -> None:
+    lists = filtering.written_out(problem.offers)
+
+    assert filtering.single_node_only(lists) == filtering.single_node_only(problem.offers)
+
+
+@given(implicit_problems.problems(most_nodes=5))
+def test_a_rule_offers_and_prefers_what_the_family_lists(problem: Problem) -> None:
+    for offer in problem.offers:
+        if isinstance(offer, Ruled):
+            hints = offer.family.hints()
+            listed = {hint.mask: hint.preferred for hint in hints}
+            for mask in numa_mask.by_size(range(problem.nodes)):
+                offered = offer.rule.offers(mask)
+                assert offered == (offer.family.why_not(mask) is None)
+                assert (listed.get(mask) if mask in listed else None) == (
+                    offer.rule.prefers(mask) if offered else None
+                )
+            assert offer.rule.smallest_size == min(mask.bit_count() for mask in listed if mask)
