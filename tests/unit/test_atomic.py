@@ -82,7 +82,7 @@ def test_nothing_is_left_of_a_write_that_failed(
 def test_a_rename_that_fails_leaves_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_path: Path, _target: Path) -> None:
+    def fail(_path: Path, _target: str) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "replace", fail)

@@ -92,3 +92,9 @@ def test_members_match_without_regard_to_case_and_later_ones_win() -> None:
 def test_strings_are_escaped_like_gos() -> None:
     assert go_json.string("a-b/c") == '"a-b/c"'
     assert go_json.string("<é>&\u2028") == '"\\u003cé\\u003e\\u0026\\u2028"'
+
+
+def test_half_a_pair_of_escapes_is_replaced_as_go_does() -> None:
+    text = r'{"a\udc00": ["x\ud800y", "\ud83d\ude00", 1]}'
+
+    assert go_json.loads(text) == {"a\ufffd": ["x\ufffdy", "\U0001f600", 1]}

@@ -1,12 +1,19 @@
-"""The node map as rows: what each NUMA node has, holds, and who holds it. Sizes in bytes."""
+"""The node map as rows: what each NUMA node has and holds, and who holds what of the node.
+
+Sizes in bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from numalet.model import numa_mask
+from numalet.model import cpu_set, numa_mask
+from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey, Pod
+from numalet.snapshot import placement
+from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
 
 
@@ -34,17 +41,19 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One container's part in the map: sizes by node set and memory type."""
+    """What one container holds: sizes by node set and memory type, CPUs, devices."""
 
     key: ContainerKey
     name: str
     """``namespace/pod`` if a manifest is known, else the pod's uid."""
     blocks: tuple[tuple[tuple[int, ...], str, int], ...]
+    cpus: CpuSet = cpu_set.EMPTY
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """The whole map. ``left_behind`` hold memory although they are not active any more."""
+    """The whole map. ``left_behind`` hold something although they are not active any more."""
 
     nodes: tuple[NodeRow, ...]
     active: tuple[Holder, ...]
@@ -56,7 +65,8 @@ def memory_map(
 ) -> MemoryMap:
     """The map of a snapshot; ``known`` are pods by uid that give holders their names."""
     left = frozenset(leftovers)
-    holders = [_holder(snapshot, key, known) for key in sorted(snapshot.memory.holders())]
+    held = placement.of_all(snapshot)
+    holders = [_holder(key, part, known) for key, part in held.items()]
     return MemoryMap(
         nodes=tuple(
             NodeRow(
@@ -82,11 +92,12 @@ def memory_map(
     )
 
 
-def _holder(snapshot: Snapshot, key: ContainerKey, known: Mapping[str, Pod]) -> Holder:
+def _holder(key: ContainerKey, held: Placement, known: Mapping[str, Pod]) -> Holder:
     pod = known.get(key.pod_uid)
-    blocks = snapshot.memory.blocks_of(key.pod_uid, key.container) or ()
     return Holder(
         key=key,
         name=str(pod) if pod is not None else key.pod_uid,
-        blocks=tuple((block.nodes, block.resource, block.size_bytes) for block in blocks),
+        blocks=tuple((block.nodes, block.resource, block.size_bytes) for block in held.memory),
+        cpus=held.cpus,
+        devices=held.devices,
     )

@@ -23,7 +23,9 @@ from numalet.adapters.documents.kubelet_fields import (
 )
 from numalet.config import node_allocatable
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.model import go_duration
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.model.go_duration import DurationError
 from numalet.model.machine_info import OperatingSystem
 from numalet.model.quantity import Quantity, QuantityError
 
@@ -174,6 +176,8 @@ class _Reader:
                 return self._map(place, Shape.BOOLEAN, shape, value)
             case Shape.NUMBER:
                 return self._number(place, value)
+            case Shape.DURATION:
+                return self._duration(place, value)
             case Shape.SWAP:
                 return self._swap(place, value)
             case Shape.RESERVED_MEMORY:
@@ -203,6 +207,17 @@ class _Reader:
             return value
         self.wrong(place, Shape.NUMBER, value)
         return None
+
+    def _duration(self, place: str, value: object) -> int | None:
+        text = self._of_type(place, Shape.DURATION, value, str)
+        if text is None:
+            return None
+        try:
+            return go_duration.parse_ns(text)
+        except DurationError as error:
+            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
+            self.findings.add("config-file/duration", self.locate(f"$.{place}"), **fields)
+            return None
 
     def _swap(self, place: str, value: object) -> str | None:
         if not isinstance(value, dict):
@@ -297,6 +312,7 @@ _EXPECTED: Final = {
     Shape.TEXT_MAP: "a mapping of texts to texts",
     Shape.BOOLEAN_MAP: "a mapping of texts to true or false",
     Shape.NUMBER: "a number",
+    Shape.DURATION: "a duration such as '100ms'",
     Shape.SWAP: "a mapping with swapBehavior",
     Shape.RESERVED_MEMORY: "a list of mappings with numaNode and limits",
 }

@@ -20,6 +20,7 @@ class Shape(Enum):
     TEXT_MAP = "map[string]string"
     BOOLEAN_MAP = "map[string]bool"
     NUMBER = "float64"
+    DURATION = "v1.Duration"
     SWAP = "v1beta1.MemorySwapConfiguration"
     RESERVED_MEMORY = "[]v1beta1.MemoryReservation"
 
@@ -46,6 +47,7 @@ HONOURED: Final = {
     "port": ("port", Shape.INTEGER),
     "healthzPort": ("healthz_port", Shape.INTEGER),
     "readOnlyPort": ("read_only_port", Shape.INTEGER),
+    "cpuCFSQuotaPeriod": ("cpu_cfs_quota_period_ns", Shape.DURATION),
     "memorySwap": ("swap_behavior", Shape.SWAP),
     "memoryThrottlingFactor": ("memory_throttling_factor", Shape.NUMBER),
 }
@@ -66,7 +68,7 @@ _PASSED_OVER: Final = """
 address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot
 clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles
 containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint
-contentType cpuCFSQuota cpuCFSQuotaPeriod cpuManagerReconcilePeriod crashLoopBackOff
+contentType cpuCFSQuota cpuManagerReconcilePeriod crashLoopBackOff
 enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
 enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
 enableSystemLogQuery eventBurst eventRecordQPS evictionMaxPodGracePeriod evictionMinimumReclaim

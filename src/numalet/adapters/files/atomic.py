@@ -30,25 +30,25 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     Raises:
         BadInput: one of them can not be written; none was changed.
     """
-    prepared: list[tuple[Path, Path]] = []
+    prepared: list[tuple[str, str]] = []
     try:
         for path, text in texts.items():
             with _refusing(path):
-                target = Path(os.path.realpath(path))
+                target = os.path.realpath(path)
                 prepared.append((_prepared(target, path, text), target))
         prepared.reverse()
         while prepared:
             temporary, target = prepared[-1]
             with _refusing(target):
-                temporary.replace(target)
+                Path(temporary).replace(target)
             prepared.pop()
     finally:
         for temporary, _ in prepared:
-            temporary.unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
+def _refusing(path: Path | str) -> Iterator[None]:
     """Turns an error of the operating system into a finding about this file."""
     try:
         yield
@@ -58,11 +58,12 @@ def _refusing(path: Path) -> Iterator[None]:
         raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from None
 
 
-def _prepared(target: Path, path: Path, text: str) -> Path:
+def _prepared(target: str, path: Path, text: str) -> str:
     """A temporary file beside the target that holds the text, and is on the disk."""
-    mode = _mode(target, path)
+    mode = _mode(path)
+    folder, name = os.path.split(target)
     # mkstemp makes the file with mode 0600 whatever the umask says.
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if mode is not None:
@@ -71,15 +72,15 @@ def _prepared(target: Path, path: Path, text: str) -> Path:
             file.flush()
             os.fsync(descriptor)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
-    return Path(name)
+    return temporary
 
 
-def _mode(target: Path, path: Path) -> int | None:
+def _mode(path: Path) -> int | None:
     """The mode of the file that is there; None without one."""
     try:
-        mode = target.stat().st_mode
+        mode = path.stat().st_mode
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):
