@@ -68,10 +68,12 @@ property: $(READY)  ## only the laws on generated input
 conformance: $(READY)  ## only the recorded decisions of a kubelet
 	$(PYTEST) $(PARALLEL) tests/conformance
 
-# The recorded decisions are left out: what they alone would cover lacks a test of its own.
+# The recorded decisions are left out: what they alone would cover lacks a test of its own. So
+# are the slow tests, which cover nothing new and would take minutes while being measured.
 cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest --benchmark-disable -q --ignore=tests/conformance --ignore=tests/architecture
+	$(BIN)/coverage run -m pytest $(PARALLEL) -q -m 'not slow' \
+	  --ignore=tests/conformance --ignore=tests/architecture
 	$(BIN)/coverage combine --quiet
 	@echo "--- the core"
 	$(BIN)/coverage report --fail-under=100 --include='$(CORE_FILES)'
