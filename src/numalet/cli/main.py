@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from numalet import __version__
-from numalet.cli import check, machine, replay, reserve, simulate
+from numalet.cli import check, machine, replay, reserve, simulate, state
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
@@ -33,7 +33,9 @@ _COMPLETION: Final = "_NUMALET_COMPLETE"
 _EPILOG: Final = """Examples:
 
   numalet machine
+  numalet check -c kubelet.yaml pods.yaml
   numalet simulate -c kubelet.yaml -m 2n16c2t --memory-per-node 64Gi pods.yaml
+  numalet state verify /var/lib/kubelet
   numalet replay recorded.jsonl
 
 Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
@@ -64,6 +66,8 @@ for _name, _help, _function, _epilog_text in _COMMANDS:
     app.command(_name, cls=Command, epilog=with_line_breaks(_epilog_text), short_help=_help)(
         _function
     )
+
+app.add_typer(state.state_app, name="state", short_help="Look at state files, check and mend them.")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,330 @@
+"""``numalet state``: the kubelet's state files shown, verified, compared, tried, made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli import kubelet_options as kubelet
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.output import Format
+from numalet.wording.kubelet_start import ROOT_DIR
+
+if TYPE_CHECKING:
+    from numalet.adapters.state_doctor import Kubelet, Source
+    from numalet.reports.state_check import RestoreCheck
+
+EPILOG = """Examples:
+
+  # who holds what on this node
+  kubectl get pods -A -o json > pods.json
+  numalet state show --pods pods.json
+
+  # are the files sound, and about this machine
+  numalet state verify -m node7.tar.gz ./copy-of-var-lib-kubelet
+
+  # after a reboot: would the kubelet start, and if not, what is different
+  numalet state restore-check -c /etc/kubernetes/kubelet.yaml
+  numalet state rebase -c /etc/kubernetes/kubelet.yaml --write
+
+Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
+'numalet state COMMAND --help' says more.
+"""
+
+state_app = typer.Typer(
+    name="state",
+    help="Look after a kubelet's state files: memory, CPUs, devices.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    epilog=with_line_breaks(EPILOG),
+)
+
+_DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
+
+Directory = Annotated[Path, typer.Argument(metavar="PATH", help=_DIRECTORY)]
+Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+Pods = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pods",
+        metavar="PATH",
+        help=(
+            "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the"
+            " pod resources API, or a folder of these; repeatable."
+        ),
+        show_default=False,
+    ),
+]
+Machine = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
+    ),
+]
+AboutMachine = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help=(
+            "Look also whether the files are about this machine: a folder or tarball with /sys,"
+            " a description, or a shape; '/' for the machine that this runs on."
+        ),
+    ),
+]
+MemoryPerNode = Annotated[
+    str | None,
+    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
+]
+PagesPerNode = Annotated[
+    str | None,
+    typer.Option(
+        "--hugepages-per-node",
+        metavar="SIZE=COUNT[;...]",
+        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
+    ),
+]
+_FLAGS: Final = (
+    "memory-manager-policy",
+    "reserved-memory",
+    "kube-reserved",
+    "system-reserved",
+    "eviction-hard",
+    "topology-manager-policy",
+    "topology-manager-scope",
+    "topology-manager-policy-options",
+    "cpu-manager-policy",
+    "cpu-manager-policy-options",
+    "reserved-cpus",
+    "feature-gates",
+)
+
+
+@state_app.command(
+    "show",
+    cls=Command,
+    short_help="Draw the node map: who holds what.",
+    epilog="Exit status: 0 shown, 2 unusable input, 3 a bug.",
+)
+def show(
+    path: Directory = Path(ROOT_DIR), pods: Pods = None, output: Output = Format.TABLE
+) -> None:
+    """Draw what state files say: NUMA nodes by group, the shared pool, what containers hold.
+
+    Files are shown whether or not they are sound; 'numalet state verify' says whether they are.
+    """
+    from numalet.adapters import state_doctor
+    from numalet.adapters.documents import listed_pods
+    from numalet.cli import state_view
+    from numalet.reports import state_map, state_names, state_reading
+
+    source = state_doctor.read(path)
+    names = listed_pods.load(pods or ())
+    states = state_reading.read(source.files)
+    chart = state_map.state_map(states, names.by_uid)
+    found = state_names.names(states, chart.holders, names.listed)
+    if found:
+        chart = state_map.state_map(states, found | dict(names.by_uid))
+    state_view.show_map(chart, states, output)
+
+
+@state_app.command(
+    "verify",
+    cls=Command,
+    short_help="Say whether state files are sound.",
+    epilog=(
+        "Exit status: 0 sound (perhaps with warnings), 1 broken (with --strict: warnings too),"
+        " 2 unusable input, 3 a bug."
+    ),
+)
+def verify(
+    path: Directory = Path(ROOT_DIR),
+    machine: AboutMachine = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Recompute checksums and look at every rule that a file must keep; name those it breaks.
+
+    An error is what no kubelet writes. A warning is what the kubelet brings about itself.
+    """
+    from numalet.adapters import machines, state_doctor
+    from numalet.cli import state_view
+    from numalet.cli.machine import parse_pages
+    from numalet.cli.output import show_findings
+    from numalet.reports import state_verify
+
+    info = None
+    if machine is not None:
+        pages = parse_pages(hugepages_per_node) if hugepages_per_node else None
+        loaded = machines.open_machine(
+            machine, memory_per_node=memory_per_node, hugepages_per_node=pages
+        )
+        show_findings(loaded.notes)
+        info = loaded.info
+    reports = state_verify.verify(state_doctor.read(path).files, info)
+    state_view.show_reports(reports, output)
+    raise typer.Exit(state_view.status_of_reports(reports, strict))
+
+
+@state_app.command(
+    "diff",
+    cls=Command,
+    short_help="Compare two sets of state files.",
+    epilog="Exit status: 0 the same content, 1 different, 2 unusable input, 3 a bug.",
+)
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help=_DIRECTORY)],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
+    output: Output = Format.TABLE,
+) -> None:
+    """Compare what two sets of state files say, member by member.
+
+    Checksums and the order of members and blocks do not matter.
+    """
+    from numalet.adapters import state_doctor
+    from numalet.cli import state_view
+    from numalet.reports import state_diff, state_reading
+
+    both = [state_reading.read(state_doctor.read(each).files) for each in (before, after)]
+    differences = state_diff.differences(*both)
+    unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
+    state_view.show_differences(differences, unreadable, output)
+    raise typer.Exit(1 if differences or unreadable else 0)
+
+
+@state_app.command(
+    "restore-check",
+    cls=Command,
+    short_help="Say whether a kubelet would start with state files.",
+    epilog=(
+        "Exit status: 0 it starts, 1 it does not, or by chance only, 2 unusable input (also a"
+        " configuration with which no kubelet starts), 3 a bug."
+    ),
+)
+def restore_check(
+    context: typer.Context,
+    path: Directory = Path(ROOT_DIR),
+    config: kubelet.ConfigFile = None,
+    machine: Machine = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    output: Output = Format.TABLE,
+    config_dir: kubelet.ConfigDir = None,
+    no_config_file: kubelet.NoConfigFile = False,
+    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
+    reserved_memory: kubelet.ReservedMemory = None,
+    kube_reserved: kubelet.KubeReserved = None,
+    system_reserved: kubelet.SystemReserved = None,
+    eviction_hard: kubelet.EvictionHard = None,
+    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
+    topology_manager_scope: kubelet.TopologyManagerScope = None,
+    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
+    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
+    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
+    reserved_cpus: kubelet.ReservedCpus = None,
+    feature_gates: kubelet.FeatureGates = None,
+) -> None:
+    """Say whether a kubelet with this configuration, on this machine, accepts the files.
+
+    If it does not: its own error, and what became different since the files were written.
+    """
+    from numalet.adapters import state_doctor
+    from numalet.cli import state_view
+
+    source = state_doctor.read(path)
+    asked = _kubelet(context, config, config_dir, no_config_file)
+    check = _checked(source, asked)
+    state_view.show_check(check, source, output)
+    raise typer.Exit(state_view.status_of_check(check))
+
+
+@state_app.command(
+    "rebase",
+    cls=Command,
+    short_help="Make state files anew for the machine as it is.",
+    epilog=(
+        "Exit status: 0 everything is kept, 1 something is lost, 2 unusable input (also a kubelet"
+        " at work there, and a configuration with which no kubelet starts), 3 a bug."
+    ),
+)
+def rebase(
+    context: typer.Context,
+    path: Directory = Path(ROOT_DIR),
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write/--dry-run",
+            help="Replace the files, keeping backups; or only say what would be done.",
+        ),
+    ] = False,
+    config: kubelet.ConfigFile = None,
+    machine: Machine = None,
+    memory_per_node: MemoryPerNode = None,
+    hugepages_per_node: PagesPerNode = None,
+    output: Output = Format.TABLE,
+    config_dir: kubelet.ConfigDir = None,
+    no_config_file: kubelet.NoConfigFile = False,
+    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
+    reserved_memory: kubelet.ReservedMemory = None,
+    kube_reserved: kubelet.KubeReserved = None,
+    system_reserved: kubelet.SystemReserved = None,
+    eviction_hard: kubelet.EvictionHard = None,
+    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
+    topology_manager_scope: kubelet.TopologyManagerScope = None,
+    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
+    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
+    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
+    reserved_cpus: kubelet.ReservedCpus = None,
+    feature_gates: kubelet.FeatureGates = None,
+) -> None:
+    """Make files with which the kubelet starts on this machine, keeping what still fits.
+
+    Nothing is written without --write, nor while a kubelet is at work in the directory.
+    """
+    from numalet.adapters import state_doctor
+    from numalet.cli import state_view
+
+    source = state_doctor.read(path)
+    check = _checked(source, _kubelet(context, config, config_dir, no_config_file))
+    if check.rebased is None:
+        state_view.show_check(check, source, output)
+        raise typer.Exit(state_view.status_of_check(check))
+    written = state_doctor.replace(source, check.rebased.files) if write else ()
+    state_view.show_rebased(check.rebased, written, output)
+    raise typer.Exit(state_view.status_of_rebased(check.rebased))
+
+
+def _kubelet(
+    context: typer.Context, config: Path | None, config_dir: Path | None, no_config_file: bool
+) -> Kubelet:
+    """The kubelet that the options of a command describe; flags are taken as they were given."""
+    from numalet.adapters import state_doctor
+    from numalet.cli.machine import parse_pages
+
+    given = context.params
+    pages = given["hugepages_per_node"]
+    flags = {name: given[name.replace("-", "_")] for name in _FLAGS}
+    return state_doctor.load_kubelet(
+        {
+            "text": given["machine"],
+            "memory_per_node": given["memory_per_node"],
+            "hugepages_per_node": parse_pages(pages) if pages else None,
+        },
+        kubelet.sources(config, config_dir, no_config_file, flags),
+    )
+
+
+def _checked(source: Source, asked: Kubelet) -> RestoreCheck:
+    from numalet.cli.output import show_findings
+    from numalet.reports import state_check
+
+    show_findings(asked.notes)
+    return state_check.check(asked.config.config, asked.machine.info, source.files)

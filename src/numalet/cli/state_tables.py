@@ -1,0 +1,249 @@
+"""State files drawn for a terminal: node map, reports, differences, the answer of a restore.
+
+Texts from the files are never taken for markup; their control characters are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from numalet.adapters.state_doctor import Written
+from numalet.checkpoint.rebase import Rebased
+from numalet.cli import output
+from numalet.config.rules import CpuPolicy
+from numalet.model import cpu_set
+from numalet.model.findings import Finding, Severity
+from numalet.reports.state_check import Answer, RestoreCheck
+from numalet.reports.state_diff import Difference
+from numalet.reports.state_map import GroupRow, HolderRow, MemoryPart, StateMap
+from numalet.reports.state_reading import Seal
+from numalet.reports.state_verify import FileReport, Soundness
+from numalet.wording import english, english_state_rules
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_BAR: Final = 10
+_MOST_NODES: Final = 8
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_SOUNDNESS: Final = {
+    Soundness.SOUND: ("sound", "green"),
+    Soundness.DOUBTFUL: ("doubtful", "yellow"),
+    Soundness.BROKEN: ("broken", "red"),
+}
+_SEALS: Final = {
+    Seal.SOUND: "checksum right",
+    Seal.FIRST_FORMAT: "first format, checksum right",
+    Seal.UNSEALED: "no checksum",
+    Seal.EARLY_LAYOUT: "early layout, checksum right by its rule",
+    Seal.WRONG: "checksum wrong",
+}
+_ANSWERS: Final = {
+    Answer.ACCEPTED: ("The kubelet starts with these files.", "green"),
+    Answer.BY_CHANCE: ("The kubelet starts with these files by chance only.", "yellow"),
+    Answer.REFUSED: ("The kubelet does not start with these files.", "red"),
+    Answer.NOT_ASKED: (
+        "The kubelet does not start with this configuration, whatever the files say.",
+        "red",
+    ),
+}
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(output.printable(text), style=style)
+
+
+def chart(found: StateMap) -> Iterator[RenderableType]:
+    """The groups with their sums and nodes, the pool, the devices, and who holds what."""
+    policies = ", ".join(f"{name} {policy}" for name, policy in found.policies.items())
+    yield _text(f"policies: {policies or 'not known'}")
+    for row in found.groups:
+        yield Text("")
+        yield from _group(row)
+    if found.pool or found.policies.get("cpu") == CpuPolicy.STATIC.value:
+        yield Text("")
+        yield Text.assemble(("Shared pool", "bold"), f"  CPUs {found.pool or 'none'}")
+    for resource, ids in found.registered.items():
+        yield _text(f"{resource}: {', '.join(ids) or 'none'} healthy when the file was written")
+    yield Text("")
+    yield _holders(found.holders) if found.holders else Text("No container holds anything.")
+
+
+def _group(row: GroupRow) -> Iterator[RenderableType]:
+    several = len(row.node_ids) > 1
+    title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
+    count = _counted(len(row.holders), "container")
+    yield Text.assemble((title, "bold"), f"  {'one group, ' if several else ''}{count}")
+    if not row.sums:
+        yield Text("  no node is in this group, though memory on exactly these nodes is held")
+        return
+    table = _table()
+    table.add_column("TYPE", overflow="fold")
+    table.add_column("", no_wrap=True)
+    for name in ("FREE", "RESERVED", "ALLOCATABLE"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in row.sums:
+        sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
+        bar = _bar(each.reserved_bytes, each.allocatable_bytes)
+        table.add_row(_text(each.resource), bar, *map(english.size, sizes))
+    if several:
+        for node in row.nodes:
+            for each in node.types:
+                sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
+                first = _text(f"  node {node.node_id}: {each.resource}", "dim")
+                table.add_row(first, "", *(Text(english.size(size), "dim") for size in sizes))
+    yield Padding(table, (0, 0, 0, 2))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _holders(rows: Iterable[HolderRow]) -> Table:
+    table = _table()
+    for name in ("CONTAINER", "MEMORY", "CPUS", "DEVICES"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        devices = "\n".join(f"{name} {ids}" for name, ids in row.devices.items())
+        table.add_row(
+            _text(f"{row.name}/{row.key.container}"),
+            _text("\n".join(map(_part, row.memory)) or "-"),
+            row.cpus or "-",
+            _text(devices or "-"),
+        )
+    return table
+
+
+def _part(part: MemoryPart) -> str:
+    name = "" if part.resource == "memory" else f" {part.resource}"
+    return f"{english.size(part.size_bytes)}{name} on {{{_nodes(part.node_ids)}}}"
+
+
+def _nodes(node_ids: Sequence[int]) -> str:
+    """The nodes one by one, or as ranges where they are many."""
+    if len(node_ids) > _MOST_NODES:
+        return cpu_set.text(node_ids)
+    return ",".join(map(str, node_ids))
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold")
+
+
+def _bar(part: int, whole: int) -> str:
+    """How much of the whole is taken; never full before it is, never empty once it is not."""
+    if whole == 0:
+        return ""
+    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
+    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
+    return full * filled + empty * (_BAR - filled)
+
+
+def reports(found: Sequence[FileReport]) -> Iterator[RenderableType]:
+    """A line for every file, and below it the rules that it breaks."""
+    for report in found:
+        word, colour = _SOUNDNESS[report.soundness]
+        about = [] if report.policy_name is None else [f"policy {report.policy_name!r}"]
+        about += [] if report.seal is None else [_SEALS[report.seal]]
+        line = Text.assemble((report.name, "bold"), ": ", (word, colour))
+        line.append(output.printable("".join(f", {each}" for each in about)))
+        yield line
+        for finding in report.findings:
+            yield from _finding(finding, english_state_rules.RULES[finding.code])
+
+
+def _finding(finding: Finding, rule: str) -> Iterator[RenderableType]:
+    line = Text(f"{finding.severity.value}: ", style=_COLOURS[finding.severity])
+    where = f"{finding.where.path}: " if finding.where.path else ""
+    line.append(output.printable(f"{where}{english.of_finding(finding)}"), style="default")
+    yield Padding(line, (0, 0, 0, 2))
+    yield Padding(Text(f"rule: {rule}", "dim"), (0, 0, 0, 4))
+
+
+def differences(found: Sequence[Difference], has_unreadable: bool) -> Iterator[RenderableType]:
+    """The members that differ, file by file."""
+    if not found:
+        if not has_unreadable:
+            yield Text("The content is the same.")
+        return
+    for name in dict.fromkeys(each.file for each in found):
+        yield Text(name, "bold")
+        table = _table()
+        for column in ("", "", "BEFORE", "AFTER", "CHANGE"):
+            table.add_column(column, overflow="fold", justify="right" if column else "left")
+        subject = None
+        for each in (each for each in found if each.file == name):
+            first = each.subject if each.subject != subject else ""
+            subject = each.subject
+            values = (_value(each.before), _value(each.after), _change(each.change_bytes))
+            table.add_row(_text(first), _text(each.what), *map(_text, values))
+        yield table
+
+
+def _value(value: int | str | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _change(change_bytes: int | None) -> str:
+    if change_bytes is None:
+        return ""
+    return ("-" if change_bytes < 0 else "+") + english.size(abs(change_bytes))
+
+
+def check(found: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
+    """The answer, the kubelet's words, the drift, and the way out."""
+    sentence, colour = _ANSWERS[found.answer]
+    yield Text(sentence, style=colour)
+    if start_error is not None and found.answer is not Answer.NOT_ASKED:
+        yield Text("")
+        yield _text(start_error)
+    if found.drift:
+        yield Text("")
+        yield Text("What is different since the files were written, or wrong in them", "bold")
+        for finding in found.drift:
+            yield from _drift(finding)
+    if found.rebased is not None and found.answer is not Answer.ACCEPTED:
+        yield Text("")
+        yield Text("What 'numalet state rebase' would do", "bold")
+        yield from _summary(found.rebased)
+
+
+def _drift(finding: Finding) -> Iterator[RenderableType]:
+    name = Text(f"{finding.where.document}: ", style=_COLOURS[finding.severity])
+    name.append(output.printable(english.of_finding(finding)), style="default")
+    yield Padding(name, (0, 0, 0, 2))
+
+
+def _summary(result: Rebased) -> Iterator[RenderableType]:
+    for name, kept in result.kept.items():
+        lost = sum(each.file == name for each in result.lost)
+        what = "new file" if name in result.files else "left as it is"
+        yield Text(f"  {name}: {what}, {_counted(len(kept), 'record')} kept, {lost} lost")
+    for name, finding in result.unusable.items():
+        yield Text(f"  {name}: nothing can be kept. ").append(
+            output.printable(english.of_finding(finding))
+        )
+        yield Text("    Drain the node and delete the file.")
+
+
+def rebased(result: Rebased, written: Sequence[Written]) -> Iterator[RenderableType]:
+    """What is kept and lost, file by file, and whether anything was written."""
+    yield from _summary(result)
+    if result.lost:
+        yield Text("")
+        yield Text("Lost", "bold")
+        for each in result.lost:
+            uid = f"{each.key.pod_uid}/" if each.key.pod_uid else ""
+            yield Padding(
+                _text(f"{uid}{each.key.container}: {english.of_finding(each.why)}"), (0, 0, 0, 2)
+            )
+    yield Text("")
+    if not result.files:
+        yield Text("There is nothing to write.")
+    elif not written:
+        yield Text("Nothing was written; --write replaces the files and keeps backups.")

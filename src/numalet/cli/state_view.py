@@ -1,0 +1,124 @@
+"""What ``numalet state`` prints: a document, or drawings (``state_tables``); and how it ends.
+
+Rich, which draws, is loaded only for drawings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import typer
+
+from numalet.adapters.state_doctor import Source, Written
+from numalet.checkpoint.rebase import Rebased
+from numalet.cli import output
+from numalet.cli.output import Format
+from numalet.config.rules import Stage
+from numalet.model.findings import Finding, Severity
+from numalet.reports import state_diff, state_document
+from numalet.reports.state_check import Answer, RestoreCheck
+from numalet.reports.state_diff import Difference
+from numalet.reports.state_map import StateMap
+from numalet.reports.state_reading import States
+from numalet.reports.state_verify import FileReport, Soundness
+
+_STATUS_OF_ANSWER: Final = {
+    Answer.ACCEPTED: 0,
+    Answer.BY_CHANCE: 1,
+    Answer.REFUSED: 1,
+    Answer.NOT_ASKED: 2,
+}
+
+
+def status_of_reports(reports: Iterable[FileReport], strict: bool) -> int:
+    """0 if all files are sound enough, else 1."""
+    bad = {Soundness.BROKEN, Soundness.DOUBTFUL} if strict else {Soundness.BROKEN}
+    return int(any(report.soundness in bad for report in reports))
+
+
+def status_of_check(check: RestoreCheck) -> int:
+    """0 if the kubelet starts, 1 if it does not because of the files, 2 if for other reasons."""
+    return _STATUS_OF_ANSWER[check.answer]
+
+
+def status_of_rebased(result: Rebased) -> int:
+    """0 if everything is kept, else 1."""
+    return int(bool(result.lost or result.unusable))
+
+
+def show_map(chart: StateMap, states: States, chosen: Format) -> None:
+    """Print what the files say; what can not be decoded goes to the error stream as well."""
+    unreadable = state_diff.unreadable(states)
+    output.show_findings(unreadable)
+    if chosen is not Format.TABLE:
+        output.print_document(state_document.shown(chart, unreadable), chosen)
+        return
+    from numalet.cli import state_tables
+
+    output.print_all(state_tables.chart(chart))
+
+
+def show_reports(reports: Sequence[FileReport], chosen: Format) -> None:
+    """Print what a verification found."""
+    if chosen is not Format.TABLE:
+        output.print_document(state_document.verified(reports), chosen)
+        return
+    from numalet.cli import state_tables
+
+    output.print_all(state_tables.reports(reports))
+
+
+def show_differences(
+    differences: Sequence[Difference], unreadable: Sequence[Finding], chosen: Format
+) -> None:
+    """Print what differs."""
+    output.show_findings(unreadable)
+    if chosen is not Format.TABLE:
+        output.print_document(state_document.compared(differences, unreadable), chosen)
+        return
+    from numalet.cli import state_tables
+
+    output.print_all(state_tables.differences(differences, bool(unreadable)))
+
+
+def show_check(check: RestoreCheck, source: Source, chosen: Format) -> None:
+    """Print the answer, the drift, and what a rebase would keep."""
+    if chosen is not Format.TABLE:
+        document = state_document.checked(check, _root_dir(source))
+        output.print_document(document, chosen)
+    if check.answer is Answer.NOT_ASKED and check.refused is not None:
+        text = state_document.start_error(check.refused, _root_dir(source))
+        if text is not None:
+            output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
+        output.show_findings((*check.refused.findings, *check.refused.further))
+    if chosen is Format.TABLE:
+        from numalet.cli import state_tables
+
+        output.print_all(state_tables.check(check, _start_error(check, source)))
+
+
+def _start_error(check: RestoreCheck, source: Source) -> str | None:
+    """The kubelet's text about a file; None if it says nothing about one."""
+    if check.refused is None or check.refused.stage is Stage.NUMALET:
+        return None
+    return state_document.start_error(check.refused, _root_dir(source))
+
+
+def _root_dir(source: Source) -> str:
+    return str(source.path if source.path.is_dir() else source.path.parent)
+
+
+def show_rebased(result: Rebased, written: Sequence[Written], chosen: Format) -> None:
+    """Print what a rebase keeps and loses, and what was written."""
+    if chosen is not Format.TABLE:
+        backups = {str(each.path): str(each.backup) for each in written}
+        output.print_document(state_document.rebased(result, backups), chosen)
+        return
+    from numalet.cli import state_tables
+
+    output.print_all(state_tables.rebased(result, written))
+    for done in written:
+        # Whole lines, however long, so that the paths can be copied.
+        typer.echo(output.printable(f"written: {done.path}"))
+        typer.echo(output.printable(f"backup:  {done.backup}"))

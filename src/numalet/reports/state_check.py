@@ -1,0 +1,133 @@
+"""Whether a kubelet with this configuration, on this machine, would accept state files; why not.
+
+The answer is the engine's own start. The *drift* says what became different since the files were
+written, per NUMA node, so that one can tell an ordinary reboot from a change of hardware, of
+configuration, or of the file itself. Every drift is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from numalet.admission import roster
+from numalet.admission.roster import Roster
+from numalet.checkpoint import cpu_file, device_file, memory_file, rebase
+from numalet.checkpoint.rebase import Rebased
+from numalet.config import start as configuration
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.rules import MemoryPolicy, StartRefused
+from numalet.model.findings import Finding, Location, Severity
+from numalet.model.machine_info import MachineInfo
+from numalet.node import node as nodes
+from numalet.reports import (
+    state_block_rules,
+    state_cpu_drift,
+    state_device_rules,
+    state_memory_drift,
+    state_memory_rules,
+    state_reading,
+)
+from numalet.reports.state_reading import MemoryState, Seal, State, States
+from numalet.reports.state_restart import Restart
+
+_NO_MEMORY = MemoryPolicy.NONE
+
+_OF_FILES = ("cpu-state", "memory-state")
+
+
+class Answer(Enum):
+    """Whether the kubelet starts with the files."""
+
+    ACCEPTED = "accepted"
+    BY_CHANCE = "by-chance"
+    """Groups overlap, and the kubelet looks at containers in random order."""
+    REFUSED = "refused"
+    NOT_ASKED = "not-asked"
+    """It does not start with this configuration, whatever the files say."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreCheck:
+    """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps."""
+
+    answer: Answer
+    refused: StartRefused | None
+    drift: tuple[Finding, ...]
+    rebased: Rebased | None
+
+
+def check(config: KubeletConfig, machine: MachineInfo, files: Mapping[str, str]) -> RestoreCheck:
+    """What a kubelet v1.32 that starts now makes of the files."""
+    started = nodes.start(config, machine, files)
+    refused = started if isinstance(started, StartRefused) else None
+    rules = configuration.resolve(config, machine)
+    if isinstance(rules, StartRefused):
+        return RestoreCheck(Answer.NOT_ASKED, rules, (), None)
+    staff = roster.build(rules)
+    if isinstance(staff, StartRefused):
+        return RestoreCheck(Answer.NOT_ASKED, staff, (), None)
+    states = state_reading.read(files)
+    drift = tuple(_drift(staff, states))
+    if refused is not None and not is_about_files(refused):
+        return RestoreCheck(Answer.NOT_ASKED, refused, drift, None)
+    return RestoreCheck(_answer(refused, drift), refused, drift, rebase.rebase(staff, files))
+
+
+def is_about_files(refused: StartRefused) -> bool:
+    """Whether it is a state file that keeps the kubelet from starting, or makes it crash."""
+    return refused.findings[0].code.partition("/")[0] in _OF_FILES
+
+
+def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> Answer:
+    """By chance, if nothing but groups that overlap is in the way."""
+    has_errors = any(finding.severity is Severity.ERROR for finding in drift)
+    if not has_errors and any(
+        finding.fields.get("restart") == Restart.BY_CHANCE.value for finding in drift
+    ):
+        return Answer.BY_CHANCE
+    return Answer.ACCEPTED if refused is None else Answer.REFUSED
+
+
+def _drift(staff: Roster, states: States) -> Iterator[Finding]:
+    for name, finding in states.unreadable.items():
+        severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
+        fields = {"error": finding.fields.get("error", "")}
+        yield Finding("drift/unreadable", fields, Location(name), severity)
+    if staff.rules.managers_are_stand_ins:
+        return
+    if states.cpu is not None:
+        yield from _of_file(cpu_file.FILE_NAME, states.cpu, staff.rules.cpu.policy.value)
+        if states.cpu.seal is not Seal.WRONG:
+            yield from state_cpu_drift.drift(staff, states.cpu)
+    if states.memory is not None:
+        yield from _of_file(memory_file.FILE_NAME, states.memory, staff.rules.memory.policy.value)
+        # What was damaged or edited tells nothing about the machine.
+        if states.memory.seal is not Seal.WRONG and staff.rules.memory.policy is not _NO_MEMORY:
+            yield from state_memory_drift.drift(staff, states.memory)
+            yield from _contradictions(states.memory)
+    if states.device is not None:
+        yield from _of_file(device_file.FILE_NAME, states.device, None)
+        found = state_device_rules.breaches(states.device, staff.rules.machine)
+        yield from (each for each in found if each.code == "state/device-on-absent-node")
+
+
+def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
+    """What is wrong with a file as a whole: its seal, its policy."""
+    where = Location(name)
+    if state.seal is Seal.WRONG:
+        severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
+        fields = {"checksum": state.checksum, "expected": state.expected}
+        yield Finding("drift/corrupted", fields, where, severity)
+    if state.seal is Seal.EARLY_LAYOUT:
+        yield Finding("drift/early-layout", {"checksum": state.checksum}, where)
+    if policy is not None and state.policy_name != policy:
+        fields_of_policy = {"found": state.policy_name, "configured": policy}
+        yield Finding("drift/policy", fields_of_policy, where)
+
+
+def _contradictions(state: MemoryState) -> Iterator[Finding]:
+    """Where the file contradicts itself, whatever the machine."""
+    yield from state_memory_rules.breaches(state, None)
+    yield from state_block_rules.breaches(state)

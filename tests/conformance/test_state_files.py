@@ -1,0 +1,127 @@
+"""Every state that a kubelet was recorded to write verifies; bad inputs end as recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalet.adapters.documents import scenario_file
+from numalet.checkpoint import cpu_file, memory_file
+from numalet.config.rules import StartRefused
+from numalet.reports import state_check, state_verify
+from numalet.reports.state_check import Answer
+from numalet.reports.state_verify import Soundness
+from numalet.simulate.scenario import Scenario
+from numalet.wording import kubelet_start
+
+DATA = Path(__file__).parent / "data"
+NAMES = ("memory", "cpu", "device", "topology", "mixed", "restart", "startup")
+FILE_OF_MEMBER = {
+    "memory_state": memory_file.FILE_NAME,
+    "initial_memory_state": memory_file.FILE_NAME,
+    "cpu_state": cpu_file.FILE_NAME,
+    "initial_cpu_state": cpu_file.FILE_NAME,
+}
+
+WARNINGS = {
+    "state/groups-overlap": 27,
+    "state/wrapped": 6,
+    "state/empty-default": 84,
+    "state/unsealed": 6,
+}
+"""Warnings, and how many different states have them."""
+
+
+def states(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every state file that stands in a recorded outcome, by its name."""
+    if isinstance(value, list):
+        for item in value:
+            yield from states(item)
+    elif isinstance(value, dict):
+        for member, item in value.items():
+            if member in FILE_OF_MEMBER and item is not None:
+                yield FILE_OF_MEMBER[member], item
+            else:
+                yield from states(item)
+
+
+@cache
+def recorded() -> frozenset[tuple[str, str]]:
+    """The different states of all outcomes, as texts."""
+    found = set()
+    for name in NAMES:
+        with gzip.open(DATA / f"vectors-{name}.jsonl.gz", "rt") as lines:
+            for line in lines:
+                for file, state in states(json.loads(line)["expect"]):
+                    found.add((file, json.dumps(state)))
+    return frozenset(found)
+
+
+@pytest.mark.slow
+def test_every_recorded_state_is_accepted() -> None:
+    warnings: Counter[str] = Counter()
+    restarts: Counter[str] = Counter()
+    for name, text in recorded():
+        report = state_verify.verify_file(name, text)
+        assert report.soundness is not Soundness.BROKEN, (text, report.findings)
+        warnings.update({finding.code for finding in report.findings})
+        restarts.update(
+            {
+                finding.fields["restart"]
+                for finding in report.findings
+                if "restart" in finding.fields
+            }
+        )
+
+    assert WARNINGS == warnings
+    assert {"no": 12, "by chance": 15} == restarts
+
+
+def with_files() -> Iterator[Scenario]:
+    """Recorded starts over state files that were there before."""
+    for name in ("startup", "restart"):
+        for raw in scenario_file.read_scenarios(str(DATA / f"vectors-{name}.jsonl.gz")):
+            scenario = raw.decode()
+            if scenario.state_files:
+                yield scenario
+
+
+@pytest.mark.slow
+def test_starts_over_given_files_are_answered_as_recorded() -> None:
+    answers: Counter[Answer] = Counter()
+    for scenario in with_files():
+        found = state_check.check(scenario.config, scenario.machine, scenario.state_files)
+        answers[found.answer] += 1
+        assert scenario.expect is not None
+        expected = scenario.expect["start_error"]
+        if isinstance(found.refused, StartRefused):
+            assert expected == kubelet_start.text(found.refused), scenario.name
+        else:
+            assert expected is None, scenario.name
+        if found.refused is not None and state_check.is_about_files(found.refused):
+            assert found.drift, f"{scenario.name}: refused without a word about the cause"
+
+    assert answers[Answer.REFUSED] >= 50
+    assert answers[Answer.ACCEPTED] >= 10
+
+
+@pytest.mark.slow
+def test_bad_files_do_not_verify_on_their_machine() -> None:
+    """What a kubelet can not read, or finds to contradict itself, is no sound file."""
+    unseen = []
+    for scenario in with_files():
+        expected = (scenario.expect or {}).get("start_error") or ""
+        if "could not restore state" not in expected or "differs from state" in expected:
+            continue
+        reports = state_verify.verify(scenario.state_files, scenario.machine)
+        if all(report.soundness is Soundness.SOUND for report in reports):
+            unseen.append(scenario.name)
+
+    assert [] == unseen
