@@ -8,7 +8,14 @@ from numalet.config.rules import TopologyPolicy
 from numalet.hints import intersections, policies
 from numalet.hints.filtering import lists_of, single_node_only
 from numalet.hints.fitness import Distances
-from numalet.hints.hint import Candidates, Hint, Impossible, NoPreference, NotListed
+from numalet.hints.hint import (
+    Candidates,
+    Hint,
+    Impossible,
+    NoPreference,
+    NotListed,
+    ProviderHints,
+)
 from numalet.hints.merging import merge
 from numalet.model import numa_mask
 
@@ -109,7 +116,7 @@ def test_node_ids_that_the_machine_lacks_are_cut_off_after_comparing() -> None:
 def test_answers_become_lists() -> None:
     family = Candidates((p(ZERO),))
     reason = NotListed(ONE)
-    answers = [{}, {"a": NoPreference(), "b": Impossible(reason), "c": family}]
+    answers: list[ProviderHints] = [{}, {"a": NoPreference(), "b": Impossible(reason), "c": family}]
 
     assert lists_of(answers) == [(p(None),), (p(None),), (n(None),), (p(ZERO),)]
 

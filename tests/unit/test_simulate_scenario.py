@@ -22,7 +22,7 @@ from numalet.hints.policies import Merged
 from numalet.managers.device.inventory import Device
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.model.machine_info import OperatingSystem
-from numalet.model.pod import Pod, QosClass
+from numalet.model.pod import ContainerKind, Pod, QosClass
 from numalet.model.quantity import Quantity
 from numalet.simulate import outcome, recording, runner
 from numalet.simulate.runner import Failed, Passed, Skipped
@@ -215,7 +215,9 @@ def test_a_scenario_without_expectation_is_skipped() -> None:
 
 def test_exclusive_cpus_and_devices_are_recorded_with_their_places() -> None:
     devices = {"example.com/gpu": (Device("a", (1,)), Device("b", (1,)), Device("free"))}
-    pod = builders.pod("p", builders.container("c", "1Gi", **{"example.com/gpu": "2"}))
+    pod = builders.pod(
+        "p", builders.container("c", "1Gi", ContainerKind.APP, **{"example.com/gpu": "2"})
+    )
     (found,) = runner.run(scenario(AdmitStep(pod), config=STATIC_CPU, devices=devices))["steps"]
 
     assert found["devices"] == {"c": {"example.com/gpu": ["a", "b"]}}

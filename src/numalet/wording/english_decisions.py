@@ -12,8 +12,8 @@ SENTENCES: Mapping[str, str] = {
     ),
     "admission/allocation-refused": "The {provider} manager refused {container}: {cause}",
     "admission/kubelet-would-crash": (
-        "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager over"
-        " {subject}: {cause}"
+        "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager"
+        " over {subject}: {cause}"
     ),
     "memory/not-an-integer": (
         "Container {container} asks for {quantity} of {resource}, which the kubelet can not hold"

@@ -79,9 +79,8 @@ class _StrictTarInfo(tarfile.TarInfo):
     Python's own reader takes a damaged header in the middle for the end of the archive.
     """
 
-    # typing.override comes with Python 3.12.
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:  # type: ignore[explicit-override]
+    def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
         """The next header."""
         try:
             return super().fromtarfile(archive)
