@@ -22,6 +22,7 @@ from numalet.explain.change import (
     AdjustedRequest,
     Change,
     Earlier,
+    NoTopology,
     OtherMachine,
     OtherTopology,
     Reordered,
@@ -117,6 +118,8 @@ def applied(asked: Case, change: Change) -> Decision:
     everybody, uid = [*asked.queue, asked.pod], asked.pod.uid
     node = begun_again(asked)
     match change:
+        case NoTopology():
+            return decided(begun_again(asked, "none"), everybody, uid)
         case OtherTopology(policy, scope):
             return decided(begun_again(asked, policy, scope), everybody, uid)
         case SmallerRequest() | AdjustedRequest():

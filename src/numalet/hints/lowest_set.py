@@ -195,17 +195,19 @@ class LowestSet:
         shares = best_shares = [1.0] * len(rows)
         highest = float("-inf")
         for step in range(_STEPS):
+            together = sum(shares)
+            if not together:
+                break
             sums = [sum(map(float.__mul__, shares, column)) for column in zip(*worth, strict=True)]
             heaviest = sorted(range(places), key=sums.__getitem__, reverse=True)[:count]
-            gap = (sum(shares) - sum(sums[at] for at in heaviest)) / sum(shares)
+            gap = (together - sum(sums[at] for at in heaviest)) / together
             if gap > highest:
                 highest, best_shares = gap, shares
             missing = [1 - sum(row[at] for at in heaviest) for row in worth]
             length = 1 / (step + 2)
-            uphill = map(lambda share, lack: max(share + length * lack, 0.0), shares, missing)
-            shares = list(uphill)
-            if not any(shares):
-                break
+            shares = [
+                max(share + length * lack, 0.0) for share, lack in zip(shares, missing, strict=True)
+            ]
         for at, share in zip(rows, best_shares, strict=True):
             self.scales[at] = int(share * _SCALE) // lacking[at]
         self._best_of.clear()

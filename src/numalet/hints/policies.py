@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from numalet.config.rules import TopologyPolicy
 from numalet.hints import filtering, merging, rule_merging
@@ -58,3 +59,5 @@ def decide(
                 # "All nodes" says nothing here: providers shall treat it as "any node".
                 best = Hint(None, best.preferred)
             return Merged(best, best.preferred)
+        case _:
+            assert_never(policy)
