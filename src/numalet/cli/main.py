@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from numalet import __version__
-from numalet.cli import check, machine, replay, reserve, simulate, state
+from numalet.cli import check, explain, machine, replay, reserve, simulate, state, what_if
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
@@ -35,6 +35,7 @@ _EPILOG: Final = """Examples:
   numalet machine
   numalet check -c kubelet.yaml pods.yaml
   numalet simulate -c kubelet.yaml -m 2n16c2t --memory-per-node 64Gi pods.yaml
+  numalet explain -c kubelet.yaml --after running.yaml rejected.yaml
   numalet state verify /var/lib/kubelet
   numalet replay recorded.jsonl
 
@@ -60,6 +61,18 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
     ),
     ("reserve", "Work out a legal reservedMemory.", reserve.reserve, reserve.EPILOG),
     ("simulate", "Decide on pods as the kubelet would.", simulate.simulate, simulate.EPILOG),
+    (
+        "explain",
+        "Tell why a pod is rejected, and what would admit it.",
+        explain.explain,
+        explain.EPILOG,
+    ),
+    (
+        "what-if",
+        "Compare policies and machines on the same pods.",
+        what_if.what_if,
+        what_if.EPILOG,
+    ),
     ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
 )
 for _name, _help, _function, _epilog_text in _COMMANDS:

@@ -1,0 +1,254 @@
+"""What an explanation or a comparison is made of, gathered: the pod, its queue, other machines.
+
+Machine, configuration and state files come as for a simulation. The pod that is explained is
+the last one of its file unless it is named; pods before it, and those of ``--after``, asked for
+admission before it, in this order.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from numalet.adapters import machines, simulation
+from numalet.adapters.devices import named_devices
+from numalet.adapters.documents import (
+    kubelet_config,
+    kubelet_flags,
+    pod_manifest,
+)
+from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.documents.pod_manifest import PodOptions
+from numalet.adapters.machines import LoadedMachine
+from numalet.adapters.simulation import STANDARD_INPUT, Pieces, Prepared
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.rules import Scope, StartRefused, TopologyPolicy
+from numalet.explain import case as cases
+from numalet.explain import matrix
+from numalet.explain.case import Case, Neighbour
+from numalet.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
+from numalet.model import machine_shape
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.pod import Pod
+from numalet.node.node import Devices
+from numalet.simulate.scenario import AdmitStep
+
+LIVE: Final = "this machine"
+NO_FILE: Final = "no file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the user asks to have explained.
+
+    ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
+    node, and others on which the pod might run. ``name`` says which pod of the file ``pod``.
+    """
+
+    pieces: Pieces
+    pod: str
+    after: Sequence[str] = ()
+    name: str | None = None
+    machines: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCase:
+    """The case, or why the kubelet does not start; and what was found on the way."""
+
+    case: Case | StartRefused
+    prepared: Prepared
+    notes: tuple[Finding, ...]
+
+
+def prepare(question: Question) -> PreparedCase:
+    """The case that the question is about.
+
+    Raises:
+        BadInput: with everything that is wrong in any of its parts.
+    """
+    _refuse_two_readers((*question.after, question.pod))
+    inputs = [(path, simulation.documents_of(path)) for path in (*question.after, question.pod)]
+    options = PodOptions(node_name=question.pieces.node_name)
+    explained = pod_manifest.pods_of(inputs[-1:], options)
+    if not explained.pods:
+        ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
+        fields = {"path": question.pod, "ignored": ignored or "nothing"}
+        raise BadInput([Finding("explain/no-pod", fields, Location(question.pod))])
+    pieces = replace(question.pieces, machine=next(iter(question.machines), None))
+    prepared = simulation.prepare_inputs(pieces, inputs)
+    others = _machines(pieces, question.machines[1:])
+    notes = [note for each in others for note in each.notes]
+    session = prepared.session
+    if isinstance(session, StartRefused):
+        return PreparedCase(session, prepared, (*prepared.notes, *notes))
+    asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
+    pod = _chosen(asking, question.name)
+    case = cases.build(
+        session,
+        asking[: asking.index(pod)],
+        pod,
+        files=prepared.scenario.state_files,
+        fleet=[
+            Neighbour(name, each.info)
+            for name, each in zip(question.machines[1:], others, strict=True)
+        ],
+    )
+    return PreparedCase(case, prepared, (*prepared.notes, *notes))
+
+
+def _refuse_two_readers(paths: Sequence[str]) -> None:
+    count = paths.count(STANDARD_INPUT)
+    if count > 1:
+        raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
+
+
+def _chosen(pods: Sequence[Pod], name: str | None) -> Pod:
+    """The last pod, or the one that the name, ``namespace/name`` or uid means."""
+    if name is None:
+        return pods[-1]
+    found = [pod for pod in pods if name in (pod.uid, pod.name, str(pod))]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{pod} ({pod.uid})" for pod in found) or ", ".join(map(str, pods))
+    code = "explain/several-pods" if found else "explain/unknown-pod"
+    raise BadInput([Finding(code, {"value": name, "known": known})])
+
+
+def _machines(pieces: Pieces, names: Sequence[str]) -> list[LoadedMachine]:
+    """The machines of these names; the sizes of ``pieces`` are for the shapes among them."""
+    return [_machine(pieces, name) for name in names]
+
+
+def _machine(pieces: Pieces, name: str) -> LoadedMachine:
+    if not machine_shape.looks_like_shape(name):
+        return machines.open_machine(name)
+    return machines.open_machine(
+        name,
+        memory_per_node=pieces.memory_per_node,
+        hugepages_per_node=pieces.hugepages_per_node,
+    )
+
+
+_SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)
+
+
+def seconds(text: str) -> float:
+    """The seconds that a budget such as ``5s`` or ``0.5`` means; raises ``BadInput``."""
+    found = _SECONDS.fullmatch(text)
+    if found is None:
+        raise BadInput([Finding("explain/budget", {"value": text})])
+    return float(found[1])
+
+
+def budgeted(seconds: float) -> Callable[[], bool]:
+    """Whether there is still time, of so many seconds from now."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What the user wants to have compared; an empty list leaves what the configuration says.
+
+    ``options`` are texts as the kubelet's flag has them, an empty one for no options.
+    """
+
+    pieces: Pieces
+    pods: Sequence[str]
+    machines: Sequence[str] = ()
+    configs: Sequence[ConfigSources] = ()
+    policies: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMatrix:
+    """The variants, the pods, and what was found on the way."""
+
+    variants: tuple[Variant, ...]
+    pods: tuple[Pod, ...]
+    notes: tuple[Finding, ...]
+
+
+def compare(comparison: Comparison) -> PreparedMatrix:
+    """The variants that are to be compared.
+
+    Raises:
+        BadInput: with everything that is wrong in a part of it.
+    """
+    _refuse_two_readers(comparison.pods)
+    pieces = comparison.pieces
+    inputs = [(path, simulation.documents_of(path)) for path in comparison.pods]
+    loaded = pod_manifest.pods_of(inputs, PodOptions(node_name=pieces.node_name))
+    if not loaded.pods:
+        raise BadInput([Finding("files/no-pods")])
+    names = comparison.machines or (None,)
+    opened = [
+        machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
+    ]
+    configs = [kubelet_config.load(each) for each in comparison.configs or (pieces.config,)]
+    variants = matrix.variants(
+        [
+            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces))
+            for name, each in zip(names, opened, strict=True)
+        ],
+        [
+            NamedConfig(_name_of(sources), each.config)
+            for sources, each in zip(comparison.configs or (pieces.config,), configs, strict=True)
+        ],
+        _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),
+        _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
+        [_options(text) for text in comparison.options] or [None],
+    )
+    notes = [note for each in opened for note in each.notes]
+    warnings = [warning for each in configs for warning in each.warnings]
+    return PreparedMatrix(variants, loaded.pods, (*notes, *warnings, *loaded.notes))
+
+
+def _devices_on(machine: LoadedMachine, pieces: Pieces) -> Devices:
+    return named_devices(pieces.device_file, pieces.devices, machine.info.node_ids)
+
+
+def _name_of(sources: ConfigSources) -> str:
+    return NO_FILE if sources.config_file is None else str(sources.config_file)
+
+
+def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The values that were given, each once; all of them where none was given."""
+    values = [value.strip() for text in given for value in text.split(",")]
+    unknown = [value for value in values if value not in known]
+    if unknown:
+        raise BadInput(
+            Finding(
+                "explain/unknown-choice",
+                {"option": option, "value": value, "known": ", ".join(known)},
+            )
+            for value in unknown
+        )
+    return list(dict.fromkeys(values)) or known
+
+
+def _options(text: str) -> Options:
+    """Options of the topology policy, from a text as the kubelet's flag has it."""
+    if not text:
+        return ()
+    flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
+    found = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
+    return tuple((found or {}).items())
+
+
+def orders(count: int, pods: int, seed: int) -> list[Order]:
+    """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
+    found: list[Order] = [range(pods)]
+    chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
+    for _ in range(count - 1):
+        shuffled = list(range(pods))
+        chance.shuffle(shuffled)
+        found.append(shuffled)
+    return found

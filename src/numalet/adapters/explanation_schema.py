@@ -1,0 +1,274 @@
+"""The schema of ``numalet explain -o json``: what ``explain.document`` builds, field by field.
+
+The core builds plain data; here its shape is written down once more as types, from which the
+JSON Schema in ``docs/schemas`` is generated. A test holds real documents against them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+
+class Document(Struct, forbid_unknown_fields=True):
+    """A part of a document that has these fields and no others."""
+
+
+class ReasonDocument(Document):
+    """Why: a stable code, a sentence, and the figures in it by name."""
+
+    code: str
+    text: str
+    figures: dict[str, Any]
+
+
+class ContainerDocument(Document):
+    """A container of the pod; requests are Kubernetes quantities."""
+
+    name: str
+    kind: Literal["init", "sidecar", "app"]
+    requests: dict[str, str]
+
+
+class PodDocument(Document):
+    """The pod that was decided on."""
+
+    namespace: str
+    name: str
+    uid: str
+    qos_class: Literal["Guaranteed", "Burstable", "BestEffort"]
+    containers: list[ContainerDocument]
+
+
+class QueuedDocument(Document):
+    """A pod that asked before it."""
+
+    name: str
+    uid: str
+    admitted: bool
+
+
+class SizesDocument(Document):
+    """One memory type of a NUMA node, before the decision."""
+
+    allocatable_bytes: int
+    free_bytes: int
+
+
+class NodeDocument(Document):
+    """A NUMA node before the decision; ``group`` are the nodes of its group, itself included."""
+
+    node: int
+    group: list[int]
+    types: dict[str, SizesDocument]
+
+
+class HolderDocument(Document):
+    """A container that holds memory on the group that a reason is about."""
+
+    pod: str
+    container: str
+
+
+class SetDocument(Document):
+    """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known."""
+
+    nodes: list[int]
+    offered: bool
+    preferred: bool | None
+    why_not: ReasonDocument | None = None
+    held_by: list[HolderDocument] | None = None
+
+
+class AnswerDocument(Document):
+    """What one manager answered for resources that share an answer.
+
+    ``all_sets`` is false on machines with too many NUMA nodes to list every set.
+    """
+
+    provider: str
+    resources: list[str]
+    answer: Literal["no-preference", "impossible", "sets", "nothing-fits"]
+    reason: ReasonDocument | None
+    sets: list[SetDocument]
+    all_sets: bool
+
+
+class HintDocument(Document):
+    """A set of NUMA nodes, null for any node, and whether it is preferred."""
+
+    nodes: list[int] | None
+    preferred: bool
+
+
+class MergedDocument(Document):
+    """What the policy made of the hints; ``bounded`` says that the search was cut short."""
+
+    nodes: list[int] | None
+    preferred: bool
+    admit: bool
+    bounded: bool
+
+
+class SubjectDocument(Document):
+    """What was aligned as one: a container by name, or ``pod``.
+
+    ``finalists`` are the results that the merge compared, best first; null where they are too
+    many. ``wanted_size`` is how many NUMA nodes the neediest resource needs.
+    """
+
+    subject: str
+    answers: list[AnswerDocument]
+    finalists: list[HintDocument] | None
+    wanted_size: int | None
+    merged: MergedDocument
+
+
+class BlockDocument(Document):
+    """Memory that was taken."""
+
+    nodes: list[int]
+    type: str
+    size_bytes: int
+
+
+class TakenDocument(Document):
+    """What a container got: CPUs as lists by NUMA node, device ids by resource.
+
+    ``chosen_among`` is there if the Memory Manager chose the nodes by itself.
+    """
+
+    container: str
+    memory: list[BlockDocument]
+    cpus_by_node: dict[str, str]
+    devices: dict[str, list[str]]
+    chosen_among: AnswerDocument | None
+
+
+class RefusalDocument(Document):
+    """The allocation that was refused."""
+
+    container: str
+    provider: str
+    reason: ReasonDocument
+    chosen_among: AnswerDocument | None
+
+
+class OfferDocument(Document):
+    """A change that admits the pod: where it would be, and who would be rejected for it.
+
+    With ``start_error`` it is a change after which the kubelet would not start.
+    """
+
+    code: str
+    text: str
+    figures: dict[str, Any]
+    nodes: list[int] | None = None
+    lost: list[str] | None = None
+    start_error: str | None = None
+
+
+class CategoryDocument(Document):
+    """One kind of change: how many were tried, and which would have admitted the pod."""
+
+    category: Literal[
+        "policy-or-scope",
+        "smaller-request",
+        "fewer-containers",
+        "freed-pods",
+        "queue-order",
+        "other-machine",
+    ]
+    tried: int
+    ended_early: bool
+    offers: list[OfferDocument]
+    would_not_start: list[OfferDocument]
+
+
+class Explanation(Document):
+    """One decision, its story, and what would have admitted the pod.
+
+    ``would_admit`` is empty for an admitted pod. ``assumed_running`` counts pods that only the
+    state files know.
+    """
+
+    schema: Literal["numalet.explanation/1"]
+    pod: PodDocument
+    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
+    scope: Literal["container", "pod"]
+    queue: list[QueuedDocument]
+    admitted: bool
+    reason: str
+    message: str
+    why: ReasonDocument | None
+    nodes_before: list[NodeDocument]
+    subjects: list[SubjectDocument]
+    allocated: list[TakenDocument]
+    refused_allocation: RefusalDocument | None
+    would_admit: list[CategoryDocument]
+    assumed_running: int
+
+
+class NotStarted(Document):
+    """The kubelet would not start, so there is no decision."""
+
+    schema: Literal["numalet.explanation/1"]
+    start_error: str
+    start_error_stage: str
+
+
+class StrandedDocument(Document):
+    """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
+
+    node: int
+    memory_bytes: dict[str, int]
+    cpus: int
+
+
+class RunDocument(Document):
+    """What became of the pods in one order. Means are null where no pod has a placement."""
+
+    admitted: int
+    groups: list[list[int]]
+    mean_span: float | None
+    mean_distance: float | None
+    stranded: list[StrandedDocument]
+
+
+class VariantDocument(Document):
+    """One node that might be; ``options`` null leaves those of the configuration.
+
+    The first run is in the order of the list.
+    """
+
+    machine: str
+    config: str
+    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
+    scope: Literal["container", "pod"]
+    options: dict[str, str] | None
+    pods: int
+    start_error: str | None
+    runs: list[RunDocument]
+
+
+class Matrix(Document):
+    """The same pods on every variant; ``seed`` is that of the shuffled orders."""
+
+    schema: Literal["numalet.what-if/1"]
+    seed: int
+    variants: list[VariantDocument]
+
+
+Schema: TypeAlias = dict[str, Any]
+
+
+def explanation() -> Schema:
+    """The JSON Schema of an explanation."""
+    return msgspec.json.schema(Explanation)
+
+
+def matrix() -> Schema:
+    """The JSON Schema of a matrix."""
+    return msgspec.json.schema(Matrix)

@@ -1,0 +1,205 @@
+"""``numalet explain``: why a pod was decided on as it was, and what would have admitted it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numalet.cli import kubelet_options as kubelet
+from numalet.cli import simulate as simulating
+from numalet.cli.output import Format
+
+if TYPE_CHECKING:
+    from numalet.adapters.explaining import PreparedCase, Question
+    from numalet.explain.case import Case
+    from numalet.explain.story import Story
+    from numalet.explain.tally import Tally
+
+EPILOG = """Examples:
+
+  # why is this pod rejected on an empty node?
+  numalet explain -c kubelet.yaml -m node7.tar.gz pod.yaml
+
+  # ... after these pods were admitted
+  numalet explain -c kubelet.yaml -m node7.tar.gz pod.yaml --after running.yaml
+
+  # ... on a node with these state files
+  numalet explain -c kubelet.yaml --state-dir /var/lib/kubelet pod.yaml
+
+  # one pod of a queue; those before it ask before it
+  numalet explain -c kubelet.yaml -m node7.tar.gz queue.yaml --pod default/third
+
+  # would it run on another node of the fleet?
+  numalet explain -c kubelet.yaml -m node7.tar.gz -m node8.tar.gz pod.yaml
+
+Exit status: 0 the pod is admitted, 1 it is rejected, 2 unusable input (also a configuration with
+which the kubelet would not start), 3 a bug.
+"""
+
+PodFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="POD",
+        help="A manifest, or '-'. Of several pods the last one is explained, or see --pod.",
+        show_default=False,
+    ),
+]
+After = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--after",
+        metavar="PODS",
+        help="Manifests of pods that asked for admission before it; repeatable.",
+        show_default=False,
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option("--pod", metavar="NAME", help="Which pod: name, namespace/name or uid."),
+]
+Machines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help=(
+            "A folder or tarball with /sys, a description, or a shape; default: this machine."
+            " Further ones are other nodes to try, empty ones."
+        ),
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    str,
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="How long to search for what would have admitted the pod; 0 for no search.",
+    ),
+]
+Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+
+
+def explain(
+    pod: PodFile,
+    *,
+    config: kubelet.ConfigFile = None,
+    machine: Machines = None,
+    after: After = None,
+    name: Name = None,
+    state_dir: simulating.StateDir = None,
+    forget: simulating.Forget = None,
+    device: simulating.Device = None,
+    devices: simulating.DeviceFile = None,
+    memory_per_node: simulating.MemoryPerNode = None,
+    hugepages_per_node: simulating.PagesPerNode = None,
+    node_name: simulating.NodeName = None,
+    budget: Budget = "5s",
+    output: Output = Format.TABLE,
+    config_dir: kubelet.ConfigDir = None,
+    no_config_file: kubelet.NoConfigFile = False,
+    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
+    reserved_memory: kubelet.ReservedMemory = None,
+    kube_reserved: kubelet.KubeReserved = None,
+    system_reserved: kubelet.SystemReserved = None,
+    eviction_hard: kubelet.EvictionHard = None,
+    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
+    topology_manager_scope: kubelet.TopologyManagerScope = None,
+    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
+    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
+    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
+    reserved_cpus: kubelet.ReservedCpus = None,
+    feature_gates: kubelet.FeatureGates = None,
+) -> None:
+    """Tell why the kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
+    from numalet.adapters.explaining import Question
+    from numalet.adapters.simulation import Pieces
+    from numalet.cli.machine import parse_pages
+
+    flags = {
+        "memory-manager-policy": memory_manager_policy,
+        "reserved-memory": reserved_memory,
+        "kube-reserved": kube_reserved,
+        "system-reserved": system_reserved,
+        "eviction-hard": eviction_hard,
+        "topology-manager-policy": topology_manager_policy,
+        "topology-manager-scope": topology_manager_scope,
+        "topology-manager-policy-options": topology_manager_policy_options,
+        "cpu-manager-policy": cpu_manager_policy,
+        "cpu-manager-policy-options": cpu_manager_policy_options,
+        "reserved-cpus": reserved_cpus,
+        "feature-gates": feature_gates,
+    }
+    pieces = Pieces(
+        memory_per_node=memory_per_node,
+        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
+        config=kubelet.sources(config, config_dir, no_config_file, flags),
+        node_name=node_name,
+        state_dir=state_dir,
+        forget=tuple(forget or ()),
+        devices=tuple(device or ()),
+        device_file=devices,
+    )
+    question = Question(
+        pieces=pieces,
+        pod=pod,
+        after=tuple(after or ()),
+        name=name,
+        machines=tuple(machine or ()),
+    )
+    raise typer.Exit(_run(question, budget, output))
+
+
+def _run(question: Question, budget: str, output: Format) -> int:
+    """Prepare, tell, search, print; the exit status."""
+    from numalet.adapters import explaining
+    from numalet.cli import explain_view
+    from numalet.cli.explain_result import Result
+    from numalet.cli.output import show_findings
+    from numalet.config.rules import StartRefused
+    from numalet.explain import story
+
+    seconds = explaining.seconds(budget)
+    asked = explaining.prepare(question)
+    show_findings(asked.notes)
+    if isinstance(asked.case, StartRefused):
+        explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
+        return 2
+    told = story.tell(asked.case.node, asked.case.pod)
+    tallies = () if told.decision.admitted else _searched(asked.case, told, seconds)
+    explain_view.show(Result(asked.case, told, tallies, _running(asked)), output)
+    return 0 if told.decision.admitted else 1
+
+
+def _running(asked: PreparedCase) -> int:
+    """How many pods of the state files count as running."""
+    return len(asked.prepared.assumed)
+
+
+def _searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
+    """What would have admitted the pod, searched for at most so many seconds."""
+    from numalet.adapters import explaining
+    from numalet.cli.progress import Progress
+    from numalet.explain import search
+    from numalet.explain.tally import Category
+    from numalet.wording import explanations
+
+    if not seconds:
+        return ()
+    in_time = explaining.budgeted(seconds)
+    progress = Progress(len(Category), explanations.SEARCHING)
+
+    def keep_going() -> bool:
+        progress.touch()
+        return in_time()
+
+    tallies = []
+    try:
+        for tally in search.search(case, told, keep_going):
+            tallies.append(tally)
+            progress.advance()
+    finally:
+        progress.finish()
+    return tuple(tallies)

@@ -1,0 +1,51 @@
+"""A progress bar on the error stream, for work that takes longer than half a second.
+
+Only on a terminal; it is wiped away at the end. Redrawn ten times a second at most.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final
+
+_FIRST: Final = 0.5
+_BETWEEN: Final = 0.1
+_WIDTH: Final = 24
+
+
+class Progress:
+    """So much of a whole is done."""
+
+    def __init__(self, whole: int, text: str = "") -> None:
+        self._whole = max(whole, 1)
+        self._done = 0
+        self._text = text
+        self._next = time.monotonic() + _FIRST
+        self._is_drawn = False
+        self._is_watched = sys.stderr.isatty()
+
+    def advance(self, steps: int = 1) -> None:
+        """So many steps more are done."""
+        self._done += steps
+        self.touch()
+
+    def touch(self, text: str | None = None) -> None:
+        """Nothing more is done, but time has passed; or something else is being done."""
+        if text is not None:
+            self._text = text
+        now = time.monotonic()
+        if self._is_watched and now >= self._next:
+            self._next = now + _BETWEEN
+            self._is_drawn = True
+            filled = min(self._done * _WIDTH // self._whole, _WIDTH)
+            bar = "#" * filled + "." * (_WIDTH - filled)
+            sys.stderr.write(f"\r\x1b[K[{bar}] {self._done}/{self._whole} {self._text}")
+            sys.stderr.flush()
+
+    def finish(self) -> None:
+        """Wipe the bar away."""
+        if self._is_drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._is_drawn = False

@@ -1,0 +1,119 @@
+"""A matrix shown: as JSON, as CSV, or as a table of 80 columns.
+
+Columns of the table that would say the same in every row are said once above it.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+from numalet.cli import output
+from numalet.cli.matrix_format import MatrixFormat
+from numalet.cli.output import Format
+from numalet.explain import matrix_document
+from numalet.explain.matrix import Row
+from numalet.model import resources
+from numalet.wording import english, kubelet_start
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_NAMES: Final = ("machine", "config", "policy", "scope", "options")
+_MOST_NODES: Final = 4
+
+
+def show(rows: Sequence[Row], seed: int, chosen: MatrixFormat) -> None:
+    """Print the matrix."""
+    match chosen:
+        case MatrixFormat.JSON:
+            output.print_document(matrix_document.matrix(rows, seed), Format.JSON)
+        case MatrixFormat.CSV:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(matrix_document.table(rows))
+        case MatrixFormat.TABLE:
+            output.print_all(_tables(rows))
+        case _:
+            assert_never(chosen)
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    from rich.table import Table
+    from rich.text import Text
+
+    named = [_names(row) for row in rows]
+    differing = [at for at in range(len(_NAMES)) if len({names[at] for names in named}) > 1]
+    for at, name in enumerate(_NAMES):
+        if at not in differing and named[0][at]:
+            yield Text(output.printable(f"{name}: {named[0][at]}"))
+    runs = max(len(row.runs) for row in rows)
+    orders = f", {runs} orders: fewest-median-most" if runs > 1 else ""
+    yield Text(f"pods: {rows[0].pods}{orders}")
+    yield Text("")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for at in differing:
+        table.add_column(_NAMES[at].upper(), overflow="fold")
+    for name in ("ADMITTED", "GROUPS", "SPAN", "DISTANCE"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("STRANDED", overflow="fold")
+    for row, names in zip(rows, named, strict=True):
+        cells = [output.printable(names[at]) for at in differing]
+        table.add_row(*cells, *_figures(row))
+    yield table
+    yield from _refusals(rows)
+
+
+def _names(row: Row) -> tuple[str, ...]:
+    variant = row.variant
+    options = variant.options
+    shown = "" if options is None else matrix_document.option_text(options) or "none"
+    scope = "-" if variant.policy == "none" else variant.scope
+    return variant.machine.name, variant.config.name, variant.policy, scope, shown
+
+
+def _figures(row: Row) -> tuple[str, ...]:
+    if row.refused is not None:
+        return "no start", "", "", "", ""
+    fewest, middle, most = row.admitted
+    admitted = str(most) if len(row.runs) == 1 else f"{fewest}-{middle:g}-{most}"
+    return (
+        admitted,
+        f"{row.groups:.3g}",
+        "-" if row.mean_span is None else f"{row.mean_span:.2f}",
+        "-" if row.mean_distance is None else f"{row.mean_distance:.1f}",
+        _stranded(row),
+    )
+
+
+def _stranded(row: Row) -> str:
+    """Memory and CPUs by node; their sums where the nodes are many."""
+    memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
+    parts = {
+        f"{node_id}": [
+            *([english.size(round(memory[node_id]))] if memory[node_id] else []),
+            *([f"{cpus[node_id]:.3g} CPUs"] if cpus[node_id] else []),
+        ]
+        for node_id in memory
+    }
+    stranded = {name: texts for name, texts in parts.items() if texts}
+    if not stranded:
+        return "-"
+    if len(stranded) <= _MOST_NODES:
+        return ", ".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
+    sums = [english.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
+    return f"{len(stranded)} nodes: {' '.join(sums)}"
+
+
+def _refusals(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        if row.refused is not None:
+            names = " ".join(filter(None, _names(row)))
+            texts.setdefault(kubelet_start.text(row.refused), []).append(names)
+    for text, variants in texts.items():
+        yield Text("")
+        yield Text(output.printable(f"The kubelet would not start ({'; '.join(variants)}):"))
+        yield Text(output.printable(f"  {text}"), style="dim")

@@ -1,0 +1,99 @@
+"""A case: one pod before its decision, and how the node came to where it is then.
+
+*Beginning*: the node as it was started, state files read. *Queue*: pods that asked for admission
+after that, in order. The node after every one of them is kept, so that a change of the queue is
+decided from where it makes a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.rules import StartRefused
+from numalet.model.machine_info import MachineInfo
+from numalet.model.pod import Pod
+from numalet.node import node as nodes
+from numalet.node.node import Node
+from numalet.simulate.scenario import NO_FILES, StateFiles
+from numalet.simulate.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another machine on which the pod might run: what the user calls it, and how it is."""
+
+    name: str
+    machine: MachineInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pod and what was before it. Made by ``build``.
+
+    ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
+    the pod itself. ``admitted`` are uids of the pods of the queue that were admitted.
+    """
+
+    beginning: Session
+    files: StateFiles
+    queue: tuple[Pod, ...]
+    pod: Pod
+    nodes_before: tuple[Node, ...]
+    admitted: frozenset[str]
+    fleet: tuple[Neighbour, ...] = ()
+
+    @property
+    def node(self) -> Node:
+        """The node before the decision."""
+        return self.nodes_before[-1]
+
+    @property
+    def config(self) -> KubeletConfig:
+        """The configuration of the node."""
+        return self.beginning.config
+
+    def begun_with(self, config: KubeletConfig) -> Node | StartRefused:
+        """The node at the beginning, had it been started with this configuration."""
+        begun = self.beginning
+        node = nodes.start(config, begun.machine, self.files, begun.devices)
+        if isinstance(node, StartRefused):
+            return node
+        node = node.assume_running(begun.node.snapshot.assumed)
+        # What was forgotten at the beginning stays forgotten.
+        return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
+
+    def name_of(self, pod_uid: str) -> str:
+        """How people call a pod of the queue; a pod that only state files know has its uid."""
+        for pod in (*self.queue, self.pod):
+            if pod.uid == pod_uid:
+                return str(pod)
+        return pod_uid
+
+
+def build(
+    beginning: Session,
+    queue: Iterable[Pod],
+    pod: Pod,
+    *,
+    files: StateFiles = NO_FILES,
+    fleet: Iterable[Neighbour] = (),
+) -> Case:
+    """The case of a pod that comes after this queue."""
+    queue = tuple(queue)
+    nodes_before, admitted = [beginning.node], set()
+    for earlier in queue:
+        node, was_admitted = asked(nodes_before[-1], earlier)
+        nodes_before.append(node)
+        if was_admitted:
+            admitted.add(earlier.uid)
+    return Case(
+        beginning, files, queue, pod, tuple(nodes_before), frozenset(admitted), tuple(fleet)
+    )
+
+
+def asked(node: Node, pod: Pod) -> tuple[Node, bool]:
+    """The node after a pod of a queue asked, its containers started; whether it was admitted."""
+    node, decision = node.admit(pod)
+    return (node.pod_started(pod.uid), True) if decision.admitted else (node, False)

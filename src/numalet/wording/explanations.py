@@ -1,0 +1,92 @@
+"""Explanations in words: brief reasons, changes, figures of the ranking.
+
+Whatever shows an explanation to people takes its words from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from numalet.hints.reasons import Reason
+from numalet.model import numa_mask
+from numalet.wording import english, english_explain
+
+_MOST_HOLDERS: Final = 2
+_MASKS: Final = frozenset({"mask", "group", "nodes"})
+_SHORTAGES: Final = (
+    ("asked_bytes", "free_bytes", "short_bytes"),
+    ("asked_bytes", "allocatable_bytes", "short_bytes"),
+    ("requested", "available", "short"),
+    ("requested", "usable", "short"),
+)
+
+
+def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
+    """In few words why a set is not offered; ``holders`` hold the group that it is about."""
+    template = english_explain.BRIEF.get(reason.code)
+    if template is None:
+        return english.of_reason(reason)
+    values = english.fields_of(reason)
+    for asked, there, short in _SHORTAGES:
+        if asked in values and there in values:
+            values[short] = values[asked] - values[there]
+    shown = {name: _shown(name, value) for name, value in values.items()}
+    return template.format(**shown, holders=_few(holders) or "nobody known")
+
+
+def _shown(name: str, value: object) -> object:
+    if isinstance(value, int):
+        if name.endswith("_bytes"):
+            return english.size(value)
+        if name in _MASKS:
+            return numa_mask.text(value)
+    return value
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_HOLDERS])
+    more = len(names) - _MOST_HOLDERS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+CATEGORIES: Final[Mapping[str, str]] = {
+    "policy-or-scope": "Another policy or scope",
+    "smaller-request": "A smaller request",
+    "fewer-containers": "One container fewer",
+    "freed-pods": "Pods deleted first",
+    "queue-order": "Another order",
+    "other-machine": "Another machine",
+}
+"""Titles of the kinds of changes."""
+
+_ENDED_EARLY: Final = "stopped early, there may be more"
+
+
+def tried(count: int, *, offers: int, ended_early: bool) -> str:
+    """How many were tried, and with what success."""
+    text = f"{count} tried, " + (f"{offers} would do" if offers else "none")
+    return f"{text}; {_ENDED_EARLY}" if ended_early else text
+
+
+def price(names: Sequence[str]) -> str:
+    """Who would be rejected for it; empty if nobody would be."""
+    return f"at the price of {_few(names)}" if names else ""
+
+
+def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
+    """By what the finalists of a merge are ranked."""
+    nearest = ["smaller distance"] if by_distance else []
+    if is_preferred:
+        order = ["fewer nodes", *nearest, "lower numbers"]
+        return f"preferred by every provider; ranked by {', '.join(order)}"
+    order = [f"as near to {wanted_size} nodes as can be", *nearest, "lower numbers"]
+    return f"no set is preferred by every provider; ranked by {', '.join(order)}"
+
+
+NO_FINALISTS: Final = "no set of NUMA nodes is common to all providers"
+SEARCHING: Final = "looking for what would have admitted the pod"
+NOTHING_FITS: Final = "no set fits, so the manager states no preference"
+NOT_ALL_SETS: Final = "other sets: too many to be listed on this machine"
+NOT_SEARCHED: Final = "not searched (--budget 0)"
+BOUNDED: Final = "merge: stopped before all sets were compared; there may be a better one"

@@ -1,0 +1,336 @@
+"""``numalet explain``: the story of one decision, and what would have admitted the pod."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cli.commands import DOCUMENTED, GUARANTEED, SECOND, Ended, Runner, pod, process
+from numalet.adapters import explanation_schema
+from numalet.cli.progress import Progress
+
+GOLDEN = Path(__file__).parent / "golden"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SHAPE = ("-m", "2n4c2t", "--memory-per-node", "10Gi")
+FLAGS = (
+    "--memory-manager-policy=Static",
+    "--reserved-memory=0:memory=100Mi",
+    "--topology-manager-policy=restricted",
+)
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> Path:
+    """Three pods; the last one is rejected."""
+    path = tmp_path / "pods.yaml"
+    path.write_text("---".join([pod("one", "1Gi"), pod("two", "9Gi"), pod("three", "9800Mi")]))
+    return path
+
+
+def plain(numalet: Runner, *arguments: str) -> Ended:
+    """``numalet explain`` on a small machine."""
+    return numalet("explain", *SHAPE, *FLAGS, *arguments)
+
+
+def document(ended: Ended) -> dict[str, Any]:
+    """What was printed as JSON."""
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def test_the_documented_refusal_is_explained(numalet: Runner) -> None:
+    ended = numalet("explain", *DOCUMENTED, SECOND, "--after", GUARANTEED)
+
+    assert (ended.status, ended.err) == (1, "")
+    assert (GOLDEN / "explain.txt").read_text(encoding="utf-8") == ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
+
+
+def test_the_documented_pod_is_explained(numalet: Runner) -> None:
+    ended = numalet("explain", *DOCUMENTED, GUARANTEED)
+
+    assert ended.status == 0
+    assert (GOLDEN / "explain-admitted.txt").read_text(encoding="utf-8") == ended.out
+
+
+def test_the_last_pod_of_a_file_is_explained_after_the_others(numalet: Runner, pods: Path) -> None:
+    found = document(plain(numalet, str(pods), "-o", "json"))
+
+    assert found["pod"]["name"] == "three"
+    assert [each["name"] for each in found["queue"]] == ["default/one", "default/two"]
+
+
+@pytest.mark.parametrize("name", ["two", "default/two"])
+def test_another_pod_can_be_named(numalet: Runner, pods: Path, name: str) -> None:
+    ended = plain(numalet, str(pods), "--pod", name, "-o", "json")
+
+    assert ended.status == 0
+    assert document(ended)["queue"] == [{"name": "default/one", "uid": "one", "admitted": True}]
+
+
+def test_a_pod_that_is_not_there_is_unusable_input(numalet: Runner, pods: Path) -> None:
+    ended = plain(numalet, str(pods), "--pod", "four")
+    assert (ended.status, ended.out) == (2, "")
+    assert "'four': there is no such pod; the pods are default/one, default/two" in ended.err
+
+
+def test_a_name_of_several_pods_is_unusable_input(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    other = pod("same", "1Gi", uid="u2").replace("name: same", "name: same, namespace: other", 1)
+    path.write_text(pod("same", "1Gi", uid="u1") + "---" + other)
+    ended = plain(numalet, str(path), "--pod", "same")
+    assert ended.status == 2
+    assert "default/same (u1), other/same (u2)" in ended.err
+
+
+def test_a_file_without_pods_is_unusable_input(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "service.yaml"
+    path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
+    ended = plain(numalet, str(path))
+    assert ended.status == 2
+    assert "has no pod that could be explained (ignored: 1 without-pods)" in ended.err
+
+
+def test_the_standard_input_is_read_once(
+    numalet: Runner, pods: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = plain(numalet, "-", "--after", "-")
+    assert ended.status == 2
+    assert "'-' is named 2 times" in ended.err
+
+
+def test_other_machines_are_tried(numalet: Runner, pods: Path) -> None:
+    ended = plain(numalet, str(pods), "-m", "1n4c2t", "-m", "9n1c1t")
+
+    assert ended.status == 1
+    assert "* the pod goes to the machine 1n4c2t, with nothing else on it" in ended.out
+    assert "- the pod goes to the machine 9n1c1t, with nothing else on it: the kubelet" in ended.out
+
+
+def test_a_machine_that_is_no_shape_needs_no_size(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod("large", "50Gi"))
+    described = tmp_path / "machine.yaml"
+    described.write_text("nodes:\n- {memory: 64Gi, cpus: 0-7}\n")
+    ended = plain(numalet, str(path), "-m", str(described))
+    assert "* the pod goes to the machine" in ended.out
+    assert str(described) in "".join(line.strip() for line in ended.out.splitlines())
+
+
+def test_no_search_is_possible(numalet: Runner, pods: Path) -> None:
+    ended = plain(numalet, str(pods), "--budget", "0")
+    assert "not searched (--budget 0)" in ended.out
+
+
+@pytest.mark.parametrize("budget", ["", "fast", "-1s", "1e9"])
+def test_a_budget_is_a_time(numalet: Runner, pods: Path, budget: str) -> None:
+    ended = plain(numalet, str(pods), "--budget", budget)
+    assert ended.status == 2
+    assert f"--budget {budget!r} is no time" in ended.err
+
+
+def test_a_search_that_runs_out_of_time_says_so(numalet: Runner, pods: Path) -> None:
+    ended = plain(numalet, str(pods), "--budget", "0.000001s")
+    assert "0 tried, none; stopped early, there may be more" in ended.out
+
+
+def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
+    for arguments in ((str(pods),), (str(pods), "--pod", "one")):
+        for policy in ("none", "best-effort", "restricted"):
+            flag = f"--topology-manager-policy={policy}"
+            text = plain(numalet, *arguments, flag, "-m", "9n1c1t", "-o", "json").out
+            assert msgspec.json.decode(text, type=explanation_schema.Explanation).pod.name
+    refused = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", "json")
+    assert msgspec.json.decode(refused.out, type=explanation_schema.NotStarted).start_error
+    recorded = json.loads((DOCS / "schemas" / "explanation.json").read_text(encoding="utf-8"))
+    assert explanation_schema.explanation() == recorded
+
+
+def test_the_page_shows_what_is_printed() -> None:
+    page = (DOCS / "how-to" / "explain-a-refusal.md").read_text(encoding="utf-8")
+    assert (GOLDEN / "explain.txt").read_text(encoding="utf-8") in page
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_kubelet_that_does_not_start_explains_nothing(
+    numalet: Runner, pods: Path, form: str
+) -> None:
+    ended = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", form)
+    assert ended.status == 2
+    assert "the kubelet would not start" in ended.err
+    assert bool(ended.out) == (form == "json")
+    if ended.out:
+        assert document(ended)["start_error_stage"] == "topology-manager"
+
+
+def test_state_files_are_where_it_begins(numalet: Runner, tmp_path: Path) -> None:
+    numalet("simulate", *DOCUMENTED, GUARANTEED, "--state-dir", str(tmp_path))
+    written = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    ended = numalet("explain", *DOCUMENTED, SECOND, "--state-dir", str(tmp_path))
+
+    assert ended.status == 1
+    assert "assumed running: 1 (pods of the state files)" in ended.out
+    assert "{0,1} is used by fa9bdd38-6df9-4cf9-aa67-8c4814da37a8 (150Gi)" in ended.out
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == written
+
+
+def test_forgotten_pods_hold_nothing(numalet: Runner, tmp_path: Path) -> None:
+    numalet("simulate", *DOCUMENTED, GUARANTEED, "--state-dir", str(tmp_path))
+    ended = numalet("explain", *DOCUMENTED, SECOND, "--state-dir", str(tmp_path), "--forget", "all")
+    assert ended.status == 0
+
+
+def test_many_nodes_are_a_table(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    path.write_text("---".join([pod("wide", "25Gi"), pod("u", "500Gi")]))
+    options = "--topology-manager-policy-options=max-allowable-numa-nodes=16"
+    ended = numalet(
+        "explain", "-m", "12n2c1t", "--memory-per-node", "10Gi", *FLAGS, options, str(path)
+    )
+    assert ended.status == 1
+    assert "other sets: too many to be listed on this machine" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
+
+
+def test_cpus_devices_and_containers_of_all_kinds_are_shown(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("""
+apiVersion: v1
+kind: Pod
+metadata: {name: all, uid: all}
+spec:
+  initContainers:
+    - {name: i, resources: {limits: {cpu: 1, memory: 1Gi}}}
+  containers:
+    - {name: a, resources: {limits: {cpu: 2, memory: 1Gi, example.com/gpu: 2}}}
+    - {name: idle, resources: {limits: {cpu: 100m, memory: 1Mi}}}
+""")
+    flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
+    gpus = "--device=example.com/gpu=g0@0,g1@1"
+    ended = plain(numalet, str(path), *flags, gpus, "--topology-manager-policy=best-effort")
+
+    assert ended.status == 0
+    assert "i (init): cpu 1, memory 1Gi" in ended.out
+    assert "example.com/gpu g0, g1" in ended.out
+    assert "device manager (example.com/gpu):" in ended.out
+    assert "1 of 1 free" in ended.out
+    assert "of node 0" in ended.out
+
+
+def test_an_impossible_answer_and_a_refused_allocation_are_shown(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod("u", "25Gi").replace("cpu: 1", "cpu: 40"))
+    flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
+    ended = plain(numalet, str(path), *flags, "--topology-manager-policy=best-effort")
+
+    assert "cpu manager: impossible. 40 CPUs are asked for" in ended.out
+    assert "c: refused by the cpu manager" in ended.out
+    without = plain(numalet, str(path), "--topology-manager-policy=none")
+    assert "c: refused by the memory manager" in without.out
+    assert "15Gi of memory short, even empty (10Gi allocatable)" in without.out
+
+
+def test_a_pod_that_is_bound_to_nothing_says_so(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("""
+apiVersion: v1
+kind: Pod
+metadata: {name: free, uid: free}
+spec: {containers: [{name: c}]}
+""")
+    ended = plain(numalet, str(path))
+    assert "default/free (BestEffort) is admitted, and bound to no NUMA node" in ended.out
+    assert "c: nothing" in ended.out
+    assert "nothing that is bound to NUMA nodes" in ended.out
+
+
+def test_without_a_policy_the_choice_is_shown(numalet: Runner, pods: Path) -> None:
+    ended = plain(numalet, str(pods), "--pod", "two", "--topology-manager-policy=none")
+    assert ended.status == 0
+    assert "c: 9Gi of memory on 1" in ended.out or "c: 9Gi of memory on 0" in ended.out
+    assert "preferred" in ended.out
+
+
+def test_more_offers_than_fit_are_counted(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    queue = [pod(f"p{at}", "2Gi") for at in range(8)]
+    path.write_text("---".join([*queue, pod("u", "3500Mi")]))
+    ended = plain(numalet, str(path))
+    assert "and 4 more (see -o json)" in ended.out
+    assert "and 2 more" in ended.out or "is used by" in ended.out
+
+
+def test_control_characters_of_files_are_shown(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod("u", "1Gi").replace("memory: 1Gi", 'memory: 1Gi, "a.b/\\x1bc": 1'))
+    ended = plain(numalet, str(path))
+    assert "\x1b" not in ended.out + ended.err
+
+
+def test_an_output_without_unicode_gets_boxes_of_plain_characters(pods: Path) -> None:
+    ended = process("explain", *SHAPE, *FLAGS, str(pods), environment={"PYTHONIOENCODING": "ascii"})
+    assert (ended.status, "\\u" in ended.out) == (1, False)
+    assert "+- NUMA node 0 --" in ended.out
+
+
+def test_a_set_that_is_offered_is_listed_however_many_nodes_there_are(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod("wide", "25Gi"))
+    options = "--topology-manager-policy-options=max-allowable-numa-nodes=16"
+    ended = numalet(
+        "explain", "-m", "12n2c1t", "--memory-per-node", "10Gi", *FLAGS, options, str(path)
+    )
+    assert ended.status == 0
+    assert "    {0,1,2}  preferred" in ended.out
+
+
+def test_help_has_examples(numalet: Runner) -> None:
+    ended = numalet("explain", "--help")
+    assert ended.status == 0
+    assert "numalet explain -c kubelet.yaml -m node7.tar.gz pod.yaml" in ended.out
+
+
+class Terminal:
+    """A stream that somebody watches."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+def test_a_progress_bar_is_drawn_late_and_wiped_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Terminal()
+    now = [0.0]
+    monkeypatch.setattr(sys, "stderr", watched)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    bar = Progress(4, "steps")
+    bar.advance()
+    assert watched.text == ""
+    now[0] = 0.6
+    bar.advance()
+    assert watched.text == "\r\x1b[K[############............] 2/4 steps"
+    bar.touch()
+    bar.touch("other steps")
+    bar.finish()
+    bar.finish()
+    assert watched.text.endswith("2/4 steps\r\x1b[K")
