@@ -13,6 +13,7 @@ from cli.commands import Runner, pod
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
 from numalet.adapters import check_document, checking
 from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.machines import MachineChoice
 from numalet.adapters.sysfs.trees import memory_tree
 from numalet.checkpoint import memory_file
 from numalet.managers.memory.ledger import EMPTY_LEDGER
@@ -196,7 +197,7 @@ def test_help_has_examples(numalet: Runner) -> None:
 
 def test_a_library_call_gives_rows() -> None:
     pieces = checking.Pieces(
-        machine="2n1c", memory_per_node="8Gi", config=ConfigSources(config_file="wrong.yaml")
+        machine=MachineChoice("2n1c", "8Gi"), config=ConfigSources(config_file="wrong.yaml")
     )
     result = checking.check(pieces)
     assert result.checked.has_errors

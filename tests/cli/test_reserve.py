@@ -13,6 +13,7 @@ from cli.commands import Runner
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
 from numalet.adapters import reserve_document, reserving
 from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.machines import MachineChoice
 from numalet.config.reservation import Spare, Spread
 from numalet.model.findings import BadInput
 
@@ -244,7 +245,10 @@ def test_other_names_are_refused(text: str) -> None:
 def test_windows_gets_its_own_policy() -> None:
     description = "os: windows\nnodes:\n- {id: 0, memory: 8Gi, cpus: 0-1}\n"
     plan = reserving.plan(
-        reserving.Pieces(machine=write("machine.yaml", description), config=ConfigSources(flags=()))
+        reserving.Pieces(
+            machine=MachineChoice(write("machine.yaml", description)),
+            config=ConfigSources(flags=()),
+        )
     )
     assert plan.refused is None
     assert [finding.fields.get("needed") for finding in plan.notes] == ["BestEffort"]

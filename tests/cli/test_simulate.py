@@ -134,11 +134,11 @@ def test_a_kubelet_that_would_not_start_is_unusable_input(output: str, numalet: 
 
 
 def test_a_limit_of_ours_is_not_called_the_kubelets(numalet: Runner) -> None:
-    ended = numalet("simulate", "-m", "64n1c1t", "--memory-per-node", "1Gi", *STATIC, GUARANTEED)
+    ended = numalet("simulate", "-m", "65n1c1t", "--memory-per-node", "1Gi", *STATIC, GUARANTEED)
 
     assert (ended.status, ended.out) == (2, "")
     assert "the kubelet would not start" not in ended.err
-    assert "64 NUMA nodes" in ended.err
+    assert "NUMA node 64 is above 63" in ended.err
 
 
 def test_notes_about_the_machine_are_shown(numalet: Runner) -> None:

@@ -17,6 +17,24 @@ def test_findings_are_collected_and_raised_once() -> None:
     assert [f.code for f in found.all] == ["a/first", "b/second"]
 
 
+def _broken() -> int:
+    raise BadInput([Finding("b/second"), Finding("c/third")])
+
+
+def test_the_findings_of_a_part_are_collected_with_the_others() -> None:
+    found = Findings()
+    found.add("a/first")
+
+    assert found.collect(lambda: 7) == 7
+    assert found.collect(_broken) is None
+    assert [f.code for f in found.all] == ["a/first", "b/second", "c/third"]
+
+
+def test_a_bug_in_a_part_is_not_collected() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Findings().collect(lambda: 1 // 0)
+
+
 def test_warnings_alone_raise_nothing() -> None:
     found = Findings()
     found.add("a/warning", Location(), Severity.WARNING)

@@ -10,6 +10,7 @@ import state_builders
 from numalet.adapters import kubelets, state_doctor
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.files import state_directory
+from numalet.adapters.machines import MachineChoice
 from numalet.model.findings import BadInput
 from state_builders import CPU, DEVICE, MEMORY
 
@@ -141,10 +142,10 @@ def test_a_directory_in_which_a_kubelet_works_is_left_alone(
 
 
 def test_everything_wrong_with_machine_and_configuration_is_said_at_once(tmp_path: Path) -> None:
-    machine = {"text": str(tmp_path / "missing")}
+    machine = MachineChoice(str(tmp_path / "missing"))
     with pytest.raises(BadInput) as bad:
         state_doctor.load_kubelet(machine, ConfigSources(config_file=tmp_path / "none.yaml"))
 
     assert ["machine/unknown", "document/unreadable"] == codes(bad)
-    loaded = state_doctor.load_kubelet({"text": "1n2c"}, ConfigSources())
+    loaded = state_doctor.load_kubelet(MachineChoice("1n2c"), ConfigSources())
     assert ["machine/note-memory-assumed"] == [note.code for note in loaded.notes]

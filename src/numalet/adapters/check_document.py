@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from numalet.adapters import json_schema
+from numalet.adapters.json_schema import Schema
 from numalet.config.rules import StartRefused
 from numalet.model.findings import Severity
 from numalet.reports.lint.rows import Row
@@ -86,6 +88,6 @@ def _finding(row: Row) -> FindingDocument:
     )
 
 
-def schema() -> dict[str, object]:
+def schema() -> Schema:
     """The JSON Schema of the document."""
-    return msgspec.json.schema(CheckDocument)
+    return json_schema.of(CheckDocument)

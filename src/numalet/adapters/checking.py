@@ -6,20 +6,19 @@ told at once. What can be read, the rules of ``reports.lint`` judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from numalet.adapters import machines
 from numalet.adapters.documents import kubelet_config, pod_manifest
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.documents.pod_manifest import LoadedPods, PodOptions
 from numalet.adapters.files import state_directory
-from numalet.adapters.machines import LoadedMachine
+from numalet.adapters.machines import MachineChoice
 from numalet.adapters.sysfs.trees import Tree
-from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.findings import Finding, Findings, Location
 from numalet.reports.lint import rows, rules
 from numalet.reports.lint.rows import Row
 from numalet.reports.lint.rules import Checked
@@ -27,16 +26,12 @@ from numalet.reports.lint.subject import Subject
 
 _NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
     """What the user named."""
 
-    machine: str | None = None
-    memory_per_node: str | None = None
-    hugepages_per_node: Mapping[str, str] | None = None
+    machine: MachineChoice = field(default_factory=MachineChoice)
     config: ConfigSources = field(default_factory=ConfigSources)
     pods: Sequence[str] = ()
     node_name: str | None = None
@@ -59,10 +54,10 @@ def check(pieces: Pieces) -> Result:
         BadInput: one of them can not be read.
     """
     findings = Findings()
-    machine = _read(lambda: _machine(pieces), findings)
-    config = _read(lambda: kubelet_config.load(pieces.config), findings)
-    pods = _read(lambda: _pods(pieces), findings)
-    files = _read(lambda: _state_files(pieces), findings)
+    machine = findings.collect(pieces.machine.open)
+    config = findings.collect(lambda: kubelet_config.load(pieces.config))
+    pods = findings.collect(lambda: _pods(pieces))
+    files = findings.collect(lambda: _state_files(pieces))
     findings.raise_errors()
     assert machine is not None
     assert config is not None
@@ -88,22 +83,6 @@ def numa_balancing(tree: Tree | None) -> int | None:
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
 
 
-def _read(reading: Callable[[], T], findings: Findings) -> T | None:
-    try:
-        return reading()
-    except BadInput as bad:
-        findings.extend(bad.findings)
-        return None
-
-
-def _machine(pieces: Pieces) -> LoadedMachine:
-    return machines.open_machine(
-        pieces.machine,
-        memory_per_node=pieces.memory_per_node,
-        hugepages_per_node=pieces.hugepages_per_node,
-    )
-
-
 def _pods(pieces: Pieces) -> LoadedPods:
     return pod_manifest.load_pods(pieces.pods, PodOptions(node_name=pieces.node_name))
 
@@ -118,7 +97,7 @@ def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
         return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
     places: dict[str, Location] = {}
     for path in pieces.pods:
-        loaded = _read(partial(_pods, replace(pieces, pods=(path,))), Findings())
+        loaded = Findings().collect(partial(_pods, replace(pieces, pods=(path,))))
         for pod in () if loaded is None else loaded.pods:
             places.setdefault(pod.uid, Location(path))
     return places

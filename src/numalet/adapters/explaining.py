@@ -79,7 +79,10 @@ def prepare(question: Question) -> PreparedCase:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
         fields = {"path": question.pod, "ignored": ignored or "nothing"}
         raise BadInput([Finding("explain/no-pod", fields, Location(question.pod))])
-    pieces = replace(question.pieces, machine=next(iter(question.machines), None))
+    sizes = question.pieces.machine
+    pieces = replace(
+        question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
+    )
     prepared = simulation.prepare_inputs(pieces, inputs)
     others = _machines(pieces, question.machines[1:])
     notes = [note for each in others for note in each.notes]
@@ -127,11 +130,7 @@ def _machines(pieces: Pieces, names: Sequence[str]) -> list[LoadedMachine]:
 def _machine(pieces: Pieces, name: str) -> LoadedMachine:
     if not machine_shape.looks_like_shape(name):
         return machines.open_machine(name)
-    return machines.open_machine(
-        name,
-        memory_per_node=pieces.memory_per_node,
-        hugepages_per_node=pieces.hugepages_per_node,
-    )
+    return replace(pieces.machine, text=name).open()
 
 
 _SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)

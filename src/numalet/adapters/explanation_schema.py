@@ -6,14 +6,10 @@ JSON Schema in ``docs/schemas`` is generated. A test holds real documents agains
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import msgspec
-from msgspec import Struct
-
-
-class Document(Struct, forbid_unknown_fields=True):
-    """A part of a document that has these fields and no others."""
+from numalet.adapters import json_schema
+from numalet.adapters.json_schema import Document, Schema
 
 
 class ReasonDocument(Document):
@@ -261,14 +257,11 @@ class Matrix(Document):
     variants: list[VariantDocument]
 
 
-Schema: TypeAlias = dict[str, Any]
-
-
 def explanation() -> Schema:
     """The JSON Schema of an explanation."""
-    return msgspec.json.schema(Explanation)
+    return json_schema.of(Explanation, NotStarted)
 
 
 def matrix() -> Schema:
     """The JSON Schema of a matrix."""
-    return msgspec.json.schema(Matrix)
+    return json_schema.of(Matrix)

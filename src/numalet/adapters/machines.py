@@ -43,6 +43,23 @@ class LoadedMachine:
     tree: Tree | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MachineChoice:
+    """What a user said of the machine; the fields are the arguments of ``open_machine``."""
+
+    text: str | None = None
+    memory_per_node: str | None = None
+    hugepages_per_node: Mapping[str, str] | None = None
+
+    def open(self) -> LoadedMachine:
+        """The machine. Raises ``BadInput``."""
+        return open_machine(
+            self.text,
+            memory_per_node=self.memory_per_node,
+            hugepages_per_node=self.hugepages_per_node,
+        )
+
+
 def open_machine(
     text: str | None,
     *,

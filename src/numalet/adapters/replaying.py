@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from numalet.adapters.documents import scenario_file
 from numalet.adapters.documents.scenario_file import RawScenario
@@ -19,6 +19,9 @@ from numalet.simulate import runner
 from numalet.simulate.comparison import ABSENT, Difference
 from numalet.simulate.runner import Failed, Passed, Skipped
 from numalet.wording import english
+
+SCHEMA: Final = "numalet.replay/1"
+"""The name of the document that tells the outcome of a replay."""
 
 _CHUNK = 8
 

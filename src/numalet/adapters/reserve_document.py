@@ -10,7 +10,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from numalet.adapters import reserving
+from numalet.adapters import json_schema, reserving
+from numalet.adapters.json_schema import Schema
 from numalet.adapters.reserving import Plan, Written
 from numalet.model import resources
 from numalet.wording import kubelet_start
@@ -109,6 +110,6 @@ def _parts(plan: Plan) -> PartsDocument:
     )
 
 
-def schema() -> dict[str, object]:
+def schema() -> Schema:
     """The JSON Schema of the document."""
-    return msgspec.json.schema(ReserveDocument)
+    return json_schema.of(ReserveDocument)

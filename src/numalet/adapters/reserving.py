@@ -8,15 +8,15 @@ read the new amounts from it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters import machines
 from numalet.adapters.documents import kubelet_config, kubelet_config_edit, yaml_source
 from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.adapters.files import atomic
+from numalet.adapters.files import atomic, backups
+from numalet.adapters.machines import MachineChoice
 from numalet.config import node_allocatable, reservation, start
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.node_allocatable import MEMORY_AVAILABLE
@@ -36,9 +36,7 @@ _ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
 class Pieces:
     """What the user named. ``write`` is the file that the result is written into."""
 
-    machine: str | None = None
-    memory_per_node: str | None = None
-    hugepages_per_node: Mapping[str, str] | None = None
+    machine: MachineChoice = field(default_factory=MachineChoice)
     config: ConfigSources = field(default_factory=ConfigSources)
     strategy: str = Spread.EVEN.value
     write: Path | None = None
@@ -89,11 +87,7 @@ def plan(pieces: Pieces) -> Plan:
     """
     findings = Findings()
     strategy = parse_strategy(pieces.strategy)
-    machine = machines.open_machine(
-        pieces.machine,
-        memory_per_node=pieces.memory_per_node,
-        hugepages_per_node=pieces.hugepages_per_node,
-    )
+    machine = pieces.machine.open()
     loaded = kubelet_config.load(_sources(pieces))
     config = _with_defaults(loaded.config, machine.info)
     parts = reservation.memory_parts(config, machine.info, findings)
@@ -132,7 +126,7 @@ def write(pieces: Pieces, path: Path, entries: Sequence[ReservedMemory]) -> Writ
     if changed == text:
         return Written(path, None)
     mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
-    backup = _free_name(path)
+    backup = backups.free_name(path)
     atomic.write_text(backup, mark + text)
     shutil.copymode(path, backup)
     atomic.write_text(path, mark + changed)
@@ -225,14 +219,3 @@ def _check_target(pieces: Pieces, path: Path) -> None:
     if where is not None and where.document != str(config_file or path):
         fields = {"path": str(path), "other": where.document}
         raise BadInput([Finding("reserve/overridden", fields, where)])
-
-
-def _free_name(path: Path) -> Path:
-    """The name of a backup that is not there yet: FILE.bak, FILE.bak.2, ..."""
-    number = 1
-    while True:
-        suffix = ".bak" if number == 1 else f".bak.{number}"
-        backup = path.with_name(path.name + suffix)
-        if not backup.exists():
-            return backup
-        number += 1

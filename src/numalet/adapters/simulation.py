@@ -6,14 +6,13 @@ started, ready for the steps. Every input is read once, because it may be a pipe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
-from numalet.adapters import machines
 from numalet.adapters.devices import named_devices
 from numalet.adapters.documents import kubelet_config, pod_manifest, scenario_file, yaml_source
 from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
@@ -22,7 +21,7 @@ from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_source import Document
 from numalet.adapters.files import state_directory
 from numalet.adapters.files.state_directory import StateDirectory
-from numalet.adapters.machines import LoadedMachine
+from numalet.adapters.machines import MachineChoice
 from numalet.config.rules import StartRefused
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.pod import ContainerKey
@@ -36,7 +35,6 @@ STANDARD_INPUT: Final = "-"
 _STANDARD_INPUT_FILE: Final = "/dev/stdin"
 _LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
 
-T = TypeVar("T")
 Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
 """Names of inputs and their documents."""
 
@@ -49,9 +47,7 @@ class Pieces:
     as a document.
     """
 
-    machine: str | None = None
-    memory_per_node: str | None = None
-    hugepages_per_node: Mapping[str, str] | None = None
+    machine: MachineChoice = field(default_factory=MachineChoice)
     config: ConfigSources = field(default_factory=ConfigSources)
     pods: Sequence[str] = ()
     node_name: str | None = None
@@ -63,9 +59,9 @@ class Pieces:
     def beside_the_pods(self) -> tuple[str, ...]:
         """Options that were given and have no meaning beside a scenario."""
         given = {
-            "--machine": self.machine,
-            "--memory-per-node": self.memory_per_node,
-            "--hugepages-per-node": self.hugepages_per_node,
+            "--machine": self.machine.text,
+            "--memory-per-node": self.machine.memory_per_node,
+            "--hugepages-per-node": self.machine.hugepages_per_node,
             "--config": self.config.config_file,
             "--config-dir": self.config.config_dir,
             "--no-config-file": self.config.base is Base.FLAGS_ONLY,
@@ -111,7 +107,7 @@ def prepare(pieces: Pieces) -> Prepared:
     findings = Findings()
     inputs: Inputs = []
     for path in pieces.pods:
-        read = _collected(findings, partial(_documents, path))
+        read = findings.collect(partial(_documents, path))
         if read is not None:
             inputs.append((path, read))
     documents = [document for _, each in inputs for document in each]
@@ -137,15 +133,6 @@ def documents_of(path: str) -> Sequence[Document]:
         BadInput: with everything that is wrong in it.
     """
     return _documents(path)
-
-
-def _collected(findings: Findings, part: Callable[[], T]) -> T | None:
-    """What the part gives; None, and its findings with the others, if it is unusable."""
-    try:
-        return part()
-    except BadInput as bad:
-        findings.extend(bad.findings)
-        return None
 
 
 def _documents(path: str) -> Sequence[Document]:
@@ -187,13 +174,13 @@ def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
 def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared:
     """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name)
-    machine = _collected(findings, partial(_machine, pieces))
-    config = _collected(findings, partial(_config, pieces.config))
-    pods = _collected(findings, partial(pod_manifest.pods_of, inputs, options))
-    state_dir = _collected(findings, partial(_state_dir, pieces.state_dir))
+    machine = findings.collect(pieces.machine.open)
+    config = findings.collect(partial(_config, pieces.config))
+    pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
+    state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
     node_ids = None if machine is None else machine.info.node_ids
     named = partial(named_devices, pieces.device_file, pieces.devices, node_ids)
-    devices = _collected(findings, named)
+    devices = findings.collect(named)
     if machine is None or config is None or pods is None or devices is None:
         raise BadInput(findings.all)
     findings.raise_errors()
@@ -213,14 +200,6 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
         state_dir=state_dir,
     )
     return _assume_running(prepared, pieces.forget, {pod.uid for pod in pods.pods})
-
-
-def _machine(pieces: Pieces) -> LoadedMachine:
-    return machines.open_machine(
-        pieces.machine,
-        memory_per_node=pieces.memory_per_node,
-        hugepages_per_node=pieces.hugepages_per_node,
-    )
 
 
 def _config(sources: ConfigSources) -> LoadedConfig:

@@ -7,30 +7,27 @@ replaced is kept under another name, and all are replaced or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from numalet.adapters import kubelets, machines
+from numalet.adapters import kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.adapters.files import atomic, state_directory
-from numalet.adapters.machines import LoadedMachine
+from numalet.adapters.files import atomic, backups, state_directory
+from numalet.adapters.machines import LoadedMachine, MachineChoice
 from numalet.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.checkpoint.go_json import GoJsonError
 from numalet.model.findings import BadInput, Finding, Findings, Location
 
-_BACKUP: Final = ".bak"
 _MEMBERS: Final[Mapping[str, str]] = {
     "machinestate": memory_file.FILE_NAME,
     "defaultcpuset": cpu_file.FILE_NAME,
     "data": device_file.FILE_NAME,
 }
 """Which file it is, by a member that only it has."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +95,18 @@ def _kind_of(path: Path, text: str) -> str:
     raise BadInput([Finding("files/no-state-file", fields, Location(str(path)))])
 
 
-def load_kubelet(machine: Mapping[str, Any], config: ConfigSources) -> Kubelet:
-    """Configuration and machine; ``machine`` are the arguments of ``machines.open_machine``.
+def load_kubelet(machine: MachineChoice, config: ConfigSources) -> Kubelet:
+    """Configuration and machine of the kubelet that is meant.
 
     Raises:
         BadInput: with everything that is wrong in either.
     """
     findings = Findings()
-    opened = _collected(findings, partial(machines.open_machine, **machine))
-    loaded = _collected(findings, partial(kubelet_config.load, config))
+    opened = findings.collect(machine.open)
+    loaded = findings.collect(partial(kubelet_config.load, config))
     if opened is None or loaded is None:
         raise BadInput(findings.all)
     return Kubelet(loaded, opened)
-
-
-def _collected(findings: Findings, part: Callable[[], T]) -> T | None:
-    try:
-        return part()
-    except BadInput as bad:
-        findings.extend(bad.findings)
-        return None
 
 
 def refuse_if_held(source: Source, proc: Path = kubelets.PROC) -> None:
@@ -146,7 +135,7 @@ def replace(
         if state_directory.read_file(path) != source.files[name]:
             fields = {"path": str(path)}
             raise BadInput([Finding("rebase/changed-meanwhile", fields, Location(str(path)))])
-        written.append(Written(path, _free_name(path)))
+        written.append(Written(path, backups.free_name(path)))
         texts[written[-1].backup] = source.files[name]
     atomic.write_texts(texts | {each.path: files[name] for each, name in _paired(written, files)})
     return tuple(written)
@@ -154,14 +143,3 @@ def replace(
 
 def _paired(written: list[Written], files: Mapping[str, str]) -> list[tuple[Written, str]]:
     return list(zip(written, sorted(files), strict=True))
-
-
-def _free_name(path: Path) -> Path:
-    """The name of the backup: one that is not taken."""
-    number = 1
-    while True:
-        suffix = _BACKUP if number == 1 else f"{_BACKUP}.{number}"
-        backup = path.with_name(path.name + suffix)
-        if not backup.exists() and not backup.is_symlink():
-            return backup
-        number += 1

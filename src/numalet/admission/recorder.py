@@ -17,51 +17,36 @@ from numalet.snapshot.snapshot import Snapshot
 
 
 class Recorder(Protocol):
-    """Callbacks of one admission, in the order in which things happen."""
+    """Callbacks of one admission, in the order in which things happen.
+
+    Who inherits from it needs to write only those that matter; the others do nothing.
+    """
 
     def hints_were_asked(
         self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
     ) -> None:
         """After all providers answered; ``subject`` is ``pod`` or a container's name."""
-        ...
+        return
 
     def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
         """After the policy decided. *Not* called under the topology policy none."""
-        ...
+        return
 
     def resources_were_allocated(
         self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
     ) -> None:
         """After one provider allocated for one container."""
-        ...
+        return
 
     def allocation_was_refused(
         self, pod: Pod, container: Container, provider: str, refused: Refused
     ) -> None:
         """After one provider refused; nothing follows."""
-        ...
+        return
 
 
-class Silent:
-    """The recorder that records nothing."""
-
-    def hints_were_asked(
-        self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
-    ) -> None:
-        """Nothing."""
-
-    def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
-        """Nothing."""
-
-    def resources_were_allocated(
-        self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
-    ) -> None:
-        """Nothing."""
-
-    def allocation_was_refused(
-        self, pod: Pod, container: Container, provider: str, refused: Refused
-    ) -> None:
-        """Nothing."""
+class Silent(Recorder):
+    """The recorder that records nothing: it writes no callback of its own."""
 
 
 SILENT: Recorder = Silent()

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
+from numalet.cli import machine_options
 from numalet.cli import simulate as simulating
+from numalet.cli.option_groups import expanded
 from numalet.cli.output import Format
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ Budget = Annotated[
 Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
+@expanded
 def explain(
     pod: PodFile,
     *,
@@ -91,56 +94,25 @@ def explain(
     name: Name = None,
     state_dir: simulating.StateDir = None,
     forget: simulating.Forget = None,
-    device: simulating.Device = None,
-    devices: simulating.DeviceFile = None,
-    memory_per_node: simulating.MemoryPerNode = None,
-    hugepages_per_node: simulating.PagesPerNode = None,
-    node_name: simulating.NodeName = None,
+    devices: machine_options.Devices,
+    sizes: machine_options.Sizes,
+    node_name: machine_options.NodeName = None,
     budget: Budget = "5s",
     output: Output = Format.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
-    reserved_memory: kubelet.ReservedMemory = None,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
-    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
-    topology_manager_scope: kubelet.TopologyManagerScope = None,
-    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
-    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
-    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
-    reserved_cpus: kubelet.ReservedCpus = None,
-    feature_gates: kubelet.FeatureGates = None,
+    flags: kubelet.AllFlags,
 ) -> None:
     """Tell why the kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
     from numalet.adapters.explaining import Question
     from numalet.adapters.simulation import Pieces
-    from numalet.cli.machine import parse_pages
 
-    flags = {
-        "memory-manager-policy": memory_manager_policy,
-        "reserved-memory": reserved_memory,
-        "kube-reserved": kube_reserved,
-        "system-reserved": system_reserved,
-        "eviction-hard": eviction_hard,
-        "topology-manager-policy": topology_manager_policy,
-        "topology-manager-scope": topology_manager_scope,
-        "topology-manager-policy-options": topology_manager_policy_options,
-        "cpu-manager-policy": cpu_manager_policy,
-        "cpu-manager-policy-options": cpu_manager_policy_options,
-        "reserved-cpus": reserved_cpus,
-        "feature-gates": feature_gates,
-    }
     pieces = Pieces(
-        memory_per_node=memory_per_node,
-        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
-        config=kubelet.sources(config, config_dir, no_config_file, flags),
+        machine=sizes.choice(),
+        config=flags.sources(config),
         node_name=node_name,
         state_dir=state_dir,
         forget=tuple(forget or ()),
-        devices=tuple(device or ()),
-        device_file=devices,
+        devices=devices.texts,
+        device_file=devices.file,
     )
     question = Question(
         pieces=pieces,

@@ -1,102 +1,123 @@
 """The kubelet's own flags as options of our commands, written once.
 
-A command takes them as parameters of these types and turns them into ``ConfigSources`` with
-``sources``. Names and forms are the kubelet's.
+Names and forms are the kubelet's. A command takes the configuration file with ``ConfigFile`` and
+all the rest with one of the groups, and has ``ConfigSources`` made of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+from numalet.cli.option_groups import OptionGroup, option
 
 if TYPE_CHECKING:
     from numalet.adapters.documents.kubelet_config import ConfigSources
 
-_PANEL = "Kubelet flags (they win over the file)"
+_PANEL: Final = "Kubelet flags (they win over the file)"
+
+_TOPOLOGY: Final = {
+    "topology-manager-policy": (
+        "POLICY",
+        "none, best-effort, restricted or single-numa-node.",
+    ),
+    "topology-manager-scope": ("SCOPE", "container or pod."),
+    "topology-manager-policy-options": (
+        "KEY=VALUE,...",
+        "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=16.",
+    ),
+}
+_RESERVATIONS: Final = {
+    "kube-reserved": ("RESOURCE=SIZE,...", "For the kubelet."),
+    "system-reserved": ("RESOURCE=SIZE,...", "For the operating system."),
+    "eviction-hard": ("SIGNAL<SIZE,...", "Such as 'memory.available<500Mi'."),
+}
+_FLAGS: Final = {
+    "memory-manager-policy": ("POLICY", "None, Static, or BestEffort (Windows)."),
+    "reserved-memory": (
+        "N:TYPE=SIZE",
+        "Such as '0:memory=3Gi;1:memory=2148Mi'; repeatable.",
+    ),
+    **_RESERVATIONS,
+    **_TOPOLOGY,
+    "cpu-manager-policy": ("POLICY", "none or static."),
+    "cpu-manager-policy-options": ("KEY=VALUE", "Such as full-pcpus-only=true."),
+    "reserved-cpus": ("LIST", "CPUs kept back, such as 0-1,8."),
+    "feature-gates": ("GATE=BOOL,...", "Feature gates."),
+}
+"""Metavar and help by flag, in the order in which flags are applied and shown."""
 
 
-def _flag(name: str, metavar: str, text: str) -> typer.models.OptionInfo:
-    option = typer.Option(
+@dataclass(frozen=True, slots=True)
+class KubeletFlags:
+    """A kubelet's configuration but for its file: drop-ins, and flags with their values."""
+
+    config_dir: Path | None
+    no_config_file: bool
+    flags: tuple[tuple[str, str], ...]
+
+    def sources(self, config_file: Path | None) -> ConfigSources:
+        """Where the configuration comes from, with this file."""
+        from numalet.adapters.documents.kubelet_config import Base, ConfigSources
+
+        return ConfigSources(
+            base=Base.FLAGS_ONLY if self.no_config_file else Base.EMPTY_FILE,
+            config_file=config_file,
+            config_dir=self.config_dir,
+            flags=self.flags,
+        )
+
+
+def _group(names: Iterable[str]) -> OptionGroup:
+    """The folder of drop-ins, the word that there is no file, and the flags of these names."""
+    options = (_CONFIG_DIR, _NO_CONFIG_FILE, *(_option_of(name) for name in names))
+    return OptionGroup(options, _kubelet_flags)
+
+
+def _option_of(name: str) -> inspect.Parameter:
+    metavar, text = _FLAGS[name]
+    flag = typer.Option(
         f"--{name}", metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False
     )
-    assert isinstance(option, typer.models.OptionInfo)
-    return option
+    return option(name.replace("-", "_"), Annotated[list[str] | None, flag])
 
+
+def _kubelet_flags(config_dir: Path | None, no_config_file: bool, **given: Any) -> KubeletFlags:
+    values = ((name, given.get(name.replace("-", "_"))) for name in _FLAGS)
+    flags = tuple((f"--{name}", value) for name, texts in values for value in texts or ())
+    return KubeletFlags(config_dir, no_config_file, flags)
+
+
+_CONFIG_DIR: Final = option(
+    "config_dir",
+    Annotated[
+        Path | None,
+        typer.Option("--config-dir", metavar="DIR", help="Drop-ins (*.conf) merged over the file."),
+    ],
+)
+_NO_CONFIG_FILE: Final = option(
+    "no_config_file",
+    Annotated[
+        bool,
+        typer.Option(
+            "--no-config-file",
+            help="A kubelet that is run with flags only: no default eviction threshold.",
+        ),
+    ],
+    default=False,
+)
 
 ConfigFile = Annotated[
     Path | None,
     typer.Option("-c", "--config", metavar="FILE", help="KubeletConfiguration, YAML or JSON."),
 ]
-ConfigDir = Annotated[
-    Path | None,
-    typer.Option("--config-dir", metavar="DIR", help="Drop-ins (*.conf) merged over the file."),
+AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]
+ReservationFlags = Annotated[KubeletFlags, _group(_RESERVATIONS)]
+FlagsBesideTopology = Annotated[
+    KubeletFlags, _group(name for name in _FLAGS if name not in _TOPOLOGY)
 ]
-NoConfigFile = Annotated[
-    bool,
-    typer.Option(
-        "--no-config-file",
-        help="A kubelet that is run with flags only: no default eviction threshold.",
-    ),
-]
-Texts = list[str] | None
-MemoryManagerPolicy = Annotated[
-    Texts, _flag("memory-manager-policy", "POLICY", "None, Static, or BestEffort (Windows).")
-]
-ReservedMemory = Annotated[
-    Texts,
-    _flag("reserved-memory", "N:TYPE=SIZE", "Such as '0:memory=3Gi;1:memory=2148Mi'; repeatable."),
-]
-KubeReserved = Annotated[Texts, _flag("kube-reserved", "RESOURCE=SIZE,...", "For the kubelet.")]
-SystemReserved = Annotated[
-    Texts, _flag("system-reserved", "RESOURCE=SIZE,...", "For the operating system.")
-]
-EvictionHard = Annotated[
-    Texts, _flag("eviction-hard", "SIGNAL<SIZE,...", "Such as 'memory.available<500Mi'.")
-]
-TopologyManagerPolicy = Annotated[
-    Texts,
-    _flag(
-        "topology-manager-policy",
-        "POLICY",
-        "none, best-effort, restricted or single-numa-node.",
-    ),
-]
-TopologyManagerScope = Annotated[
-    Texts, _flag("topology-manager-scope", "SCOPE", "container or pod.")
-]
-TopologyManagerPolicyOptions = Annotated[
-    Texts,
-    _flag(
-        "topology-manager-policy-options",
-        "KEY=VALUE,...",
-        "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=16.",
-    ),
-]
-CpuManagerPolicy = Annotated[Texts, _flag("cpu-manager-policy", "POLICY", "none or static.")]
-CpuManagerPolicyOptions = Annotated[
-    Texts, _flag("cpu-manager-policy-options", "KEY=VALUE", "Such as full-pcpus-only=true.")
-]
-ReservedCpus = Annotated[Texts, _flag("reserved-cpus", "LIST", "CPUs kept back, such as 0-1,8.")]
-FeatureGates = Annotated[Texts, _flag("feature-gates", "GATE=BOOL,...", "Feature gates.")]
-
-
-def sources(
-    config: Path | None,
-    config_dir: Path | None,
-    no_config_file: bool,
-    flags: Mapping[str, Sequence[str] | None],
-) -> ConfigSources:
-    """Where the configuration comes from; ``flags`` are values by flag name, in order."""
-    from numalet.adapters.documents.kubelet_config import Base, ConfigSources
-
-    return ConfigSources(
-        base=Base.FLAGS_ONLY if no_config_file else Base.EMPTY_FILE,
-        config_file=config,
-        config_dir=config_dir,
-        flags=tuple(
-            (f"--{name}", value) for name, values in flags.items() for value in values or ()
-        ),
-    )

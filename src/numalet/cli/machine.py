@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numalet.cli import output
+from numalet.cli import machine_options, output
+from numalet.cli.option_groups import expanded
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.reports.machine_map import View
 from numalet.wording import english
 
 if TYPE_CHECKING:
     from numalet.adapters.machines import LoadedMachine
+    from numalet.cli.machine_options import MachineOptions
     from numalet.reports.machine_map import MachineMap
 
 EPILOG = """Examples:
@@ -45,18 +48,6 @@ Sysfs = Annotated[
     Path | None,
     typer.Option("--sysfs", metavar="PATH", help="A folder that is a /sys, or holds one."),
 ]
-MemoryPerNode = Annotated[
-    str | None,
-    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
-]
-PagesPerNode = Annotated[
-    str | None,
-    typer.Option(
-        "--hugepages-per-node",
-        metavar="SIZE=COUNT[;...]",
-        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
-    ),
-]
 Viewed = Annotated[
     View, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
 ]
@@ -71,13 +62,13 @@ Capture = Annotated[
 ]
 
 
+@expanded
 def machine(
     machine: Positional = None,
     *,
     named: Named = None,
     sysfs: Sysfs = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
+    sizes: machine_options.Sizes,
     view: Viewed = View.KERNEL,
     chosen: Chosen = output.Format.TABLE,
     capture: Capture = None,
@@ -85,7 +76,7 @@ def machine(
     """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
     from numalet.reports import machine_map
 
-    loaded = _load(machine, named, sysfs, memory_per_node, hugepages_per_node)
+    loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
     chart = machine_map.machine_map(loaded.machine, view, loaded.notes)
     if chosen is output.Format.TABLE:
@@ -100,8 +91,7 @@ def _load(
     positional: str | None,
     named: str | None,
     sysfs: Path | None,
-    memory_per_node: str | None,
-    hugepages_per_node: str | None,
+    sizes: MachineOptions,
 ) -> LoadedMachine:
     """The one machine that was named."""
     from numalet.adapters import machines
@@ -110,24 +100,11 @@ def _load(
     if len(given) > 1:
         fields = {"one": given[0], "other": given[1]}
         raise BadInput([Finding("machine/two-machines", fields)])
-    pages = None if hugepages_per_node is None else parse_pages(hugepages_per_node)
+    choice = replace(sizes, machine=given[0] if given else None).choice()
     if sysfs is not None:
-        machines.refuse_sizes(str(sysfs), memory_per_node, pages)
+        machines.refuse_sizes(str(sysfs), choice.memory_per_node, choice.hugepages_per_node)
         return machines.open_folder(sysfs, str(sysfs))
-    text = given[0] if given else None
-    return machines.open_machine(text, memory_per_node=memory_per_node, hugepages_per_node=pages)
-
-
-def parse_pages(text: str) -> dict[str, str]:
-    """Counts by page size from ``1Gi=4;2Mi=512``; raises ``BadInput``."""
-    pages: dict[str, str] = {}
-    for part in text.replace(",", ";").split(";"):
-        size, equals, count = part.strip().partition("=")
-        if not equals or not size or size in pages:
-            where = Location("--hugepages-per-node")
-            raise BadInput([Finding("machine/page-count", {"value": part.strip()}, where)])
-        pages[size] = count
-    return pages
+    return choice.open()
 
 
 def _capture(loaded: LoadedMachine, path: Path) -> int:

@@ -194,9 +194,11 @@ def _is_terminal() -> bool:
 
 
 def _summary(tallies: Sequence[_Tally]) -> dict[str, Any]:
+    from numalet.adapters import replaying
+
     files = [tally.as_data() for tally in tallies]
     totals = {key: sum(file[key] for file in files) for key in ("passed", "failed", "skipped")}
-    return {"files": files} | totals
+    return {"schema": replaying.SCHEMA, "files": files} | totals
 
 
 def _counts(tallies: Sequence[_Tally]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli.check import Machine, MemoryPerNode, PagesPerNode
+from numalet.cli import machine_options
+from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
     from numalet.adapters.reserving import Pieces
@@ -60,34 +61,22 @@ Write = Annotated[
 Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
+@expanded
 def reserve(
+    *,
     config: kubelet.ConfigFile = None,
-    machine: Machine = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
+    machine: machine_options.Chosen,
     strategy: Strategy = "even",
     write: Write = None,
     output: Output = Format.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
+    flags: kubelet.ReservationFlags,
 ) -> None:
     """Compute a reservedMemory with which the kubelet v1.32 starts, for every NUMA node."""
     from numalet.adapters.reserving import Pieces
-    from numalet.cli.machine import parse_pages
 
-    flags = {
-        "kube-reserved": kube_reserved,
-        "system-reserved": system_reserved,
-        "eviction-hard": eviction_hard,
-    }
     pieces = Pieces(
-        machine=machine,
-        memory_per_node=memory_per_node,
-        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
-        config=kubelet.sources(config or write, config_dir, no_config_file, flags),
+        machine=machine.choice(),
+        config=flags.sources(config or write),
         strategy=strategy,
         write=write,
     )

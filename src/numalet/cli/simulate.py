@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
+from numalet.cli import machine_options
+from numalet.cli.option_groups import expanded
 from numalet.cli.output import Format
 
 if TYPE_CHECKING:
@@ -57,27 +59,6 @@ Pods = Annotated[
         show_default=False,
     ),
 ]
-Machine = Annotated[
-    str | None,
-    typer.Option(
-        "-m",
-        "--machine",
-        metavar="MACHINE",
-        help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
-    ),
-]
-MemoryPerNode = Annotated[
-    str | None,
-    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
-]
-PagesPerNode = Annotated[
-    str | None,
-    typer.Option(
-        "--hugepages-per-node",
-        metavar="SIZE=COUNT[;...]",
-        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
-    ),
-]
 StateDir = Annotated[
     Path | None,
     typer.Option(
@@ -95,23 +76,6 @@ Forget = Annotated[
         show_default=False,
     ),
 ]
-NodeName = Annotated[
-    str | None,
-    typer.Option("--node-name", metavar="NAME", help="Take only pods of this node (or of none)."),
-]
-Device = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--device",
-        metavar="RESOURCE=ID[@NODE[+NODE]],...",
-        help="Devices, such as 'example.com/gpu=gpu0@0,gpu1@1'; repeatable.",
-        show_default=False,
-    ),
-]
-DeviceFile = Annotated[
-    str | None,
-    typer.Option("--devices", metavar="FILE", help="The devices from a YAML or JSON file."),
-]
 Record_ = Annotated[
     Path | None,
     typer.Option(
@@ -123,63 +87,32 @@ Record_ = Annotated[
 Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
+@expanded
 def simulate(
     pods: Pods = None,
+    *,
     config: kubelet.ConfigFile = None,
-    machine: Machine = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
-    device: Device = None,
-    devices: DeviceFile = None,
+    machine: machine_options.Chosen,
+    devices: machine_options.Devices,
     state_dir: StateDir = None,
     forget: Forget = None,
-    node_name: NodeName = None,
+    node_name: machine_options.NodeName = None,
     record: Record_ = None,
     output: Output = Format.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
-    reserved_memory: kubelet.ReservedMemory = None,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
-    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
-    topology_manager_scope: kubelet.TopologyManagerScope = None,
-    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
-    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
-    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
-    reserved_cpus: kubelet.ReservedCpus = None,
-    feature_gates: kubelet.FeatureGates = None,
+    flags: kubelet.AllFlags,
 ) -> None:
     """Admit pods one after the other as the kubelet v1.32 would, and show the node after it."""
     from numalet.adapters.simulation import Pieces
-    from numalet.cli.machine import parse_pages
 
-    flags = {
-        "memory-manager-policy": memory_manager_policy,
-        "reserved-memory": reserved_memory,
-        "kube-reserved": kube_reserved,
-        "system-reserved": system_reserved,
-        "eviction-hard": eviction_hard,
-        "topology-manager-policy": topology_manager_policy,
-        "topology-manager-scope": topology_manager_scope,
-        "topology-manager-policy-options": topology_manager_policy_options,
-        "cpu-manager-policy": cpu_manager_policy,
-        "cpu-manager-policy-options": cpu_manager_policy_options,
-        "reserved-cpus": reserved_cpus,
-        "feature-gates": feature_gates,
-    }
     pieces = Pieces(
-        machine=machine,
-        memory_per_node=memory_per_node,
-        hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
-        config=kubelet.sources(config, config_dir, no_config_file, flags),
+        machine=machine.choice(),
+        config=flags.sources(config),
         pods=tuple(pods or ()),
         node_name=node_name,
         state_dir=state_dir,
         forget=tuple(forget or ()),
-        devices=tuple(device or ()),
-        device_file=devices,
+        devices=devices.texts,
+        device_file=devices.file,
     )
     raise typer.Exit(_run(pieces, record, output))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from numalet.cli import kubelet_options as kubelet
+from numalet.cli import machine_options
 from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.option_groups import expanded
 from numalet.cli.output import Format
 from numalet.wording.kubelet_start import ROOT_DIR
 
@@ -57,15 +60,6 @@ Pods = Annotated[
         show_default=False,
     ),
 ]
-Machine = Annotated[
-    str | None,
-    typer.Option(
-        "-m",
-        "--machine",
-        metavar="MACHINE",
-        help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
-    ),
-]
 AboutMachine = Annotated[
     str | None,
     typer.Option(
@@ -78,32 +72,6 @@ AboutMachine = Annotated[
         ),
     ),
 ]
-MemoryPerNode = Annotated[
-    str | None,
-    typer.Option("--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."),
-]
-PagesPerNode = Annotated[
-    str | None,
-    typer.Option(
-        "--hugepages-per-node",
-        metavar="SIZE=COUNT[;...]",
-        help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
-    ),
-]
-_FLAGS: Final = (
-    "memory-manager-policy",
-    "reserved-memory",
-    "kube-reserved",
-    "system-reserved",
-    "eviction-hard",
-    "topology-manager-policy",
-    "topology-manager-scope",
-    "topology-manager-policy-options",
-    "cpu-manager-policy",
-    "cpu-manager-policy-options",
-    "reserved-cpus",
-    "feature-gates",
-)
 
 
 @state_app.command(
@@ -143,11 +111,12 @@ def show(
         " 2 unusable input, 3 a bug."
     ),
 )
+@expanded
 def verify(
     path: Directory = Path(ROOT_DIR),
+    *,
     machine: AboutMachine = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
+    sizes: machine_options.Sizes,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
@@ -155,18 +124,14 @@ def verify(
 
     An error is what no kubelet writes. A warning is what the kubelet brings about itself.
     """
-    from numalet.adapters import machines, state_doctor
+    from numalet.adapters import state_doctor
     from numalet.cli import state_view
-    from numalet.cli.machine import parse_pages
     from numalet.cli.output import show_findings
     from numalet.reports import state_verify
 
     info = None
     if machine is not None:
-        pages = parse_pages(hugepages_per_node) if hugepages_per_node else None
-        loaded = machines.open_machine(
-            machine, memory_per_node=memory_per_node, hugepages_per_node=pages
-        )
+        loaded = replace(sizes, machine=machine).choice().open()
         show_findings(loaded.notes)
         info = loaded.info
     reports = state_verify.verify(state_doctor.read(path).files, info)
@@ -209,28 +174,14 @@ def diff(
         " configuration with which no kubelet starts), 3 a bug."
     ),
 )
+@expanded
 def restore_check(
-    context: typer.Context,
     path: Directory = Path(ROOT_DIR),
+    *,
     config: kubelet.ConfigFile = None,
-    machine: Machine = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
+    machine: machine_options.Chosen,
     output: Output = Format.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
-    reserved_memory: kubelet.ReservedMemory = None,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
-    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
-    topology_manager_scope: kubelet.TopologyManagerScope = None,
-    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
-    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
-    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
-    reserved_cpus: kubelet.ReservedCpus = None,
-    feature_gates: kubelet.FeatureGates = None,
+    flags: kubelet.AllFlags,
 ) -> None:
     """Say whether a kubelet with this configuration, on this machine, accepts the files.
 
@@ -240,7 +191,7 @@ def restore_check(
     from numalet.cli import state_view
 
     source = state_doctor.read(path)
-    asked = _kubelet(context, config, config_dir, no_config_file)
+    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config))
     check = _checked(source, asked)
     state_view.show_check(check, source, output)
     raise typer.Exit(state_view.status_of_check(check))
@@ -255,9 +206,10 @@ def restore_check(
         " at work there, and a configuration with which no kubelet starts), 3 a bug."
     ),
 )
+@expanded
 def rebase(
-    context: typer.Context,
     path: Directory = Path(ROOT_DIR),
+    *,
     write: Annotated[
         bool,
         typer.Option(
@@ -266,24 +218,9 @@ def rebase(
         ),
     ] = False,
     config: kubelet.ConfigFile = None,
-    machine: Machine = None,
-    memory_per_node: MemoryPerNode = None,
-    hugepages_per_node: PagesPerNode = None,
+    machine: machine_options.Chosen,
     output: Output = Format.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
-    reserved_memory: kubelet.ReservedMemory = None,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
-    topology_manager_policy: kubelet.TopologyManagerPolicy = None,
-    topology_manager_scope: kubelet.TopologyManagerScope = None,
-    topology_manager_policy_options: kubelet.TopologyManagerPolicyOptions = None,
-    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
-    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
-    reserved_cpus: kubelet.ReservedCpus = None,
-    feature_gates: kubelet.FeatureGates = None,
+    flags: kubelet.AllFlags,
 ) -> None:
     """Make files with which the kubelet starts on this machine, keeping what still fits.
 
@@ -293,33 +230,13 @@ def rebase(
     from numalet.cli import state_view
 
     source = state_doctor.read(path)
-    check = _checked(source, _kubelet(context, config, config_dir, no_config_file))
+    check = _checked(source, state_doctor.load_kubelet(machine.choice(), flags.sources(config)))
     if check.rebased is None:
         state_view.show_check(check, source, output)
         raise typer.Exit(state_view.status_of_check(check))
     written = state_doctor.replace(source, check.rebased.files) if write else ()
     state_view.show_rebased(check.rebased, written, output)
     raise typer.Exit(state_view.status_of_rebased(check.rebased))
-
-
-def _kubelet(
-    context: typer.Context, config: Path | None, config_dir: Path | None, no_config_file: bool
-) -> Kubelet:
-    """The kubelet that the options of a command describe; flags are taken as they were given."""
-    from numalet.adapters import state_doctor
-    from numalet.cli.machine import parse_pages
-
-    given = context.params
-    pages = given["hugepages_per_node"]
-    flags = {name: given[name.replace("-", "_")] for name in _FLAGS}
-    return state_doctor.load_kubelet(
-        {
-            "text": given["machine"],
-            "memory_per_node": given["memory_per_node"],
-            "hugepages_per_node": parse_pages(pages) if pages else None,
-        },
-        kubelet.sources(config, config_dir, no_config_file, flags),
-    )
 
 
 def _checked(source: Source, asked: Kubelet) -> RestoreCheck:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
+from numalet.cli import machine_options
 from numalet.cli import simulate as simulating
 from numalet.cli.matrix_format import MatrixFormat
+from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
     from numalet.adapters.explaining import Comparison, PreparedMatrix
@@ -101,6 +103,7 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the rand
 Output = Annotated[MatrixFormat, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
+@expanded
 def what_if(
     pods: simulating.Pods = None,
     *,
@@ -111,49 +114,24 @@ def what_if(
     options: Options = None,
     orders: Orders = 1,
     seed: Seed = 0,
-    device: simulating.Device = None,
-    devices: simulating.DeviceFile = None,
-    memory_per_node: simulating.MemoryPerNode = None,
-    hugepages_per_node: simulating.PagesPerNode = None,
-    node_name: simulating.NodeName = None,
+    devices: machine_options.Devices,
+    sizes: machine_options.Sizes,
+    node_name: machine_options.NodeName = None,
     output: Output = MatrixFormat.TABLE,
-    config_dir: kubelet.ConfigDir = None,
-    no_config_file: kubelet.NoConfigFile = False,
-    memory_manager_policy: kubelet.MemoryManagerPolicy = None,
-    reserved_memory: kubelet.ReservedMemory = None,
-    kube_reserved: kubelet.KubeReserved = None,
-    system_reserved: kubelet.SystemReserved = None,
-    eviction_hard: kubelet.EvictionHard = None,
-    cpu_manager_policy: kubelet.CpuManagerPolicy = None,
-    cpu_manager_policy_options: kubelet.CpuManagerPolicyOptions = None,
-    reserved_cpus: kubelet.ReservedCpus = None,
-    feature_gates: kubelet.FeatureGates = None,
+    flags: kubelet.FlagsBesideTopology,
 ) -> None:
     """Compare topology policies, scopes, options, machines and configurations on the same pods."""
     from numalet.adapters.explaining import Comparison
     from numalet.adapters.simulation import Pieces
-    from numalet.cli.machine import parse_pages
 
-    flags = {
-        "memory-manager-policy": memory_manager_policy,
-        "reserved-memory": reserved_memory,
-        "kube-reserved": kube_reserved,
-        "system-reserved": system_reserved,
-        "eviction-hard": eviction_hard,
-        "cpu-manager-policy": cpu_manager_policy,
-        "cpu-manager-policy-options": cpu_manager_policy_options,
-        "reserved-cpus": reserved_cpus,
-        "feature-gates": feature_gates,
-    }
-    base = kubelet.sources(None, config_dir, no_config_file, flags)
+    base = flags.sources(None)
     comparison = Comparison(
         pieces=Pieces(
-            memory_per_node=memory_per_node,
-            hugepages_per_node=parse_pages(hugepages_per_node) if hugepages_per_node else None,
+            machine=sizes.choice(),
             config=base,
             node_name=node_name,
-            devices=tuple(device or ()),
-            device_file=devices,
+            devices=devices.texts,
+            device_file=devices.file,
         ),
         pods=tuple(pods or ()),
         machines=tuple(machine or ()),

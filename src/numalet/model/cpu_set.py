@@ -8,9 +8,11 @@ reader that forgives what snapshots of ``/sys`` do to them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
+
+from numalet.model import go_text
+from numalet.model.go_text import GoNumberError
 
 CpuSet: TypeAlias = frozenset[int]
 
@@ -18,10 +20,6 @@ EMPTY: Final[CpuSet] = frozenset()
 
 MOST_CPUS: Final = 1 << 20
 """A list naming more CPUs than this is refused: ``0-999999999`` is a slip, not a machine."""
-
-_GO_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_INT64_MAX = (1 << 63) - 1
-_INT64_MIN = -(1 << 63)
 
 
 class CpuListError(ValueError):
@@ -51,10 +49,10 @@ def parse(text: str) -> CpuSet:
 def _cpus_of_part(part: str) -> Iterable[int]:
     """The CPUs of one part between commas: a number, or a range with both ends in it."""
     first, dash, last = part.partition("-")
-    start = _atoi(first)
+    start = _number(first)
     if not dash:
         return (start,)
-    end = _atoi(last)
+    end = _number(last)
     if start > end:
         raise CpuListError(f'invalid range "{part}" ({start} > {end})')
     # Not in the kubelet, which would fill its memory here.
@@ -63,47 +61,12 @@ def _cpus_of_part(part: str) -> Iterable[int]:
     return range(start, end + 1)
 
 
-def _atoi(text: str) -> int:
-    """The number that Go's ``strconv.Atoi`` reads, with its two complaints."""
-    if not _GO_INTEGER.fullmatch(text):
-        raise CpuListError(f"strconv.Atoi: parsing {_go_quote(text)}: invalid syntax")
-    # int() itself refuses texts of thousands of digits; 64 bits end at 19 of them.
-    digits = text.lstrip("+-").lstrip("0")
-    number = int(text) if len(digits) < 20 else _INT64_MAX + 1
-    if not _INT64_MIN <= number <= _INT64_MAX:
-        raise CpuListError(f"strconv.Atoi: parsing {_go_quote(text)}: value out of range")
-    return number
-
-
-_GO_ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    '"': '\\"',
-    "\\": "\\\\",
-}
-
-
-def _go_quote(text: str) -> str:
-    """The text between double quotes with Go's escapes (``strconv.Quote``)."""
-    return '"' + "".join(_go_escaped(letter) for letter in text) + '"'
-
-
-def _go_escaped(letter: str) -> str:
-    """One character of a quoted text, escaped where Go escapes it."""
-    if letter in _GO_ESCAPES:
-        return _GO_ESCAPES[letter]
-    # A blank that is not the plain one is not printable for Go, as it is not for Python.
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+def _number(digits: str) -> int:
+    """The number of one CPU as Go reads it."""
+    try:
+        return go_text.atoi(digits)
+    except GoNumberError as error:
+        raise CpuListError(error.go_text) from None
 
 
 def text(cpus: Iterable[int]) -> str:

@@ -8,11 +8,13 @@ is never a finding (see ``hints.provider.Refused``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Severity(Enum):
@@ -80,6 +82,14 @@ class Findings:
     def extend(self, findings: Iterable[Finding]) -> None:
         """Remember several."""
         self._found.extend(findings)
+
+    def collect(self, part: Callable[[], T]) -> T | None:
+        """What ``part`` gives; None, and its findings with these, if it raises ``BadInput``."""
+        try:
+            return part()
+        except BadInput as bad:
+            self.extend(bad.findings)
+            return None
 
     @property
     def all(self) -> tuple[Finding, ...]:

@@ -21,6 +21,8 @@ from numalet.model.kubelet_view import kubelet_view
 from numalet.model.machine import Machine, NumaNode
 from numalet.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
 
+SCHEMA: Final = "numalet.machine/1"
+
 
 class View(Enum):
     """Whose eyes."""
@@ -136,6 +138,7 @@ def _kubelet_row(node: NumaNodeInfo) -> NodeRow:
 def document(chart: MachineMap) -> dict[str, Any]:
     """The map as plain values, for JSON and YAML; notes as codes with their fields."""
     return {
+        "schema": SCHEMA,
         "view": chart.view.value,
         "source": chart.source,
         "os": chart.os.value,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from numalet.managers.memory.ledger import NodeMemory
 from numalet.model import cpu_set, numa_mask
 from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey, Pod
@@ -19,7 +20,7 @@ from numalet.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """One memory type on one NUMA node."""
+    """One memory type, on one NUMA node or in a group of them."""
 
     resource: str
     total_bytes: int
@@ -73,22 +74,27 @@ def memory_map(
                 node_id=node_id,
                 assignments=node.assignments,
                 group=numa_mask.ids(node.group),
-                types=tuple(
-                    TypeRow(
-                        resource=name,
-                        total_bytes=table.total,
-                        system_reserved_bytes=table.system_reserved,
-                        allocatable_bytes=table.allocatable,
-                        reserved_bytes=table.reserved,
-                        free_bytes=table.free,
-                    )
-                    for name, table in sorted(node.tables.items())
-                ),
+                types=type_rows(node),
             )
             for node_id, node in snapshot.memory.nodes.items()
         ),
         active=tuple(holder for holder in holders if holder.key not in left),
         left_behind=tuple(holder for holder in holders if holder.key in left),
+    )
+
+
+def type_rows(node: NodeMemory) -> tuple[TypeRow, ...]:
+    """The types of one node, by name."""
+    return tuple(
+        TypeRow(
+            resource=name,
+            total_bytes=table.total,
+            system_reserved_bytes=table.system_reserved,
+            allocatable_bytes=table.allocatable,
+            reserved_bytes=table.reserved,
+            free_bytes=table.free,
+        )
+        for name, table in sorted(node.tables.items())
     )
 
 

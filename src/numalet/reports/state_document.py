@@ -126,7 +126,7 @@ def _rebased(result: Rebased) -> Document:
     return {
         "changes": sorted(result.files),
         "kept": {name: [_key(key) for key in keys] for name, keys in result.kept.items()},
-        "lost": [_key(each.key) | {"file": each.file} | finding(each.why) for each in result.lost],
+        "lost": [_key(each.key) | finding(each.why) | {"file": each.file} for each in result.lost],
         "unusable": [finding(each) | {"file": name} for name, each in result.unusable.items()],
     }
 

@@ -15,19 +15,8 @@ from numalet.model import cpu_set, numa_mask
 from numalet.model.numa_mask import NumaMask
 from numalet.model.pod import ContainerKey
 from numalet.reports import state_diff
+from numalet.reports.memory_map import TypeRow, type_rows
 from numalet.reports.state_reading import States
-
-
-@dataclass(frozen=True, slots=True)
-class TypeRow:
-    """One memory type, on one node or in one group."""
-
-    resource: str
-    total_bytes: int
-    system_reserved_bytes: int
-    allocatable_bytes: int
-    reserved_bytes: int
-    free_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +98,13 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
         GroupRow(
             numa_mask.ids(group),
             _sums(nodes),
-            tuple(_node(node_id, node) for node_id, node in nodes.items()),
+            tuple(NodeRow(i, node.assignments, type_rows(node)) for i, node in nodes.items()),
             tuple(holders.pop(numa_mask.ids(group), {})),
         )
         for group, nodes in by_group.items()
     ]
     rows += [GroupRow(node_ids, (), (), tuple(keys)) for node_ids, keys in holders.items()]
     return tuple(sorted(rows, key=lambda row: (row.node_ids, len(row.nodes))))
-
-
-def _node(node_id: int, node: NodeMemory) -> NodeRow:
-    rows = tuple(
-        TypeRow(name, t.total, t.system_reserved, t.allocatable, t.reserved, t.free)
-        for name, t in sorted(node.tables.items())
-    )
-    return NodeRow(node_id, node.assignments, rows)
 
 
 def _sums(nodes: Mapping[int, NodeMemory]) -> tuple[TypeRow, ...]:

@@ -1,0 +1,52 @@
+"""JSON Schemas (draft 2020-12) of documents, made from the types that describe these.
+
+A *document* is what a command prints with ``-o json``. The types are strict, so that tests notice
+a field that nobody described; the schemas are not, because a new field may come without a new
+number in the document's name, and who checks what they read must not trip over it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+Schema: TypeAlias = dict[str, Any]
+
+_T = TypeVar("_T")
+
+OneOf: TypeAlias = Annotated[_T, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
+"""A part of which exactly one field is there; which one says what the part is."""
+
+
+class Document(Struct, forbid_unknown_fields=True):
+    """A part of a document that has these fields and no others."""
+
+
+def of(*types: type[Any]) -> Schema:
+    """The JSON Schema of a document that is of one of these types."""
+    found, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    schema = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    published: Schema = _published({"$schema": DIALECT, **schema, "$defs": parts})
+    return published
+
+
+def _published(value: Any) -> Any:
+    """The same with tidy texts, and without forbidding fields that are not described."""
+    match value:
+        case dict():
+            return {
+                name: inspect.cleandoc(each)
+                if name == "description" and isinstance(each, str)
+                else _published(each)
+                for name, each in value.items()
+                if not (name == "additionalProperties" and each is False)
+            }
+        case list():
+            return [_published(each) for each in value]
+        case _:
+            return value

@@ -1,0 +1,68 @@
+"""The schema of ``numalet machine -o json``: what ``reports.machine_map`` builds, with sentences.
+
+The reports build plain data; here its shape is written down once more as types, from which the
+JSON Schema in ``docs/schemas`` is generated. CPU lists are texts such as ``0-3,8``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from numalet.adapters import json_schema
+from numalet.adapters.json_schema import Document, Schema
+from numalet.model.machine_info import OperatingSystem
+from numalet.reports.machine_map import View
+
+
+class PagesDocument(Document):
+    """Huge pages of one size."""
+
+    page_size_kib: int
+    count: int
+
+
+class NodeDocument(Document):
+    """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null."""
+
+    id: int
+    sockets: list[int]
+    cpus: str
+    offline_cpus: str
+    cores: int
+    memory_bytes: int | None
+    hugepages: list[PagesDocument]
+    distances: list[int] | None
+
+
+class NoteDocument(Struct):
+    """What is odd, or will matter: a stable code, a sentence; the figures in it are beside."""
+
+    code: str
+    text: str
+
+
+class MachineDocument(Document):
+    """A machine as it is, or as the kubelet sees it.
+
+    ``sockets``, ``cores`` and ``cpus`` are counts.
+    """
+
+    schema: Literal["numalet.machine/1"]
+    view: View
+    source: str
+    os: OperatingSystem
+    sockets: int
+    cores: int
+    cpus: int
+    offline_cpus: str
+    memory_bytes: int
+    hugepages: list[PagesDocument]
+    numa_nodes: list[NodeDocument]
+    notes: list[NoteDocument]
+
+
+def machine() -> Schema:
+    """The JSON Schema of a machine."""
+    return json_schema.of(MachineDocument)

@@ -1,0 +1,124 @@
+"""The options that say what node it is: its machine, its devices, whose pods it takes.
+
+They are the same for all commands. ``Chosen`` is a machine with the sizes of a shape, ``Sizes``
+the sizes alone, for commands that take the machine in a way of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli.option_groups import OptionGroup, option
+from numalet.model.findings import BadInput, Finding, Location
+
+if TYPE_CHECKING:
+    from numalet.adapters.machines import MachineChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineOptions:
+    """The machine as it was named, and the sizes that make a shape a machine."""
+
+    machine: str | None = None
+    memory_per_node: str | None = None
+    hugepages_per_node: str | None = None
+
+    def choice(self) -> MachineChoice:
+        """The same with the counts of huge pages read; raises ``BadInput``."""
+        from numalet.adapters.machines import MachineChoice
+
+        pages = self.hugepages_per_node
+        counts = None if pages is None else _parse_pages(pages)
+        return MachineChoice(self.machine, self.memory_per_node, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """Devices as texts, and the file that has more of them."""
+
+    texts: tuple[str, ...]
+    file: str | None
+
+
+def _parse_pages(text: str) -> dict[str, str]:
+    """Counts by page size from ``1Gi=4;2Mi=512``; raises ``BadInput``."""
+    pages: dict[str, str] = {}
+    for part in text.replace(",", ";").split(";"):
+        size, equals, count = part.strip().partition("=")
+        if not equals or not size or size in pages:
+            where = Location("--hugepages-per-node")
+            raise BadInput([Finding("machine/page-count", {"value": part.strip()}, where)])
+        pages[size] = count
+    return pages
+
+
+def _devices(device: list[str] | None, devices: str | None) -> DeviceOptions:
+    return DeviceOptions(tuple(device or ()), devices)
+
+
+_MACHINE: Final = option(
+    "machine",
+    Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--machine",
+            metavar="MACHINE",
+            help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
+        ),
+    ],
+)
+_SIZES: Final = (
+    option(
+        "memory_per_node",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--memory-per-node", metavar="SIZE", help="For a shape: memory of every node."
+            ),
+        ],
+    ),
+    option(
+        "hugepages_per_node",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--hugepages-per-node",
+                metavar="SIZE=COUNT[;...]",
+                help="For a shape: huge pages of every node, such as '1Gi=4;2Mi=512'.",
+            ),
+        ],
+    ),
+)
+_DEVICES: Final = (
+    option(
+        "device",
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--device",
+                metavar="RESOURCE=ID[@NODE[+NODE]],...",
+                help="Devices, such as 'example.com/gpu=gpu0@0,gpu1@1'; repeatable.",
+                show_default=False,
+            ),
+        ],
+    ),
+    option(
+        "devices",
+        Annotated[
+            str | None,
+            typer.Option("--devices", metavar="FILE", help="The devices from a YAML or JSON file."),
+        ],
+    ),
+)
+
+Chosen = Annotated[MachineOptions, OptionGroup((_MACHINE, *_SIZES), MachineOptions)]
+Sizes = Annotated[MachineOptions, OptionGroup(_SIZES, MachineOptions)]
+Devices = Annotated[DeviceOptions, OptionGroup(_DEVICES, _devices)]
+NodeName = Annotated[
+    str | None,
+    typer.Option("--node-name", metavar="NAME", help="Take only pods of this node (or of none)."),
+]
