@@ -23,7 +23,8 @@ space := $(empty) $(empty)
 CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(room)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo fmt lint types test property conformance cover bench check clean
+.PHONY: help setup hooks demo fmt lint types test property conformance cover bench schemas check
+.PHONY: clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-12s %s\n", $$1, $$2}'
@@ -82,6 +83,9 @@ cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
 
 bench: $(READY)  ## how long things take; nothing is gated
 	$(PYTEST) benchmarks --benchmark-sort=name
+
+schemas: $(READY)  ## write docs/schemas anew, from the types of the documents
+	$(BIN)/python -m numalet.adapters.schemas docs/schemas
 
 check: lint types test cover  ## what continuous integration runs
 

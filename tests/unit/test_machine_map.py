@@ -29,6 +29,7 @@ def test_nothing_is_noted_about_an_even_machine() -> None:
 @pytest.mark.parametrize("view", list(View))
 def test_both_views_of_an_even_machine_are_the_same(view: View) -> None:
     assert document(machine_map(EVEN, view)) == {
+        "schema": "numalet.machine/1",
         "view": view.value,
         "source": "2n1c2t",
         "os": "linux",

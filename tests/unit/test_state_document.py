@@ -58,7 +58,9 @@ def test_a_check_has_the_kubelets_error() -> None:
     assert "refused" == document["answer"]
     assert document["start_error"].startswith("start cpu manager error: could not restore state")
     assert "cpu-manager-start" == document["start_error_stage"]
-    assert {"pod_uid", "container", "file", "code", "text"} <= document["rebase"]["lost"][0].keys()
+    lost = document["rebase"]["lost"]
+    assert {"pod_uid", "container", "file", "code", "text"} <= lost[0].keys()
+    assert {CPU, MEMORY} == {each["file"] for each in lost}
     bad = state_check.check(KubeletConfig(memory_manager_policy="x"), builders.machine(10), FILES)
     assert None is state_document.checked(bad, "/x")["rebase"]
     good = state_check.check(config, builders.machine(10), {})

@@ -51,7 +51,7 @@ class Refusal(msgspec.Struct, kw_only=True):
 class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts."""
 
-    schema: Literal["numalet.check/1"] = SCHEMA
+    schema: Literal["numalet.check/1"]
     starts: bool
     start_error: Refusal | None
     counts: dict[str, int]
@@ -64,6 +64,7 @@ def of(checked: Checked, rows: tuple[Row, ...]) -> CheckDocument:
         severity.value: sum(row.severity is severity for row in rows) for severity in Severity
     }
     return CheckDocument(
+        schema=SCHEMA,
         starts=checked.refused is None,
         start_error=None if checked.refused is None else _refusal(checked.refused),
         counts=counts,

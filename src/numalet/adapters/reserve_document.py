@@ -51,7 +51,7 @@ class Entry(msgspec.Struct, kw_only=True, rename="camel"):
 class ReserveDocument(msgspec.Struct, kw_only=True):
     """A reservation. ``start_error`` is why the kubelet would not start all the same, or null."""
 
-    schema: Literal["numalet.reserve/1"] = SCHEMA
+    schema: Literal["numalet.reserve/1"]
     strategy: str
     parts: PartsDocument
     nodes: list[NodeDocument]
@@ -66,6 +66,7 @@ def of(plan: Plan, written: Written | None) -> ReserveDocument:
     """The document of a plan, and of the file that it was written into."""
     is_changed = written is not None and written.backup is not None
     return ReserveDocument(
+        schema=SCHEMA,
         strategy=plan.strategy,
         parts=_parts(plan),
         nodes=[

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from numalet.adapters import json_schema
-from numalet.adapters.documents.pod_manifest import Ignored
 from numalet.adapters.json_schema import Document, OneOf, Schema
 from numalet.config.rules import Stage
 from numalet.model.pod import QosClass
@@ -194,7 +193,7 @@ class SimulationDocument(Document):
     ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` hold something
     without being active. ``cpus`` is empty unless the CPU Manager gives out CPUs.
     ``assumed_running`` and ``forgotten`` are uids of pods that only the state files know;
-    ``ignored`` counts objects of the input that give no pod.
+    ``ignored`` counts objects of the input that give no pod, by why.
     """
 
     schema: Literal["numalet.simulation/1"]
@@ -208,7 +207,7 @@ class SimulationDocument(Document):
     devices: list[DevicesDocument]
     assumed_running: list[str]
     forgotten: list[str]
-    ignored: dict[Ignored, int]
+    ignored: dict[str, int]
 
 
 class NotStartedDocument(Document):

@@ -24,16 +24,6 @@ EPILOG = """Examples:
   numalet replay vectors-*.jsonl.gz -j 2
 
   numalet replay recorded.jsonl --fail-fast -o json
-"""
-
-
-EPILOG = """Examples:
-
-  numalet replay recorded.jsonl
-
-  numalet replay vectors-*.jsonl.gz -j 2
-
-  numalet replay recorded.jsonl --fail-fast -o json
 
 Exit status: 0 nothing failed, 1 some scenario failed, 2 some input can not be used.
 """

@@ -7,13 +7,13 @@ NUMA node, a container, a resource), what of it differs, and both values; None i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from numalet.checkpoint import cpu_file, device_file, memory_file
 from numalet.managers.device.ledger import NO_NODE, DeviceRecord
 from numalet.model import cpu_set, numa_mask
-from numalet.model.findings import Finding
+from numalet.model.findings import Finding, Location
 from numalet.reports.state_reading import CpuState, DeviceState, MemoryState, State, States
 
 Value: TypeAlias = int | str | None
@@ -57,7 +57,9 @@ def differences(before: States, after: States) -> tuple[Difference, ...]:
 
 def unreadable(states: States) -> tuple[Finding, ...]:
     """Findings about the files that can not be compared, because they can not be decoded."""
-    return tuple(states.unreadable.values())
+    return tuple(
+        replace(finding, where=Location(name)) for name, finding in states.unreadable.items()
+    )
 
 
 def _of_file(name: str, before: State | None, after: State | None) -> Iterator[Difference]:

@@ -11,9 +11,10 @@ counted by cause.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -66,15 +67,18 @@ class LoadedPods:
     notes: tuple[Finding, ...] = ()
 
 
-def load_pods(paths: Sequence[str], options: PodOptions = PodOptions()) -> LoadedPods:
-    """The pods of all these files.
+def load_pods(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]], options: PodOptions = PodOptions()
+) -> LoadedPods:
+    """The pods of a file, or of several in their order.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
     """
     findings = Findings()
     objects: list[_Object] = []
-    for path in paths:
+    for given in [paths] if isinstance(paths, str | PathLike) else paths:
+        path = fspath(given)
         try:
             documents = yaml_source.load_documents(yaml_source.read_text(path), path)
             objects.extend(_objects(documents, path, findings))
