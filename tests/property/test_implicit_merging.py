@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import implicit_problems
 import merge_by_walking
@@ -57,3 +57,13 @@ def test_a_rule_offers_and_prefers_what_the_family_lists(problem: Problem) -> No
                     offer.rule.prefers(mask) if offered else None
                 )
             assert offer.rule.smallest_size == min(mask.bit_count() for mask in listed if mask)
+
+
+@settings(max_examples=max(10, settings().max_examples // 10))
+@given(implicit_problems.problems(fewest_nodes=7, most_nodes=12))
+def test_the_merge_by_rule_equals_the_closed_form_on_more_nodes(problem: Problem) -> None:
+    found = rule_merging.merge(problem.offers, problem.all_nodes, problem.distances)
+    lists = filtering.written_out(problem.offers)
+
+    assert merging.merge(lists, problem.all_nodes, problem.distances) == found.hint
+    assert not found.bounded

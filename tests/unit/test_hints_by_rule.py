@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-import implicit_problems
 import open_sets
 from numalet.config.rules import TopologyPolicy
 from numalet.hints import filtering, nearest_set, policies, remaining_set, rule_merging
@@ -19,7 +18,6 @@ from numalet.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
 from numalet.hints.rule import Rule
 from numalet.hints.rule_merging import Found
 from numalet.hints.sharing_out import Budget, SharingOut
-from numalet.managers.memory.hints import OfferedSets
 from numalet.managers.memory.reasons import NoNodeFits
 from numalet.model import numa_mask
 
@@ -88,12 +86,13 @@ def test_a_group_in_use_may_be_all_that_can_come_out() -> None:
 
 
 def test_a_list_that_is_empty_leaves_all_nodes() -> None:
-    memory = additive(2, [1] * 4, preferred_size=2)
-    listed = filtering.lists_of([{"r": Candidates(())}])
-    few = filtering.lists_of([{"r": OfferedSets(implicit_problems.of_machine({0: 1}), "u", {})}])
+    memory = ruled(additive(2, [1] * 4, preferred_size=2))
+    empty_list = filtering.lists_of([{"r": Candidates(())}])
+    empty_rule = ruled(Rule(0b1111, NO_SETS, preferred_size=1))
 
-    assert Found(Hint(0b1, False)) == rule_merging.merge([*listed, *few], 0b1)
-    assert Found(Hint(0b1111, True)) != rule_merging.merge(ruled(memory), 0b1111)
+    assert Found(Hint(0b0011, True)) == rule_merging.merge(memory, 0b1111)
+    for empty in (empty_list, empty_rule):
+        assert Found(Hint(0b1111, False)) == rule_merging.merge([*memory, *empty], 0b1111)
 
 
 def test_only_the_empty_set_leaves_all_nodes() -> None:
@@ -298,3 +297,75 @@ def test_the_smallest_size_is_found_where_sums_alone_do_not_tell(need: int, smal
     found = remaining_set.some(SharingOut(0b1111, [rule, rule], Budget(NO_LIMIT)), 1, None)
 
     assert (smallest, True) == (found.mask.bit_count(), found.exact)
+
+
+def test_where_only_sockets_decide_the_smallest_set_on_few_enough_sockets_is_preferred() -> None:
+    sockets = Requirement(1, ((0b0011, 1), (0b1100, 1)), most=1)
+    enough = by_node(3, {0: 1, 1: 1, 2: 2, 3: 2})
+    rule = Rule(0b1111, OpenSets(0b1111, 0, (enough,)), preferred_size=1, spanning=sockets)
+
+    assert Found(Hint(0b1100, True)) == rule_merging.merge(ruled(rule), 0b1111)
+
+
+def test_copies_meet_where_a_broken_group_and_unused_nodes_overlap() -> None:
+    """One copy takes {0,1}, the other {1,2}; node 4 alone would be the next best."""
+    open_part = OpenSets(0b00110, 0, (by_node(2, {1: 1, 2: 1}),))
+    memory = Rule(0b11111, open_part, preferred_size=3, islands=(0b00011, 0b10000))
+
+    assert Found(Hint(0b10, False)) == rule_merging.merge(ruled(memory, copies=2), 0b11111)
+    assert Found(Hint(0b10000, False)) == rule_merging.merge(ruled(memory), 0b11111)
+
+
+def test_a_group_that_promised_more_than_it_gives_is_not_the_last_to_be_looked_at() -> None:
+    """Node 6 can not be missed, so that {0,6} can shrink to {6} only; {1} is lower."""
+    cpus = Rule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
+    hints = (Hint(0b1000001, False), Hint(0b0000010, False))
+    listed = filtering.lists_of([{"r": Candidates(hints)}])
+
+    assert Found(Hint(0b10, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
+
+
+def test_what_failed_with_little_slack_is_tried_again_with_more() -> None:
+    needs = (by_node(2, {0: 3, 1: 1, 2: 1, 3: 5}), by_node(10, {0: 4, 1: 4, 2: 5, 3: 3}))
+    rules = [open_sets.rule_of(OpenSets(0b11111, 0, (need,))) for need in needs]
+
+    assert 0b1111 == SharingOut(0b1111, rules, Budget(NO_LIMIT)).share(0b1111, 0, 0)
+
+
+def test_of_equally_close_sets_the_lowest_is_found_though_another_is_known() -> None:
+    rule = open_sets.rule_of(OpenSets(0b1111, 0, (by_node(1, dict.fromkeys(range(4), 1)),)))
+    equal = Distances({i: dict.fromkeys(range(4), 10) for i in range(4)})
+    problem = SharingOut(0b1111, [rule, rule], Budget(NO_LIMIT))
+    found = nearest_set.best_remaining(problem, 2, 0b1100, equal)
+
+    assert remaining_set.Remaining(0b0011, True) == found
+
+
+def test_what_a_mandatory_node_touches_is_counted_once() -> None:
+    shared = Requirement(2, ((0b011, 1), (0b100, 1)))
+
+    assert 0b101 == LowestSet(OpenSets(0b111, 0b001, (shared,))).lowest(2)
+
+
+def test_what_failed_with_much_lacking_is_tried_again_with_less() -> None:
+    first = by_node(9, {0: 2, 1: 1, 2: 3, 3: 4, 4: 5})
+    second = by_node(8, {0: 2, 1: 4, 2: 2, 3: 3, 4: 3})
+
+    assert 0b10110 == LowestSet(OpenSets(0b11111, 0, (first, second))).lowest(3)
+
+
+def test_a_group_that_gives_nothing_better_changes_nothing() -> None:
+    """Whatever is chosen from the explicit list, node 6 is what can not be missed."""
+    cpus = Rule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
+    hints = (Hint(0b1000001, False), Hint(0b1000010, False), Hint(1 << 70, False))
+    listed = filtering.lists_of([{"r": Candidates(hints)}])
+
+    assert Found(Hint(0b1000000, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
+
+
+def test_two_nodes_of_one_device_are_close_and_not_enough() -> None:
+    devices = Requirement(2, ((0b101, 1), (0b010, 1)))
+    rows = {i: {j: 10 if {i, j} <= {0, 2} else 20 for j in range(3)} for i in range(3)}
+    sets = LowestSet(OpenSets(0b111, 0, (devices,)))
+
+    assert 0b011 == nearest_set.best(sets, 2, Distances(rows))

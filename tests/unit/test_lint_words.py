@@ -72,8 +72,8 @@ def test_a_state_file_has_the_kubelets_whole_text() -> None:
 
 
 def test_what_the_kubelet_would_crash_on_has_no_text_of_its_own() -> None:
-    fields = {"field": "f", "policy": "p", "numa_nodes": 30, "limit": 20}
-    (found,) = rows.rows([Finding("numalet/too-many-nodes", fields)])
+    fields = {"field": "f", "policy": "p", "numa_node": 64, "highest": 63}
+    (found,) = rows.rows([Finding("numalet/node-id-too-high", fields)])
     assert found.kubelet_text == ""
     assert found.rule == english_mends.AREA_RULES["numalet"]
 

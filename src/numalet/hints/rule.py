@@ -58,6 +58,11 @@ class Rule:
         """Whether the open part is not empty."""
         return not self.open_sets.is_empty()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no set is offered at all."""
+        return not (self.islands or self.has_open_sets)
+
     @cached_property
     def smallest_open(self) -> NumaMask | None:
         """The smallest set of the open part, the lowest of these; None if it is empty."""

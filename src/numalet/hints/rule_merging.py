@@ -67,8 +67,10 @@ def merge(
     """
     lists = [offer for offer in offers if not isinstance(offer, Ruled)]
     rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
-    if not rules or not all(lists):
-        return Found(merging.merge(filtering.written_out(offers), all_nodes, distances))
+    if not rules:
+        return Found(merging.merge(lists, all_nodes, distances))
+    if not all(lists) or any(rule.is_empty for rule in rules):
+        return Found(Hint(all_nodes, False))
     preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)
     if preferred is not None:
         return Found(Hint(preferred, True))

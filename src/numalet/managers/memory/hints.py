@@ -95,7 +95,7 @@ class OfferedSets:
         """Whether no set is offered."""
         if self.rule is None or not self.demand:
             return not self.masks
-        return not (self.rule.islands or self.rule.has_open_sets)
+        return self.rule.is_empty
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first."""
