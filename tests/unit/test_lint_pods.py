@@ -305,3 +305,20 @@ def test_a_pod_that_hangs_the_kubelet_only_after_others_is_told() -> None:
     )
     assert [f.code for f in findings] == ["lint/pod-crashes-kubelet", "lint/cpu-policy-may-hang"]
     assert findings[0].fields["pod"] == "default/then (after the pods before it)"
+
+
+def test_the_next_whole_number_of_one_request_is_not_the_most_of_a_larger_one() -> None:
+    four_cpus = {
+        "cpu_manager_policy": "static",
+        "cpu_manager_policy_options": {"full-pcpus-only": "true"},
+        "reserved_system_cpus": "0-1",
+        "machine": builders.machine(10, 10, 10),
+    }
+    search = Search(empty(subject(**four_cpus)))
+
+    def most(cpus: str) -> str:
+        asked = {"cpu": Quantity.parse(cpus), "memory": Quantity.parse("1Gi")}
+        odd = pod("p", replace(container("c"), requests=asked, limits=asked))
+        return str(search.alone(odd, odd.app_containers[0], "cpu"))
+
+    assert (most("1"), most("3"), most("8")) == ("2", "4", "4")

@@ -100,12 +100,18 @@ class Search:
         asked = container.requests[resource]
         if admits(self.node, alone(pod, container, resource, asked)):
             return None
-        key = (resource, container.kind)
-        if key not in self._alone or self._alone[key] >= asked:
+
+        def search() -> Quantity:
             found = self._largest(
                 resource, asked, lambda amount: alone(pod, container, resource, amount)
             )
-            self._alone[key] = quantity(resource, 0) if found is None else found
+            return quantity(resource, 0) if found is None else found
+
+        if asked.value % unit_of(self.node.rules, resource):
+            return search()  # What is found may be the next whole number, which says no more.
+        key = (resource, container.kind)
+        if key not in self._alone or self._alone[key] >= asked:
+            self._alone[key] = search()
         return self._alone[key]
 
     def together(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
