@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from numalet.snapshot.changes import between as between
     from numalet.snapshot.placement import Placement as Placement
     from numalet.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.wording.english import sentence as sentence
     from numalet.wording.kubelet import status as status
 
 __version__ = "0.1.0"
@@ -123,6 +124,7 @@ _PUBLIC = {
     "merge": "numalet.hints.merging",
     "open_machine": "numalet.adapters.machines",
     "read_pods": "numalet.adapters.documents.pod_manifest",
+    "sentence": "numalet.wording.english",
     "start": "numalet.node.node",
     "status": "numalet.wording.kubelet",
 }
@@ -163,6 +165,7 @@ __all__ = [
     "open_machine",
     "read_pods",
     "runtime_settings",
+    "sentence",
     "start",
     "status",
 ]
@@ -178,3 +181,8 @@ def __getattr__(name: str) -> Any:
         module, attribute = _RENAMED[name]
         return getattr(import_module(module), attribute)
     raise AttributeError(f"module 'numalet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is, the names that are not imported yet included."""
+    return sorted({*globals(), *__all__})

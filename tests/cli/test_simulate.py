@@ -41,6 +41,17 @@ def test_long_names_and_many_nodes_fit_eighty_columns(numalet: Runner, tmp_path:
     assert max(map(len, ended.out.splitlines())) <= 80
 
 
+def test_a_refusal_of_our_own_is_told_once(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    text = pod("p", "1Gi").replace("memory: 1Gi", "memory: 1Gi, hugepages-1Gi: 1Gi")
+    path.write_text(text, encoding="utf-8")
+
+    ended = numalet("simulate", "-m", "1n4c", "--memory-per-node", "10Gi", *STATIC, str(path))
+
+    assert "KubeletWouldCrash" in ended.out
+    assert ended.out.count("hugepages-1Gi is asked for") == 1
+
+
 def test_a_narrow_terminal_gets_narrow_tables(
     numalet: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -328,7 +328,7 @@ def test_a_directory_that_is_not_there_is_unusable(
     ended = numalet("state", command, str(tmp_path / "missing"))
 
     assert (2, "") == (ended.status, ended.out)
-    assert "there is no directory" in ended.err
+    assert "there is no file or directory" in ended.err
 
 
 def test_a_short_listing_in_yaml(numalet: Runner, documented: Path) -> None:

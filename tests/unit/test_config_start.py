@@ -786,6 +786,13 @@ def test_what_follows_from_an_earlier_error_is_not_reported() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "code"), [("0-", "config/reserved-cpus"), ("99", "config/reserved-cpus-offline")]
+)
+def test_a_wrong_list_of_cpus_is_not_called_missing_too(given: str, code: str) -> None:
+    assert [code] == codes(cpu_manager_policy="static", reserved_system_cpus=given)
+
+
 def test_a_wrong_scope_does_not_hide_what_is_wrong_with_the_policy() -> None:
     found = codes(
         machine(*range(9)), topology_manager_policy="restricted", topology_manager_scope="z"

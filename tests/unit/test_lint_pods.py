@@ -308,7 +308,7 @@ def test_a_pod_that_hangs_the_kubelet_only_after_others_is_told() -> None:
 
 
 def test_the_next_whole_number_of_one_request_is_not_the_most_of_a_larger_one() -> None:
-    four_cpus = {
+    four_cpus: dict[str, Any] = {
         "cpu_manager_policy": "static",
         "cpu_manager_policy_options": {"full-pcpus-only": "true"},
         "reserved_system_cpus": "0-1",

@@ -366,6 +366,13 @@ def test_files_are_read_in_order_and_all_their_findings_come_at_once(tmp_path: P
     assert [f.code for f in caught.value.findings] == ["document/unreadable", "pods/kind"]
 
 
+def test_a_single_file_needs_no_list(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(pod_with({}, uid="a"))
+    for given in (str(path), path, [path]):
+        assert [pod.uid for pod in pod_manifest.load_pods(given).pods] == ["a"]
+
+
 def test_a_pod_of_a_scenario_is_decoded_alone() -> None:
     place = Place("s.jsonl", "$.steps[0].admit")
     pod = pod_manifest.decode_pod(json.loads(pod_with({}, uid="x")), place)

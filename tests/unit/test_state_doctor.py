@@ -82,7 +82,7 @@ def test_a_directory_without_state_files_is_refused(tmp_path: Path) -> None:
     assert ["rebase/no-state-files"] == codes(bad)
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path / "missing")
-    assert ["files/no-such-directory"] == codes(bad)
+    assert ["files/no-such-path"] == codes(bad)
 
 
 def test_what_is_replaced_is_kept(root_dir: Path) -> None:

@@ -72,7 +72,7 @@ def check(pieces: Pieces) -> Result:
     )
     noticed = (*config.warnings, *pods.notes, *machine.notes)
     checked = rules.check(subject, noticed)
-    placed = _placed(checked.findings, pieces.config)
+    placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
     return Result(checked, rows.rows(placed), len(pods.pods))
 
 
@@ -103,7 +103,16 @@ def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
     return places
 
 
-def _placed(findings: Sequence[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
+def _in_state_file(pieces: Pieces, finding: Finding) -> Finding:
+    """The finding with the file that it is about, if that is a state file."""
+    name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
+    if pieces.state_dir is None or name is None or finding.where.document:
+        return finding
+    document = str(pieces.state_dir / name)
+    return replace(finding, where=replace(finding.where, document=document))
+
+
+def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
     """Findings about what the configuration does not say are about its file, if there is one."""
     if sources.config_file is None:
         return tuple(findings)

@@ -70,6 +70,8 @@ def read(path: Path) -> Source:
         text = state_directory.read_file(path) or ""
         name = _kind_of(path, text)
         return Source(path, {name: text}, {name: path})
+    if not path.exists():
+        raise BadInput([Finding("files/no-such-path", {"path": str(path)})])
     directory = state_directory.read(path)
     if not directory.files:
         where = Location(str(path))

@@ -21,7 +21,7 @@ EPILOG = """Examples:
 
   numalet check -c kubelet.yaml -m node7.tar.gz --state-dir ./state pods.yaml
 
-  numalet check -m 2n16c2t --memory-per-node 128Gi --memory-manager-policy Static
+  numalet check -m 2n16c2t --memory-per-node 128Gi --memory-manager-policy Static \\
       --reserved-memory 0:memory=100Mi
 
   numalet check -c kubelet.yaml -m node7.tar.gz -o sarif > numalet.sarif
@@ -43,7 +43,7 @@ class Format(StrEnum):
 Pods = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="PODS...",
+        metavar="[PODS]...",
         help="Manifests of pods that the node shall take (YAML or JSON).",
         show_default=False,
     ),

@@ -92,7 +92,7 @@ def explain(
     machine: Machines = None,
     after: After = None,
     name: Name = None,
-    state_dir: simulating.StateDir = None,
+    state_dir: StateDir = None,
     forget: simulating.Forget = None,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,

@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from numalet.cli import output
+from numalet.cli import breaking, output
 from numalet.explain import measures
 from numalet.explain.case import Case
 from numalet.managers.memory.ledger import MemoryTable
@@ -52,7 +52,7 @@ def _box(case: Case, node_id: int) -> Panel:
     lines.add_column(style="dim", overflow="fold", max_width=18)
     lines.add_column(overflow="fold")
     for name, drawn, text in _lines(case, node_id):
-        lines.add_row(output.printable(name), output.printable(text))
+        lines.add_row(output.printable(name), breaking.cpus(output.printable(text)))
         lines.add_row("", drawn)
     group = _group(case, node_id)
     title = f"NUMA node {node_id}" + (f", group {group}" if group else "")
@@ -70,7 +70,9 @@ def _table(case: Case) -> Table:
     for node_id in case.node.rules.machine.node_ids:
         first = (str(node_id), _group(case, node_id))
         for name, drawn, text in _lines(case, node_id):
-            table.add_row(*first, output.printable(name), drawn, output.printable(text))
+            table.add_row(
+                *first, output.printable(name), drawn, breaking.cpus(output.printable(text))
+            )
             first = ("", "")
     return table
 

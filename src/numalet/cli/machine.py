@@ -35,7 +35,7 @@ Exit status: 0 shown, 2 unusable input, 3 a bug.
 Positional = Annotated[
     str | None,
     typer.Argument(
-        metavar="MACHINE",
+        metavar="[MACHINE]",
         help="A folder or tarball with /sys, a description, or a shape. Without it: this machine.",
         show_default=False,
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from numalet.cli import breaking
 from numalet.model import cpu_set
 from numalet.model.machine_info import HugePages
 from numalet.reports.machine_map import MachineMap, NodeRow, View
@@ -128,7 +129,7 @@ def _box(row: NodeRow) -> Panel:
     lines = Table.grid(padding=(0, 1))
     lines.add_column(style="dim")
     lines.add_column(overflow="fold")
-    lines.add_row("CPUs", _cpus_text(row))
+    lines.add_row("CPUs", breaking.cpus(_cpus_text(row)))
     if row.cpus:
         lines.add_row("Cores", str(row.core_count))
     lines.add_row("Memory", _memory_text(row))
@@ -159,7 +160,8 @@ def _node_table(rows: tuple[NodeRow, ...]) -> Table:
     for row in rows:
         sockets = ",".join(map(str, row.sockets)) or "-"
         pages = pages_text(row.hugepages) or "-"
-        table.add_row(str(row.node_id), sockets, _cpus_text(row), _memory_text(row), pages)
+        cpus = breaking.cpus(_cpus_text(row))
+        table.add_row(str(row.node_id), breaking.cpus(sockets), cpus, _memory_text(row), pages)
     return table
 
 
@@ -180,7 +182,8 @@ def _distances(rows: tuple[NodeRow, ...]) -> Table:
         return table
     table.add_column("distance: nodes", overflow="fold")
     for row in rows:
-        table.add_row(str(row.node_id), _by_distance(row, names if is_square else None))
+        far = _by_distance(row, names if is_square else None)
+        table.add_row(str(row.node_id), breaking.cpus(far))
     return table
 
 

@@ -75,9 +75,7 @@ def printable(text: str) -> str:
 def show_findings(findings: Iterable[Finding]) -> None:
     """Print findings to the error stream: severity, place, sentence."""
     for finding in findings:
-        place = english.place(finding.where)
-        sentence = english.of_finding(finding)
-        complain(finding.severity, f"{place}: {sentence}" if place else sentence)
+        complain(finding.severity, english.sentence(finding))
 
 
 def complain(severity: Severity, text: str) -> None:

@@ -19,10 +19,10 @@ EPILOG = """Examples:
 
   numalet reserve -c kubelet.yaml
 
-  numalet reserve -m 2n16c2t --memory-per-node 128Gi
+  numalet reserve -m 2n16c2t --memory-per-node 128Gi \\
       --kube-reserved cpu=4,memory=4Gi --system-reserved cpu=1,memory=1Gi
 
-  numalet reserve -c kubelet.yaml -m node7.tar.gz --strategy spare=1 --write kubelet.yaml
+  numalet reserve -m node7.tar.gz --strategy spare=1 --write kubelet.yaml
 
   kubelet ... $(numalet reserve -c kubelet.yaml -o flag)
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.admission.decision import Decision
-from numalet.cli import node_tables, output
+from numalet.cli import breaking, node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
 from numalet.model import cpu_set
 from numalet.reports import pod_sums
@@ -115,8 +115,10 @@ def _decisions(result: Result) -> Iterator[Decision]:
     return (decision for record in result.records for decision in decisions_of(record))
 
 
-def _pod_row(decision: Decision, sums: PodSums, columns: Collection[str]) -> Iterator[Text]:
-    yield _text(str(decision.pod))
+def _pod_row(
+    decision: Decision, sums: PodSums, columns: Collection[str]
+) -> Iterator[RenderableType]:
+    yield breaking.name(output.printable(str(decision.pod)))
     if decision.rejection is not None:
         yield Text(kubelet.reason(decision.rejection), "red")
         return
@@ -127,7 +129,8 @@ def _pod_row(decision: Decision, sums: PodSums, columns: Collection[str]) -> Ite
         "MEMORY": _memory(sums) or "-",
         "DEVICES": _devices(sums) or "-",
     }
-    yield from (_text(cells[name]) for name in columns)
+    for name in columns:
+        yield breaking.cpus(cells[name]) if name == "CPUS" else _text(cells[name])
 
 
 def _memory(sums: PodSums) -> str:
@@ -152,10 +155,11 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
         yield _text(f"kubelet: {kubelet_start.text(record.refused)}")
     for decision in decisions_of(record):
         if decision.rejection is not None:
-            why = _text(english.of_reason(decision.rejection), "dim")
+            said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
             yield Text("")
-            yield _text(f"{decision.pod}: {kubelet.message(decision.rejection)}")
-            yield Padding(why, (0, 0, 0, 2))
+            yield _text(f"{decision.pod}: {said}")
+            if why != said:  # A refusal of our own has no text of the kubelet's.
+                yield Padding(_text(why, "dim"), (0, 0, 0, 2))
 
 
 def _node_table(after: MemoryMap) -> Table:
@@ -169,7 +173,7 @@ def _node_table(after: MemoryMap) -> Table:
     for node in after.nodes:
         group = "{" + _nodes(node.group) + "}" if len(node.group) > 1 else ""
         for at, row in enumerate(node.types):
-            first = (str(node.node_id), group) if at == 0 else ("", "")
+            first = (str(node.node_id), breaking.cpus(group)) if at == 0 else ("", "")
             sizes = (row.allocatable_bytes, row.reserved_bytes, row.free_bytes)
             bar = _bar(row.reserved_bytes, row.allocatable_bytes)
             table.add_row(*first, row.resource, *map(english.size, sizes), bar)

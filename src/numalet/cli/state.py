@@ -46,7 +46,7 @@ state_app = typer.Typer(
 
 _DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
 
-Directory = Annotated[Path, typer.Argument(metavar="PATH", help=_DIRECTORY)]
+Directory = Annotated[Path, typer.Argument(metavar="[PATH]", help=_DIRECTORY)]
 Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
 Pods = Annotated[
     list[Path] | None,

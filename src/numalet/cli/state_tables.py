@@ -14,7 +14,7 @@ from rich.text import Text
 
 from numalet.adapters.state_doctor import Written
 from numalet.checkpoint.rebase import Rebased
-from numalet.cli import output
+from numalet.cli import breaking, output
 from numalet.config.rules import CpuPolicy
 from numalet.model import cpu_set
 from numalet.model.findings import Finding, Severity
@@ -111,9 +111,9 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
     for row in rows:
         devices = "\n".join(f"{name} {ids}" for name, ids in row.devices.items())
         table.add_row(
-            _text(f"{row.name}/{row.key.container}"),
+            breaking.name(output.printable(f"{row.name}/{row.key.container}")),
             _text("\n".join(map(_part, row.memory)) or "-"),
-            row.cpus or "-",
+            breaking.cpus(row.cpus or "-"),
             _text(devices or "-"),
         )
     return table

@@ -105,7 +105,7 @@ Output = Annotated[MatrixFormat, typer.Option("-o", "--output", help="How the re
 
 @expanded
 def what_if(
-    pods: simulating.Pods = None,
+    pods: Pods = None,
     *,
     config: Configs = None,
     machine: Machines = None,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from numalet.cli import output
+from numalet.cli import breaking, output
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.output import Format
 from numalet.explain import matrix_document
@@ -58,7 +58,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("STRANDED", overflow="fold")
     for row, names in zip(rows, named, strict=True):
-        cells = [output.printable(names[at]) for at in differing]
+        cells = [breaking.name(output.printable(names[at])) for at in differing]
         table.add_row(*cells, *_figures(row))
     yield table
     yield from _refusals(rows)

@@ -103,6 +103,8 @@ def _static(
     reserved_cpus: CpuSet,
     findings: Findings,
 ) -> CpuRules:
+    if config.reserved_system_cpus and not reserved_cpus:
+        reservation = None  # The list was refused already; how many it means is not known.
     count = _reserved_count(config, reservation, findings)
     options = policy_options.cpu_options(config, gates, findings)
     if options[policy_options.ALIGN_BY_SOCKET]:

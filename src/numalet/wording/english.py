@@ -50,6 +50,14 @@ SENTENCES: Mapping[str, str] = {
 _MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 
+def sentence(about: Finding | Reason) -> str:
+    """What a finding says, its place before it, or what a reason says, its causes included."""
+    if isinstance(about, Finding):
+        where = place(about.where)
+        return f"{where}: {of_finding(about)}" if where else of_finding(about)
+    return of_reason(about)
+
+
 def of_finding(finding: Finding) -> str:
     """The sentence of a finding, without its place."""
     return SENTENCES[finding.code].format(**finding.fields)

@@ -8,6 +8,10 @@ SENTENCES: Mapping[str, str] = {
     "files/no-such-directory": (
         "there is no directory {path!r}; create it first, or name one with state files"
     ),
+    "files/no-such-path": (
+        "there is no file or directory {path!r}; name a kubelet's root directory, a copy of its"
+        " state files, or one such file"
+    ),
     "files/not-text": "{path!r} is not UTF-8 text: {error}",
     "files/unwritable": "{path!r} can not be written: {error}; nothing was changed",
     "files/output-unwritable": "the output can not be written: {error}",

@@ -67,7 +67,8 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "allowed, or none"
         ),
         "pods/several-nodes": (
-            "the pods are on several nodes ({names}); name the node whose pods are meant"
+            "the pods are on several nodes ({names}); name the node whose pods are "
+            "meant (--node-name)"
         ),
         "pods/subdomain": (
             "{value} is no legal name; lower-case letters, digits, '-' and '.' are allowed, 253 of "
