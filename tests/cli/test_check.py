@@ -163,6 +163,14 @@ def test_state_files_are_looked_at_and_left_alone(numalet: Runner, tmp_path: Pat
     assert state.read_bytes() == before
 
 
+def test_a_finding_about_a_state_file_names_it(numalet: Runner, tmp_path: Path) -> None:
+    state = tmp_path / memory_file.FILE_NAME
+    state.write_text("{", encoding="utf-8")
+    flags = ("-c", "kubelet.yaml", *SHAPE, "--state-dir", str(tmp_path))
+    ended = numalet("check", *flags, "-o", "github")
+    assert f"::error file={state},title=memory-state/not-json::" in ended.out
+
+
 def test_unknown_fields_are_warnings(numalet: Runner) -> None:
     found = document(numalet, "-c", write("odd.yaml", KUBELET + "memoryManagerPolice: Static\n"))
     assert [(f["code"], f["severity"]) for f in found["findings"]] == [

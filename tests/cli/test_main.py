@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -55,6 +56,22 @@ def test_every_command_has_help_with_examples_that_fit(command: str, numalet: Ru
     assert f"Usage: numalet {command} [OPTIONS]" in ended.out
     assert f"    numalet {command}" in ended.out.partition("Examples:")[2]
     assert [line for line in ended.out.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_example_of_several_lines_can_be_pasted(command: str, numalet: Runner) -> None:
+    lines = numalet(command, "--help").out.partition("Examples:")[2].splitlines()
+    broken = [
+        line for line, after in itertools.pairwise(lines) if after.startswith(" " * 8) and line
+    ]
+    assert [line for line in broken if not line.endswith((" \\", "|"))] == []
+
+
+def test_options_say_what_the_command_does_with_them(numalet: Runner) -> None:
+    told = " ".join(numalet("explain", "--help").out.split())
+    assert "--state-dir DIR Begin with the state files in DIR; only read." in told
+    assert "scenario" not in numalet("what-if", "--help").out
+    assert "[OPTIONS] [MACHINE]" in numalet("machine", "--help").out
 
 
 def test_examples_keep_their_line_breaks(numalet: Runner) -> None:

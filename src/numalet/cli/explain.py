@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,6 +55,12 @@ After = Annotated[
         metavar="PODS",
         help="Manifests of pods that asked for admission before it; repeatable.",
         show_default=False,
+    ),
+]
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir", metavar="DIR", help="Begin with the state files in DIR; only read."
     ),
 ]
 Name = Annotated[

@@ -10,7 +10,6 @@ import typer
 
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
-from numalet.cli import simulate as simulating
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
 
@@ -39,6 +38,14 @@ Exit status: 0 compared, 2 unusable input (also if the kubelet would not start w
 """
 
 
+Pods = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PODS...",
+        help="Manifests (pods, lists, workloads; YAML or JSON), or '-' for the standard input.",
+        show_default=False,
+    ),
+]
 Configs = Annotated[
     list[Path] | None,
     typer.Option(
