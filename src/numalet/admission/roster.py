@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from numalet.config.rules import (
     CpuPolicy,
@@ -68,6 +69,8 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
             slots = (device, cpu, memory)
         case OperatingSystem.WINDOWS:
             slots = (cpu, memory, device)
+        case _:
+            assert_never(rules.machine.os)
     all_nodes = numa_mask.of(rules.machine.node_ids)
     return Roster(rules, slots, all_nodes, _distances(rules), static_cpus)
 
@@ -78,6 +81,8 @@ def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
             return None
         case CpuPolicy.STATIC:
             return static_policy.build(rules.cpu, topology.discover(rules.machine))
+        case _:
+            assert_never(rules.cpu.policy)
 
 
 def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[DeviceLedger]:
@@ -109,6 +114,8 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
             manager = Indifferent()
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
             manager = StaticMemoryPolicy()
+        case _:
+            assert_never(rules.memory.policy)
     return ManagerSlot(
         "memory",
         manager,

@@ -75,7 +75,7 @@ def load(text: str, policy_name: str) -> MemoryLedger | Finding:
             return Finding(
                 "memory-state/corrupted", {"checksum": document.checksum, "expected": expected}
             )
-        case Verdict.SOUND:
+        case _:  # Sound.
             pass
     if document.policy_name != policy_name:
         return Finding(

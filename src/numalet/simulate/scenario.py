@@ -7,7 +7,7 @@ tags are for people: nothing decides by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -77,12 +77,3 @@ class Scenario:
     state_files: StateFiles = field(default_factory=lambda: NO_FILES)
     record_raw: bool = False
     expect: Outcome | None = None
-
-    def configurations(self) -> Iterator[tuple[KubeletConfig, MachineInfo]]:
-        """Configuration and machine of every start of the kubelet, in order."""
-        config, machine = self.config, self.machine
-        yield config, machine
-        for step in self.steps:
-            if isinstance(step, RestartStep):
-                config, machine = step.config or config, step.machine or machine
-                yield config, machine

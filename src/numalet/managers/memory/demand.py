@@ -6,7 +6,8 @@ asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import assert_never
 
 from numalet.managers.memory.reasons import NotAnInteger
 from numalet.model import resources
@@ -56,12 +57,9 @@ def of_pod(pod: Pod) -> Demand | NotAnInteger:
                     init_peak[name] = max(init_peak.get(name, 0), peak)
                 case ContainerKind.APP:
                     apps[name] = apps.get(name, 0) + size
+                case _:
+                    assert_never(container.kind)
     return {
         name: max(apps[name] + sidecars.get(name, 0), init_peak.get(name, 0))
         for name in sorted(apps)
     }
-
-
-def types(demand: Demand) -> Iterable[str]:
-    """The memory types asked for, sorted."""
-    return demand.keys()
