@@ -131,7 +131,7 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
     found = archive.read_archive(path, document)
     names = list(found.trees)
     if not names:
-        raise BadInput([*found.warnings, Finding("machine/no-machine", {"value": document}, where)])
+        raise BadInput([Finding("machine/no-machine", {"value": document}, where)])
     if root is None:
         if len(names) > 1:
             raise BadInput([roots.several(document, names, separator=":")])
@@ -141,7 +141,7 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
         fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
         raise BadInput([Finding("machine/no-such-root", fields, where)])
     name = document if len(names) == 1 else f"{document}:{root}"
-    return _of_tree(found.trees[root], name, found.warnings)
+    return _of_tree(found.trees[root], name, ())
 
 
 def _of_tree(tree: Tree, document: str, warnings: tuple[Finding, ...]) -> LoadedMachine:

@@ -48,12 +48,11 @@ _ARCHIVES = {
     "machine/archive-damaged": "it is a damaged or cut-off tarball: {problem}",
     "machine/archive-too-large": "it unpacks to too much: more than {limit} {what}",
     "machine/archive-name": (
-        "{name!r} and other names in it that lead out of the tarball are passed over; a name "
-        "must be relative and without '..'"
+        "the name {name!r} leads out of the tarball; names must be relative and without '..'"
     ),
     "machine/archive-kind": (
-        "{name!r} and other entries of its kind are passed over; files, directories and symbolic "
-        "links are read"
+        "{name!r} is a hard link, a device or a pipe where a file is looked for; allowed are "
+        "files, directories and symbolic links"
     ),
     "machine/odd-file": "{path} says {value!r}, which is no {wanted}; taken as not said",
 }

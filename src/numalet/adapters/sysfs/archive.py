@@ -1,8 +1,8 @@
 """A tarball of one or several machines -> their trees, read in one pass and in memory.
 
-Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; it is
-passed over with a warning all the same. Only files that the reader of machines looks at are
-kept. A *root* is the directory inside the tarball that holds ``sys``.
+Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; a tarball
+that has one is refused all the same: it was not made to show a machine. Only files that the
+reader of machines looks at are kept. A *root* is the directory inside the tarball that holds ``sys``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
 from numalet.adapters.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
-from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.model.findings import BadInput, Finding, Findings, Location
 
 MOST_MEMBERS: Final = 500_000
 MOST_UNPACKED_BYTES: Final = 256 << 20
@@ -102,10 +102,9 @@ class _Root:
 
 @dataclass(slots=True)
 class Archive:
-    """The machines of a tarball by their root ("." for the top), and what was passed over."""
+    """The machines of a tarball by their root ("." for the top)."""
 
     trees: dict[str, Tree]
-    warnings: tuple[Finding, ...]
 
 
 def is_tarball(path: Path) -> bool:
@@ -204,15 +203,15 @@ class _Reader:
     def __init__(self, document: str) -> None:
         self._document = document
         self._roots: dict[str, _Root] = {}
-        self._warnings = Findings()
-        self._warned: set[str] = set()
+        self._findings = Findings()
+        self._found: set[str] = set()
         self._kept = 0
 
     def take(self, member: tarfile.TarInfo, content: bytes | None) -> None:
         """Keep a member if it is of interest."""
         name = _plain(member.name)
         if name.startswith("/") or ".." in name.split("/"):
-            self._warn("name", member.name)
+            self._refuse("name", member.name)
             return
         match = _wanted(name)
         if match is None:
@@ -238,24 +237,21 @@ class _Reader:
         elif member.issym():
             root.links[path] = member.linkname
         else:
-            self._warn("kind", member.name)
+            self._refuse("kind", member.name)
 
-    def _warn(self, what: str, name: str) -> None:
-        # One warning of a kind says enough; a hostile archive would fill the screen.
-        if what not in self._warned:
-            self._warned.add(what)
-            self._warnings.add(
-                f"machine/archive-{what}",
-                Location(self._document),
-                Severity.WARNING,
-                name=name[:200],
-            )
+    def _refuse(self, what: str, name: str) -> None:
+        # One finding of a kind says enough; a hostile archive would fill the screen.
+        if what not in self._found:
+            self._found.add(what)
+            where = Location(self._document)
+            self._findings.add(f"machine/archive-{what}", where, name=name[:200])
 
     def finish(self) -> Archive:
-        """The trees of all roots that hold a machine."""
+        """The trees of all roots that hold a machine; raises ``BadInput`` for odd members."""
+        self._findings.raise_errors()
         trees = {
             name: memory_tree(root.files, root.links, root.folders)
             for name, root in sorted(self._roots.items())
             if root.has_system
         }
-        return Archive(trees, self._warnings.all)
+        return Archive(trees)
