@@ -94,7 +94,7 @@ def open_folder(folder: Path, document: str) -> LoadedMachine:
     if not _exists(str(folder)):
         raise BadInput([Finding("machine/unknown", {"value": document}, Location(document))])
     tree = roots.tree_of_folder(folder, document)
-    loaded = _of_tree(tree, document, ())
+    loaded = _of_tree(tree, document)
     return LoadedMachine(
         loaded.machine, loaded.info, (*loaded.notes, *_unreadable(tree, document)), tree
     )
@@ -141,12 +141,12 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
         fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
         raise BadInput([Finding("machine/no-such-root", fields, where)])
     name = document if len(names) == 1 else f"{document}:{root}"
-    return _of_tree(found.trees[root], name, ())
+    return _of_tree(found.trees[root], name)
 
 
-def _of_tree(tree: Tree, document: str, warnings: tuple[Finding, ...]) -> LoadedMachine:
+def _of_tree(tree: Tree, document: str) -> LoadedMachine:
     machine, odd = read_machine(tree, document)
-    return LoadedMachine(machine, kubelet_view(machine), (*warnings, *odd), tree)
+    return LoadedMachine(machine, kubelet_view(machine), odd, tree)
 
 
 def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:

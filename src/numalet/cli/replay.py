@@ -141,7 +141,7 @@ class _Shown:
             case replaying.UnusableReport():
                 self._clear()
                 for problem in report.problems:
-                    typer.echo(problem, err=True)
+                    typer.echo(f"error: {problem}", err=True)
             case replaying.FailedReport() if self._output is ReplayOutput.TEXT:
                 self._clear()
                 typer.echo(_failure_text(report))

@@ -2,7 +2,8 @@
 
 Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; a tarball
 that has one is refused all the same: it was not made to show a machine. Only files that the
-reader of machines looks at are kept. A *root* is the directory inside the tarball that holds ``sys``.
+reader of machines looks at are kept. A *root* is the directory inside the tarball that holds
+``sys``.
 """
 
 from __future__ import annotations
