@@ -23,7 +23,7 @@ from numalet.hints.hint import (
     ProviderHints,
     ResourceHints,
 )
-from numalet.hints.rule import FamilyByRule, Rule
+from numalet.hints.rule import Rule
 
 HintList: TypeAlias = Sequence[Hint]
 
@@ -60,10 +60,10 @@ def _list_of(resource: ResourceHints) -> Offer:
             return _ANY_PREFERRED
         case Impossible():
             return _ANY_NOT_PREFERRED
-        case FamilyByRule(rule=Rule() as rule):
-            return Ruled(rule, resource)
         case family:
-            return family.hints()
+            # Not by isinstance: checking for a protocol takes longer than the whole merge.
+            rule = getattr(family, "rule", None)
+            return Ruled(rule, family) if isinstance(rule, Rule) else family.hints()
 
 
 def written_out(offers: Iterable[Offer]) -> list[HintList]:
