@@ -7,21 +7,13 @@ difference is the disk's, not ours.
 from __future__ import annotations
 
 import random
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import pytest
-from benchmarks import busy_nodes
+from benchmarks import admissions, busy_nodes
 from pytest_benchmark.fixture import BenchmarkFixture
-
-from numalet.adapters.files import state_directory
-from numalet.adapters.files.state_directory import StateDirectory
-from numalet.admission.decision import Decision
-from numalet.model.pod import Pod
-from numalet.node.node import Node
 
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 ASSIGNMENTS = {
@@ -31,34 +23,7 @@ ASSIGNMENTS = {
     "spread-over-cores": {"distribute-cpus-across-cores": "true"},
     "by-cache": {"prefer-align-cpus-by-uncorecache": "true"},
 }
-_MEMORY_FILE_SYSTEM = Path("/dev/shm")
 RUN_LENGTH = 1000
-
-
-@pytest.fixture(params=["memory", "disk"])
-def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """An empty state directory of this kind."""
-    if request.param == "disk":
-        yield tmp_path
-        return
-    if not _MEMORY_FILE_SYSTEM.is_dir():
-        pytest.skip("there is no file system in memory here")
-    with tempfile.TemporaryDirectory(dir=_MEMORY_FILE_SYSTEM) as folder:
-        yield Path(folder)
-
-
-def _measure(benchmark: BenchmarkFixture, node: Node, newcomer: Pod, directory: Path) -> None:
-    StateDirectory(directory, {}).write(node.state_files())
-    before = state_directory.read(directory)
-
-    def admission() -> Decision:
-        after, decision = node.admit(newcomer)
-        before.write(after.state_files())
-        return decision
-
-    decision = benchmark(admission)
-    assert decision.admitted, decision.rejection
-    benchmark.extra_info["pods"] = len(node.snapshot.pods)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -68,7 +33,7 @@ def test_two_nodes(policy: str, benchmark: BenchmarkFixture, directory: Path) ->
     node = busy_nodes.empty(2, 32, policy)
     for number in range(4):
         node, _ = node.admit(busy_nodes.pod(f"pod-{number}", 6, "10Gi"))
-    _measure(benchmark, node, newcomer, directory)
+    admissions.measure(benchmark, node, newcomer, directory)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -80,7 +45,7 @@ def test_eight_nodes(policy: str, benchmark: BenchmarkFixture, directory: Path) 
         "newcomer", 6, "1Gi", gpus=1, hugepages_2Mi="64Mi", hugepages_1Gi="1Gi"
     )
     node = busy_nodes.fragmented(8, 16, policy, newcomer)
-    _measure(benchmark, node, newcomer, directory)
+    admissions.measure(benchmark, node, newcomer, directory)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

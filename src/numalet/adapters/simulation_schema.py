@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, OneOf, Schema
+from numalet.adapters.memory_schema import TypeDocument
 from numalet.config.rules import Stage
 from numalet.model.pod import QosClass
 
@@ -135,17 +136,6 @@ class StepDocument(Document):
     admit: DecisionDocument | UnsetType = UNSET
     remove: str | UnsetType = UNSET
     restart: OneOf[RestartDocument] | UnsetType = UNSET
-
-
-class TypeDocument(Document):
-    """One memory type of a NUMA node."""
-
-    resource: str
-    total_bytes: int
-    system_reserved_bytes: int
-    allocatable_bytes: int
-    reserved_bytes: int
-    free_bytes: int
 
 
 class NodeDocument(Document):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
+from numalet.adapters.memory_schema import TypeDocument
 from numalet.config.rules import Stage
 from numalet.model.findings import Severity
 from numalet.reports.state_check import Answer
@@ -37,17 +38,6 @@ class ContainerDocument(Document):
 
     pod_uid: str
     container: str
-
-
-class TypeDocument(Document):
-    """One memory type, of a NUMA node or of all nodes of a group."""
-
-    resource: str
-    total_bytes: int
-    system_reserved_bytes: int
-    allocatable_bytes: int
-    reserved_bytes: int
-    free_bytes: int
 
 
 class NodeDocument(Document):

@@ -1,0 +1,38 @@
+"""Pages that show commands in ``console`` blocks, and what these print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def shown(page: str) -> list[tuple[str, str]]:
+    """Commands of this page of the how-tos in order, and what stands below each."""
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    pairs = []
+    for block in _BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            pairs.append((command, output))
+    return pairs
+
+
+def printed(command: str, folder: Path) -> str:
+    """What this command prints in this folder, on a terminal of 80 columns."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": programs, "COLUMNS": "80", "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
