@@ -44,6 +44,18 @@ def document(ended: Ended) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("nodes", [2, 9])
+def test_no_empty_boxes_where_no_manager_keeps_account(
+    nodes: int, numalet: Runner, pods: Path
+) -> None:
+    ended = numalet("explain", "-m", f"{nodes}n4c2t", "--memory-per-node", "10Gi", str(pods))
+
+    assert ended.status == 0
+    assert "  nothing: no manager that is on keeps account of NUMA nodes\n" in ended.out
+    assert "NUMA node 0" not in ended.out
+    assert "WHAT" not in ended.out
+
+
 def test_the_documented_refusal_is_explained(numalet: Runner) -> None:
     ended = numalet("explain", *DOCUMENTED, SECOND, "--after", GUARANTEED)
 

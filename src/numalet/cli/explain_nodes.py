@@ -34,7 +34,10 @@ _MOST_HOLDERS: Final = 6
 def drawing(case: Case) -> Iterator[RenderableType]:
     """The nodes, and who holds memory on them."""
     node_ids = case.node.rules.machine.node_ids
-    if len(node_ids) <= _MOST_BOXES:
+    if not any(any(_lines(case, node_id)) for node_id in node_ids):
+        nothing = "nothing: no manager that is on keeps account of NUMA nodes"
+        yield Padding(Text(nothing), (0, 0, 0, 2))
+    elif len(node_ids) <= _MOST_BOXES:
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(ratio=1)
         grid.add_column(ratio=1)
