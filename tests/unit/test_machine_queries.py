@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numalet.model import machine_queries as ask
 from numalet.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
+from numalet.model.machine_info import CoreInfo, NumaNodeInfo
 
 
 def _cpu(cpu_id: int, core: int, package: int, mates: set[int], **more: int) -> Cpu:
@@ -134,3 +135,29 @@ def test_nodes_are_listed_by_id_and_in_the_given_order() -> None:
 
 def test_offline_cpus_are_known() -> None:
     assert HYBRID.offline_cpus == frozenset({3})
+
+
+def test_a_node_with_cpus_and_memory_is_an_ordinary_one() -> None:
+    assert ask.NodeClass.CPU is ask.node_class(NumaNode(0, 1 << 30, cpus=frozenset({0})))
+
+
+def test_memory_without_cpus_is_a_class_of_its_own() -> None:
+    assert ask.NodeClass.MEMORY is ask.node_class(NumaNode(2, 1 << 30))
+
+
+def test_a_node_without_memory_is_empty_whether_or_not_it_has_cpus() -> None:
+    nodes = (NumaNode(1, 0, cpus=frozenset({0})), NumaNode(2, 0))
+
+    assert [ask.NodeClass.EMPTY] * 2 == [ask.node_class(node) for node in nodes]
+
+
+def test_memory_that_was_not_told_counts_as_memory() -> None:
+    assert ask.NodeClass.MEMORY is ask.node_class(NumaNode(0, None))
+
+
+def test_the_kubelets_view_has_the_same_classes() -> None:
+    core = CoreInfo(socket_id=0, core_id=0, threads=(0,))
+    nodes = (NumaNodeInfo(0, 1, cores=(core,)), NumaNodeInfo(1, 1), NumaNodeInfo(2, 0))
+    classes = [ask.NodeClass.CPU, ask.NodeClass.MEMORY, ask.NodeClass.EMPTY]
+
+    assert classes == [ask.node_class(node) for node in nodes]

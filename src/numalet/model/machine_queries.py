@@ -1,19 +1,44 @@
 """Questions about a machine that need counting: sockets, cores, caches, odd nodes.
 
-All of them look at online CPUs only. Sockets and cores are counted by sibling sets and not
+Those about CPUs look at online ones only. Sockets and cores are counted by sibling sets and not
 by ids, because ids repeat (a core id in every package) and may all be the same (-1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 from numalet.model.machine import Cache, Cpu, Machine, NumaNode
+from numalet.model.machine_info import NumaNodeInfo
 
 _UNSET_CLUSTER = 65535
 """What some kernels print for a CPU without a cluster."""
+
+
+class NodeClass(Enum):
+    """What a NUMA node is made of, and with it what its memory is good for.
+
+    ``CPU``: CPUs and memory, the ordinary kind. ``MEMORY``: memory without a CPU, which is that
+    of an accelerator, CXL, or persistent memory. ``EMPTY``: no memory, with or without CPUs.
+    """
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    EMPTY = "empty"
+
+
+def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
+    """The class of a node, of the machine as it is or as the kubelet sees it.
+
+    A node whose source did not say how much memory it has counts as one with memory.
+    """
+    if node.memory_bytes == 0:
+        return NodeClass.EMPTY
+    has_cpus = bool(node.cores if isinstance(node, NumaNodeInfo) else node.cpus)
+    return NodeClass.CPU if has_cpus else NodeClass.MEMORY
 
 
 def placed_cpus(machine: Machine) -> tuple[Cpu, ...]:
