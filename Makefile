@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(JOBS) --benchmark-disable
 
 # Floors below the adapters: every branch is to be covered. From the adapters up: 90 %.
-CORE := model config hints managers snapshot admission node checkpoint wording reports simulate explain
+CORE := model config hints managers snapshot admission node enforcement workload checkpoint wording reports simulate explain
 comma := ,
 empty :=
 space := $(empty) $(empty)

@@ -1,0 +1,152 @@
+"""What the agent asks of a runtime.
+
+The agent is the only caller, from one task. Whatever a runtime needs to find its containers
+again after the agent was killed it keeps itself, below the folder that it is given; ``observed``
+tells it. A start is recorded by the agent before ``start`` is called, so a runtime may be asked
+to start an attempt that it has already started: it then answers as it did the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.cpu_set import CpuSet
+from numalet.model.pod import ContainerKey
+from numalet.workload.run import Exit
+from numalet.workload.spec import ContainerSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One attempt to start. ``environment`` comes on top of the container's own."""
+
+    key: ContainerKey
+    attempt: int
+    spec: ContainerSpec
+    settings: ContainerSettings
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """It runs, since when, held how; ``shortfalls`` are codes of what could not be enforced."""
+
+    at: datetime
+    pid: int
+    level: GuaranteeLevel
+    shortfalls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """It does not run: ``code`` names the cause, ``fields`` the values that its sentence shows."""
+
+    code: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt ended."""
+
+    key: ContainerKey
+    attempt: int
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A container that the runtime finds: running (``exit`` is None), or ended."""
+
+    key: ContainerKey
+    attempt: int
+    started_at: datetime | None
+    exit: Exit | None
+    level: GuaranteeLevel | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reality:
+    """What the kernel says of a running container.
+
+    ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind
+    (``memory`` or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are what the kernel
+    allows all of them together. ``cgroup`` is what its cgroup says, None without one.
+    """
+
+    pages_bytes: Mapping[str, Mapping[int, int]]
+    allowed_cpus: CpuSet
+    allowed_nodes: tuple[int, ...]
+    cgroup: CgroupSettings | None
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this runtime can enforce here; ``shortfalls`` are codes of what it can not."""
+
+    level: GuaranteeLevel
+    shortfalls: tuple[str, ...] = ()
+
+
+class Runtime(Protocol):
+    """Starts, watches and ends the programs of containers."""
+
+    def capabilities(self) -> Capabilities:
+        """What can be enforced here."""
+
+    async def open(self) -> Sequence[Observed]:
+        """Find what an earlier agent left: every container of ours, running or ended.
+
+        Called once, before anything else. From here on the runtime watches them.
+        """
+
+    async def close(self) -> None:
+        """Stop watching. What runs goes on running."""
+
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
+        """Make the cgroups above the containers (by path below the root; "" is the root).
+
+        Returns the paths whose settings were not as wanted and have been written.
+        """
+
+    async def start(self, launch: Launch) -> Started | NotStarted:
+        """Start one attempt, with all its settings in force before its first instruction."""
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """Ask the container to end, and kill all of it after the grace period.
+
+        Returns at once; the end comes as an ``Ended``. Called again with a shorter period it
+        shortens the wait. Nothing happens if the container is not running.
+        """
+
+    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+        """Bring a running container's settings to what is wanted.
+
+        Returns the names of the settings that were not as wanted and have been written.
+        """
+
+    async def reality(self, key: ContainerKey) -> Reality | None:
+        """What the kernel says of a running container; None if it is not running."""
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove everything of a pod whose containers have ended: cgroups, logs, records.
+
+        Also kills what may be left in its cgroups.
+        """
+
+    async def pods(self) -> Sequence[str]:
+        """The uids of all pods of which this runtime still has anything."""
+
+    def ended(self) -> AsyncIterator[Ended]:
+        """Ends of containers as they happen; one reader."""
+
+    def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
+        """Where the output of an attempt is; None if it is not kept."""

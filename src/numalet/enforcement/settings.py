@@ -1,0 +1,44 @@
+"""The kernel's settings for one container and for one level of the cgroup tree, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from numalet.model.cpu_set import CpuSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupSettings:
+    """What is written into one cgroup. None and missing sizes mean: not set.
+
+    ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems`` (None: not set);
+    ``cpu_quota_us`` per ``cpu_period_us`` is ``cpu.max``; ``hugetlb_max_bytes`` is by page size
+    in bytes; ``oom_group`` is ``memory.oom.group``.
+    """
+
+    cpus: CpuSet | None = None
+    memory_nodes: tuple[int, ...] | None = None
+    memory_max_bytes: int | None = None
+    memory_min_bytes: int | None = None
+    swap_max_bytes: int | None = None
+    hugetlb_max_bytes: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    cpu_weight: int | None = None
+    cpu_quota_us: int | None = None
+    cpu_period_us: int = 100_000
+    pids_max: int | None = None
+    oom_group: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSettings:
+    """Everything that holds one container: its cgroup, and what its processes are given.
+
+    ``path`` is the cgroup of the container below the root of all pods, such as
+    ``burstable/podUID/NAME``.
+    """
+
+    path: str
+    cgroup: CgroupSettings
+    oom_score_adj: int = 0

@@ -1,0 +1,109 @@
+"""What servers know of the agent: a view to read, and a few things to ask for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from numalet.enforcement.audit import Audit
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.model.pod import ContainerKey
+from numalet.node.node import Node
+from numalet.reports.metrics import Counts
+from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.spec import Workload
+
+
+class Standing(Enum):
+    """What the agent may do on this machine."""
+
+    ENFORCING = "enforcing"
+    OBSERVING = "observing"
+    """Another owner of CPUs or memory was found: the agent reads, reports and writes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentView:
+    """The agent at one moment. Immutable: whoever holds it holds a consistent whole.
+
+    ``records`` are by uid in the order of acceptance. ``events`` are bounded, oldest first.
+    ``audits`` hold the latest look at each running container.
+    """
+
+    node_name: str
+    node: Node
+    standing: Standing
+    level: GuaranteeLevel
+    started_at: datetime
+    resource_version: int
+    ready: bool
+    records: Mapping[str, PodRecord] = field(default_factory=lambda: MappingProxyType({}))
+    events: tuple[NodeEvent, ...] = ()
+    audits: Mapping[ContainerKey, Audit] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Counts = field(default_factory=Counts)
+    notes: tuple[str, ...] = ()
+    """Codes of what an administrator should know, such as what can not be enforced here."""
+
+
+class ChangeKind(Enum):
+    """What happened to an object, in the words of a Kubernetes watch."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """One step of a watch: the record after the change, or the last one before it went."""
+
+    kind: ChangeKind
+    record: PodRecord
+    resource_version: int
+
+
+class Refusal(Enum):
+    """Why a request to the agent came to nothing."""
+
+    ALREADY_EXISTS = "AlreadyExists"
+    NOT_FOUND = "NotFound"
+    CONFLICT = "Conflict"
+    TOO_OLD = "Expired"
+    OBSERVING = "Observing"
+    STOPPING = "Stopping"
+    STORAGE = "Storage"
+    """The books can not be written: disk full, read-only, an error of the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that came to nothing, and the values that its sentence shows."""
+
+    why: Refusal
+    fields: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Door(Protocol):
+    """The agent, as servers see it. All calls come from the agent's own event loop."""
+
+    def view(self) -> AgentView:
+        """The agent as it is now, as far as its books are safe on disk."""
+
+    async def create(self, workload: Workload) -> PodRecord | Refused:
+        """Decide about a pod; returns after the decision is on disk, admitted or not."""
+
+    async def delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> PodRecord | Refused:
+        """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
+        """All changes after this resource version, then those to come."""
+
+    def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
+        """Where the output of a container's latest (or previous) attempt is kept."""
