@@ -38,7 +38,7 @@ $(READY): pyproject.toml
 	  { echo "$(PYTHON) can not make environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[agent]' --group dev
 	@touch $@
 
 hooks: $(READY)  ## run the quick checks at every git commit
