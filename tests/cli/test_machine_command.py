@@ -191,3 +191,39 @@ def test_a_name_that_no_terminal_takes_is_printed_all_the_same(
     path = tmp_path / "odd\udcff.yaml"
     path.write_text("nodes: [{memory: 1Gi}]")
     assert r"odd\udcff.yaml" in _out(capsys, str(path)).replace("\n", "")
+
+
+def test_the_profiles_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    out = _out(capsys, "--profiles")
+    assert max(map(len, out.splitlines())) <= 80
+    (row,) = (line for line in out.splitlines() if line.startswith("gb200-34n"))
+    assert re.fullmatch(r"gb200-34n +34 +2 +144 +1\.653 TiB +NVIDIA GB200 .*", row)
+    assert "--devices profile:NAME" in out
+
+
+def test_the_list_of_profiles_has_the_sources_of_their_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listed = _json(capsys, "--profiles")
+    assert listed["schema"] == "numalet.machine-profiles/1"
+    gb200 = next(each for each in listed["profiles"] if each["name"] == "gb200-34n")
+    assert gb200["devices"] == [{"resource": "nvidia.com/gpu", "count": 4}]
+    assert "numactl -H" in gb200["figures"]
+    assert yaml.safe_load(_out(capsys, "--profiles", "-o", "yaml")) == listed
+
+
+@pytest.mark.parametrize("how", [("profile:snc2",), ("-m", "profile:snc2")])
+def test_a_profile_is_a_machine(how: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    machine = _json(capsys, *how)
+    assert machine["source"] == "profile:snc2"
+    assert [node["cpus"][:3] for node in machine["numa_nodes"]] == ["0,4", "1,5", "2,6", "3,7"]
+
+
+def test_an_unknown_profile_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    err = _err(capsys, "profile:epyc-nps2")
+    assert "known: epyc-nps4 or epyc-nps1" in err
+
+
+def test_nothing_else_is_named_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--profiles" in _err(capsys, "profile:snc2", "--profiles")
+    assert "--profiles" in _err(capsys, "--profiles", "--capture", "x.tar.gz")

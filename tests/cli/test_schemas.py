@@ -24,7 +24,7 @@ from cli.commands import (
 )
 from machines.guests import NAMES, tarball
 from numalet.adapters import schemas
-from numalet.adapters.machine_schema import MachineDocument
+from numalet.adapters.machine_schema import MachineDocument, ProfilesDocument
 from numalet.adapters.replay_schema import ReplayDocument
 from numalet.adapters.simulation_schema import (
     HintsByRuleDocument,
@@ -203,6 +203,11 @@ def test_a_machine_with_gaps_keeps_to_the_type(numalet: Runner, tmp_path: Path) 
     found = kept(numalet("machine", str(tmp_path), "-o", "json"), MachineDocument)
     assert [(3, None, None)] == [(n.id, n.memory_bytes, n.distances) for n in found.numa_nodes]
     assert all(note.code.startswith("machine/note-") and note.text for note in found.notes)
+
+
+def test_the_list_of_profiles_keeps_to_the_type(numalet: Runner) -> None:
+    found = kept(numalet("machine", "--profiles", "-o", "json"), ProfilesDocument)
+    assert "single" in [profile.name for profile in found.profiles]
 
 
 def test_a_replay_keeps_to_the_type(numalet: Runner, tmp_path: Path) -> None:

@@ -1,11 +1,15 @@
-"""The devices that the user names: in a device file, in ``--device`` flags, or in both."""
+"""The devices that the user names: in a device file, in ``--device`` flags, or in both.
+
+``profile:NAME`` in place of a file means the devices of that machine profile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
+from pathlib import Path
 
-from numalet.adapters.documents import device_file, yaml_source
+from numalet.adapters.documents import device_file, profile_library, yaml_source
 from numalet.adapters.documents.device_file import DeviceLists
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import BadInput, Finding, Findings, Location
@@ -43,6 +47,10 @@ def named_devices(
 def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:
     if path is None:
         return {}
+    if path.startswith(profile_library.PREFIX) and not Path(path).exists():
+        name = path.removeprefix(profile_library.PREFIX)
+        profile = profile_library.read(name, Location(path))
+        return device_file.decode(profile.devices, profile.devices_place, profile.line_of, node_ids)
     documents = yaml_source.load_documents(yaml_source.read_text(path), path)
     if len(documents) != 1:
         fields = {"count": len(documents)}

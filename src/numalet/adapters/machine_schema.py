@@ -1,4 +1,4 @@
-"""The schema of ``numalet machine -o json``: what ``reports.machine_map`` builds, with sentences.
+"""The schemas of ``numalet machine -o json``: of a machine, and of the list of profiles.
 
 The reports build plain data; here its shape is written down once more as types, from which the
 JSON Schema in ``docs/schemas`` is generated. CPU lists are texts such as ``0-3,8``.
@@ -61,6 +61,39 @@ class MachineDocument(Document):
     hugepages: list[PagesDocument]
     numa_nodes: list[NodeDocument]
     notes: list[NoteDocument]
+
+
+class DevicesDocument(Document):
+    """How many devices of a resource there are."""
+
+    resource: str
+    count: int
+
+
+class ProfileDocument(Document):
+    """A machine profile: how large the machine is, what it is like, whose figures it has."""
+
+    name: str
+    numa_nodes: int
+    nodes_with_cpus: int
+    nodes_with_memory: int
+    cpus: int
+    memory_bytes: int
+    devices: list[DevicesDocument]
+    about: str
+    figures: str
+
+
+class ProfilesDocument(Document):
+    """All machine profiles, by name."""
+
+    schema: Literal["numalet.machine-profiles/1"]
+    profiles: list[ProfileDocument]
+
+
+def profiles() -> Schema:
+    """The JSON Schema of the list of profiles."""
+    return json_schema.of(ProfilesDocument)
 
 
 def machine() -> Schema:

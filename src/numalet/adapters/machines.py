@@ -1,7 +1,8 @@
 """The one door for machines: the text after ``-m`` -> the machine.
 
 It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a
-YAML or JSON description, cAdvisor's MachineInfo, or a shape name; nothing is the live ``/sys``.
+YAML or JSON description, cAdvisor's MachineInfo, ``profile:NAME``, or a shape name; nothing is the
+live ``/sys``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters.documents import cadvisor, machine_file, machine_sizes, yaml_source
+from numalet.adapters.documents import (
+    cadvisor,
+    machine_file,
+    machine_sizes,
+    profile_library,
+    yaml_source,
+)
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.sysfs import archive, roots
 from numalet.adapters.sysfs.discover import read_machine
@@ -69,7 +76,7 @@ def open_machine(
     """The machine that a text names; the live one for None. Raises ``BadInput``.
 
     Args:
-        text: a path, ``TARBALL:ROOT``, or a shape name.
+        text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
         memory_per_node: a size, for shapes only.
         hugepages_per_node: counts by page size (``1Gi``), for shapes only.
     """
@@ -81,6 +88,8 @@ def open_machine(
         return open_folder(Path(LIVE_SYS), LIVE_SYS)
     if _exists(text):
         return _open_path(Path(text), text)
+    if text.startswith(profile_library.PREFIX):
+        return _open_profile(text)
     for container, root in _splits(text):
         if Path(container).is_dir():
             return open_folder(Path(container) / root, text)
@@ -175,6 +184,13 @@ def _open_document(path: Path, text: str) -> LoadedMachine:
         machine = cadvisor.decode(only.value, where, only.line_of)
     else:
         machine = machine_file.decode(only.value, where, only.line_of)
+    return LoadedMachine(machine, kubelet_view(machine))
+
+
+def _open_profile(text: str) -> LoadedMachine:
+    """The machine of a profile."""
+    name = text.removeprefix(profile_library.PREFIX)
+    machine = machine_file.of_profile(profile_library.read(name, Location(text)))
     return LoadedMachine(machine, kubelet_view(machine))
 
 

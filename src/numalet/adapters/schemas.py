@@ -29,6 +29,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = MappingProxyType(
         "check": check_document.schema,
         "explanation": explanation_schema.explanation,
         "machine": machine_schema.machine,
+        "machine-profiles": machine_schema.profiles,
         "replay": replay_schema.replay,
         "reserve": reserve_document.schema,
         "simulation": simulation_schema.simulation,

@@ -27,6 +27,10 @@ EPILOG = """Examples:
 
   numalet machine node7.tar.gz --view kubelet -o yaml
 
+  numalet machine --profiles
+
+  numalet machine profile:gb200-34n
+
   numalet machine --capture this-machine.tar.gz
 
 Exit status: 0 shown, 2 unusable input, 3 a bug.
@@ -36,7 +40,8 @@ Positional = Annotated[
     str | None,
     typer.Argument(
         metavar="[MACHINE]",
-        help="A folder or tarball with /sys, a description, or a shape. Without it: this machine.",
+        help="A folder or tarball with /sys, a description, profile:NAME, or a shape. Without it: "
+        "this machine.",
         show_default=False,
     ),
 ]
@@ -61,6 +66,11 @@ Capture = Annotated[
     ),
 ]
 
+Profiles = Annotated[
+    bool,
+    typer.Option("--profiles", help="List the machines that come with numalet, and end."),
+]
+
 
 @expanded
 def machine(
@@ -72,10 +82,15 @@ def machine(
     view: Viewed = View.KERNEL,
     chosen: Chosen = output.Format.TABLE,
     capture: Capture = None,
+    profiles: Profiles = False,
 ) -> None:
     """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
     from numalet.reports import machine_map
 
+    if profiles:
+        _refuse_more(machine, named, sysfs, capture)
+        _list_profiles(chosen)
+        return
     loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
     chart = machine_map.machine_map(loaded.machine, view, loaded.notes)
@@ -85,6 +100,26 @@ def machine(
         output.print_document(_document(chart), chosen)
     if size is not None:
         typer.echo(f"captured {size} bytes in {capture}", err=True)
+
+
+def _refuse_more(*others: str | Path | None) -> None:
+    """Raise ``BadInput`` if a machine or a capture is named beside ``--profiles``."""
+    given = [str(each) for each in others if each is not None]
+    if given:
+        raise BadInput([Finding("machine/list-alone", {"value": given[0]})])
+
+
+def _list_profiles(chosen: output.Format) -> None:
+    """Print the list of the machine profiles."""
+    from numalet.adapters import profile_rows
+    from numalet.cli import profile_table
+    from numalet.reports import profile_list
+
+    rows = profile_rows.profile_rows()
+    if chosen is output.Format.TABLE:
+        output.print_all([profile_table.table(rows), "", profile_table.HOW_TO])
+    else:
+        output.print_document(profile_list.document(rows), chosen)
 
 
 def _load(

@@ -67,7 +67,8 @@ _MACHINE: Final = option(
             "-m",
             "--machine",
             metavar="MACHINE",
-            help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
+            help="A folder or tarball with /sys, a description, profile:NAME, or a shape; "
+            "default: this machine.",
         ),
     ],
 )
@@ -110,7 +111,11 @@ _DEVICES: Final = (
         "devices",
         Annotated[
             str | None,
-            typer.Option("--devices", metavar="FILE", help="The devices from a YAML or JSON file."),
+            typer.Option(
+                "--devices",
+                metavar="FILE",
+                help="The devices from a YAML or JSON file, or of profile:NAME.",
+            ),
         ],
     ),
 )

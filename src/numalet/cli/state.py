@@ -68,7 +68,7 @@ AboutMachine = Annotated[
         metavar="MACHINE",
         help=(
             "Look also whether the files are about this machine: a folder or tarball with /sys,"
-            " a description, or a shape; '/' for the machine that this runs on."
+            " a description, profile:NAME, or a shape; '/' for the machine that this runs on."
         ),
     ),
 ]

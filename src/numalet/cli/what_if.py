@@ -63,7 +63,8 @@ Machines = Annotated[
         "--machine",
         metavar="MACHINE",
         help=(
-            "A folder or tarball with /sys, a description, or a shape; default: this machine."
+            "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
+            " machine."
             " Repeatable."
         ),
         show_default=False,

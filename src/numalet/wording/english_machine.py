@@ -7,12 +7,17 @@ from types import MappingProxyType
 
 _ACCEPTED = (
     "a folder or tarball with a machine's /sys (TARBALL:ROOT for one of several), a YAML or JSON "
-    "description, cAdvisor's MachineInfo, or a shape such as 2n16c2t"
+    "description, cAdvisor's MachineInfo, a profile such as profile:gb200-34n, or a shape such as "
+    "2n16c2t"
 )
 
 _DOORS = {
     "machine/unknown": (
         "{value!r} is no machine: no file or folder has this name; accepted are " + _ACCEPTED
+    ),
+    "machine/unknown-profile": (
+        "no profile of a machine is called {value!r}; known: {nearest} (numalet machine "
+        "--profiles lists them all)"
     ),
     "machine/unreadable": "{value!r} can not be read ({problem}); accepted are " + _ACCEPTED,
     "machine/not-a-file": "{value!r} is neither a file nor a folder; accepted are " + _ACCEPTED,
@@ -28,6 +33,10 @@ _DOORS = {
         "{value!r} has no machine at {root!r}; the machines in it are: {choices}"
     ),
     "machine/two-machines": ("{one!r} and {other!r} both name a machine; give one of them"),
+    "machine/list-alone": (
+        "--profiles lists the machines that come with numalet and takes none; {value!r} is one "
+        "too many"
+    ),
     "machine/documents": (
         "{value!r} holds {count} documents; a description of a machine is exactly one"
     ),

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from numalet.adapters.documents import machine_cpus, machine_sizes, typed
+from numalet.adapters.documents import machine_cpus, machine_sizes, profile_library, typed
+from numalet.adapters.documents.profile_library import Profile
 from numalet.adapters.documents.typed import LineOf, Place, no_line
 from numalet.model import machine_shape
 from numalet.model.findings import BadInput, Findings, Location
@@ -34,6 +35,7 @@ _NODE: Final = (
     "distances",
     *machine_cpus.FIELDS,
 )
+_PROFILED: Final = ("profile",)
 _SYSTEMS: Final = {system.value: system for system in OperatingSystem}
 
 
@@ -53,10 +55,27 @@ def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
     system = _system(value.get("os", "linux"), place.member("os"), findings)
     if "shape" in value:
         return _shaped(value, system, place, findings)
-    typed.check_members(value, (*_TOP, "shape"), place, findings)
+    if "profile" in value:
+        return _profiled(value, place, findings)
+    typed.check_members(value, (*_TOP, "shape", "profile"), place, findings)
     nodes = _Nodes(findings).read(value, place)
     findings.raise_errors()
     return machine_of_view(_view(nodes, system), where.document)
+
+
+def of_profile(profile: Profile) -> Machine:
+    """The machine of a profile that comes with numalet."""
+    return decode(profile.machine, profile.machine_place, profile.line_of)
+
+
+def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Machine:
+    """The machine of the profile that a description names."""
+    typed.check_members(value, _PROFILED, place, findings)
+    name, where = value["profile"], place.member("profile")
+    if not isinstance(name, str):
+        typed.wrong_type(name, "the name of a profile", where, findings)
+    findings.raise_errors()
+    return of_profile(profile_library.read(name, where.location))
 
 
 def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
