@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from numalet.adapters.machines import open_machine as open_machine
     from numalet.admission.decision import Decision as Decision
     from numalet.admission.recorder import Recorder as Recorder
+    from numalet.config.behaviour import EXACT as EXACT
+    from numalet.config.behaviour import NATIVE as NATIVE
+    from numalet.config.behaviour import Behaviour as Behaviour
     from numalet.config.kubelet_config import KubeletConfig as KubeletConfig
     from numalet.config.rules import NodeRules as NodeRules
     from numalet.config.rules import StartRefused as StartRefused
@@ -97,7 +100,10 @@ __version__ = "0.1.0"
 # The public names and where they live. They are imported when they are first used, so that
 # `import numalet`, and with it `numalet --version`, costs nothing.
 _PUBLIC = {
+    "EXACT": "numalet.config.behaviour",
+    "NATIVE": "numalet.config.behaviour",
     "BadInput": "numalet.model.findings",
+    "Behaviour": "numalet.config.behaviour",
     "Changes": "numalet.snapshot.changes",
     "ConfigSources": "numalet.adapters.documents.kubelet_config",
     "Decision": "numalet.admission.decision",
@@ -135,7 +141,10 @@ _RENAMED = {
 }
 
 __all__ = [
+    "EXACT",
+    "NATIVE",
     "BadInput",
+    "Behaviour",
     "Changes",
     "ConfigSources",
     "Decision",

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from architecture import tree
 from architecture.references import is_there, references, rows
-from numalet.config.behaviour import EXACT, Behaviour
+from numalet.config.behaviour import EXACT, NATIVE, Behaviour
 
 PAGE = tree.DOCS / "differences.md"
 
@@ -32,3 +32,13 @@ def test_every_row_names_a_test_that_exists() -> None:
 def test_every_row_tells_the_value_of_exact_mode() -> None:
     told = {name: cells[2].strip("`") for name, cells in _rules().items()}
     assert {rule.name: repr(getattr(EXACT, rule.name)) for rule in fields(Behaviour)} == told
+
+
+def test_every_row_tells_the_value_of_native_mode() -> None:
+    told = {name: cells[3].strip("`") for name, cells in _rules().items()}
+    assert {rule.name: repr(getattr(NATIVE, rule.name)) for rule in fields(Behaviour)} == told
+
+
+def test_every_rule_differs() -> None:
+    same = [r.name for r in fields(Behaviour) if getattr(EXACT, r.name) == getattr(NATIVE, r.name)]
+    assert same == []

@@ -10,11 +10,13 @@ import pytest
 
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.config.behaviour import EXACT, NATIVE, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.model.findings import BadInput, Finding, Severity
 from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+OWN = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
 
 
 @pytest.fixture
@@ -260,6 +262,13 @@ def test_unknown_and_repeated_fields_are_warnings_only(write: Write) -> None:
         ("", "config-file/empty"),
         ("# nothing\n", "config-file/empty"),
         (HEAD + "---\n" + HEAD, "config-file/several-documents"),
+        (HEAD + "---\n" + OWN + "---\n" + OWN, "config-file/several-documents"),
+        (HEAD + "---\n" + OWN + "mode: exactly\n", "numalet-config/unknown-value"),
+        (HEAD + "---\n" + OWN + "mood: native\n", "document/unknown-field"),
+        (HEAD + "---\n" + OWN + "mode: [native]\n", "document/type"),
+        (HEAD + "---\n" + OWN + "mode: native\nmode: exact\n", "document/duplicate-key"),
+        (HEAD + "---\nkind: NumaletConfiguration\napiVersion: v1", "numalet-config/unknown-value"),
+        (HEAD + "---\nkind: Numalet\napiVersion: numalet.dev/v1", "numalet-config/unknown-value"),
         ("- 1", "config-file/not-a-mapping"),
         ("kind: KubeletConfiguration", "config-file/kind"),
         ("apiVersion: v1\nkind: Pod", "config-file/kind"),
@@ -269,9 +278,37 @@ def test_unknown_and_repeated_fields_are_warnings_only(write: Write) -> None:
 )
 def test_a_file_that_is_no_configuration_is_refused(write: Write, text: str, code: str) -> None:
     path = write("kubelet.yaml", text)
-    (finding,) = findings(lambda: load(config_file=path))
+    finding = findings(lambda: load(config_file=path))[0]
 
     assert (finding.code, finding.where.document) == (code, str(path))
+
+
+def test_our_own_settings_stand_behind_the_kubelets(write: Write) -> None:
+    path = write("kubelet.yaml", HEAD + "maxPods: 9\n---\n" + OWN + "mode: native\n")
+
+    loaded = load(config_file=path)
+
+    assert (loaded.config.max_pods, loaded.behaviour) == (9, NATIVE)
+    assert load(config_file=path, mode=Mode.EXACT).behaviour is EXACT
+    assert load(mode=Mode.NATIVE).behaviour is NATIVE
+    assert load().behaviour is EXACT
+
+
+def test_our_own_settings_have_their_lines(write: Write) -> None:
+    path = write("kubelet.yaml", HEAD + "---\n" + OWN + "mode: exactly\n")
+
+    (finding,) = findings(lambda: load(config_file=path))
+
+    assert (6, "$.mode") == (finding.where.line, finding.where.path)
+    assert "'exactly' is not known here; allowed: exact, native" in english.sentence(finding)
+
+
+def test_a_drop_in_has_no_settings_of_ours(write: Write, tmp_path: Path) -> None:
+    write("drop/1.conf", HEAD + "---\n" + OWN + "mode: native\n")
+
+    (finding,) = findings(lambda: load(config_dir=tmp_path / "drop"))
+
+    assert "config-file/several-documents" == finding.code
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Schema
+from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model.findings import Severity
 from numalet.reports.lint.rows import Row
@@ -52,19 +53,21 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts."""
 
     schema: Literal["numalet.check/1"]
+    mode: Mode
     starts: bool
     start_error: Refusal | None
     counts: dict[str, int]
     findings: list[FindingDocument]
 
 
-def of(checked: Checked, rows: tuple[Row, ...]) -> CheckDocument:
+def of(checked: Checked, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> CheckDocument:
     """The document of a result, whose findings have these words."""
     counts = {
         severity.value: sum(row.severity is severity for row in rows) for severity in Severity
     }
     return CheckDocument(
         schema=SCHEMA,
+        mode=mode,
         starts=checked.refused is None,
         start_error=None if checked.refused is None else _refusal(checked.refused),
         counts=counts,

@@ -18,6 +18,7 @@ from numalet.adapters.documents.pod_manifest import LoadedPods, PodOptions
 from numalet.adapters.files import state_directory
 from numalet.adapters.machines import MachineChoice
 from numalet.adapters.sysfs.trees import Tree
+from numalet.config.behaviour import Mode
 from numalet.model.findings import Finding, Findings, Location
 from numalet.reports.lint import rows, rules
 from numalet.reports.lint.rows import Row
@@ -45,6 +46,7 @@ class Result:
     checked: Checked
     rows: tuple[Row, ...]
     pod_count: int
+    mode: Mode = Mode.EXACT
 
 
 def check(pieces: Pieces) -> Result:
@@ -69,11 +71,12 @@ def check(pieces: Pieces) -> Result:
         pods=pods.pods,
         pod_places=_pod_places(pieces, pods),
         numa_balancing=numa_balancing(machine.tree),
+        behaviour=config.behaviour,
     )
     noticed = (*config.warnings, *pods.notes, *machine.notes)
     checked = rules.check(subject, noticed)
     placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
-    return Result(checked, rows.rows(placed), len(pods.pods))
+    return Result(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)
 
 
 def numa_balancing(tree: Tree | None) -> int | None:

@@ -198,7 +198,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
             for name, each in zip(names, opened, strict=True)
         ],
         [
-            NamedConfig(_name_of(sources), each.config)
+            NamedConfig(_name_of(sources), each.config, each.behaviour)
             for sources, each in zip(comparison.configs or (pieces.config,), configs, strict=True)
         ],
         _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),

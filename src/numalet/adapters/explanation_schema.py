@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
+from numalet.config.behaviour import Mode
 
 
 class ReasonDocument(Document):
@@ -192,6 +193,7 @@ class Explanation(Document):
 
     schema: Literal["numalet.explanation/1"]
     pod: PodDocument
+    mode: Mode
     policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
     scope: Literal["container", "pod"]
     queue: list[QueuedDocument]
@@ -241,6 +243,7 @@ class VariantDocument(Document):
 
     machine: str
     config: str
+    mode: Mode
     policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
     scope: Literal["container", "pod"]
     options: dict[str, str] | None

@@ -13,6 +13,7 @@ import msgspec
 from numalet.adapters import json_schema, reserving
 from numalet.adapters.json_schema import Schema
 from numalet.adapters.reserving import Plan, Written
+from numalet.config.behaviour import Mode
 from numalet.model import resources
 from numalet.wording import kubelet_start
 
@@ -58,6 +59,7 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
     reserved_memory: list[Entry]
     flag: str
     start_error: str | None
+    mode: Mode
     written: str | None
     backup: str | None
 
@@ -83,6 +85,7 @@ def of(plan: Plan, written: Written | None) -> ReserveDocument:
         reserved_memory=entries(plan),
         flag=f"--reserved-memory={reserving.flag_value(plan.entries)}",
         start_error=None if plan.refused is None else kubelet_start.text(plan.refused),
+        mode=plan.mode,
         written=str(written.path) if written is not None and is_changed else None,
         backup=str(written.backup) if written is not None and is_changed else None,
     )

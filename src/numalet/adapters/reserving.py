@@ -18,6 +18,7 @@ from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.files import atomic, backups
 from numalet.adapters.machines import MachineChoice
 from numalet.config import node_allocatable, reservation, start
+from numalet.config.behaviour import Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
@@ -58,6 +59,7 @@ class Plan:
     entries: tuple[ReservedMemory, ...]
     notes: tuple[Finding, ...] = ()
     refused: StartRefused | None = None
+    mode: Mode = Mode.EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def plan(pieces: Pieces) -> Plan:
         shares=shares,
         entries=entries,
         notes=notes,
-        refused=_refusal(config, machine.info, entries),
+        refused=_refusal(config, machine.info, entries, loaded.behaviour),
+        mode=loaded.numalet.mode,
     )
 
 
@@ -168,14 +171,17 @@ def _policy(machine: MachineInfo) -> MemoryPolicy:
 
 
 def _refusal(
-    config: KubeletConfig, machine: MachineInfo, entries: tuple[ReservedMemory, ...]
+    config: KubeletConfig,
+    machine: MachineInfo,
+    entries: tuple[ReservedMemory, ...],
+    behaviour: Behaviour,
 ) -> StartRefused | None:
     """Why a kubelet with these entries would not start; never because of them."""
     policy = config.memory_manager_policy
     if policy == MemoryPolicy.NONE.value:
         policy = _policy(machine).value
     tried = replace(config, reserved_memory=entries, memory_manager_policy=policy)
-    rules = start.resolve(tried, machine)
+    rules = start.resolve(tried, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         found = [finding.code for finding in (*rules.findings, *rules.further)]
         assert not any(code.startswith(_OWN_CODES) for code in found), rules

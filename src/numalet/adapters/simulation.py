@@ -22,6 +22,7 @@ from numalet.adapters.documents.yaml_source import Document
 from numalet.adapters.files import state_directory
 from numalet.adapters.files.state_directory import StateDirectory
 from numalet.adapters.machines import MachineChoice
+from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.pod import ContainerKey
@@ -65,6 +66,8 @@ class Pieces:
             "--config": self.config.config_file,
             "--config-dir": self.config.config_dir,
             "--no-config-file": self.config.base is Base.FLAGS_ONLY,
+            "--native": self.config.mode is Mode.NATIVE,
+            "--exact": self.config.mode is Mode.EXACT,
             "--node-name": self.node_name,
             "--state-dir": self.state_dir,
             "--forget": self.forget,
@@ -188,6 +191,7 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
         name="simulation",
         machine=machine.info,
         config=config.config,
+        numalet=config.numalet,
         steps=tuple(AdmitStep(pod) for pod in pods.pods),
         devices=devices,
         state_files=state_dir.files if state_dir is not None else {},
@@ -218,7 +222,13 @@ def _state_dir(path: Path | None) -> StateDirectory | None:
 
 
 def _started(scenario: Scenario) -> Session | StartRefused:
-    node = nodes.start(scenario.config, scenario.machine, scenario.state_files, scenario.devices)
+    node = nodes.start(
+        scenario.config,
+        scenario.machine,
+        scenario.state_files,
+        scenario.devices,
+        behaviour=scenario.behaviour,
+    )
     if isinstance(node, StartRefused):
         return node
     return Session(scenario.config, scenario.machine, node, scenario.devices)

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, OneOf, Schema
 from numalet.adapters.memory_schema import TypeDocument
+from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage
 from numalet.model.pod import QosClass
 
@@ -187,6 +188,7 @@ class SimulationDocument(Document):
     """
 
     schema: Literal["numalet.simulation/1"]
+    mode: Mode
     start_error: None
     steps: list[OneOf[StepDocument]]
     nodes: list[NodeDocument]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
 from numalet.adapters.memory_schema import TypeDocument
+from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage
 from numalet.model.findings import Severity
 from numalet.reports.state_check import Answer
@@ -172,6 +173,7 @@ class CheckedDocument(Document):
     """
 
     schema: Literal["numalet.state-restore-check/1"]
+    mode: Mode
     answer: Answer
     start_error: str | None
     start_error_stage: Stage | None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
+from numalet.config.behaviour import Mode
 from numalet.model.findings import Severity
 from numalet.reports.lint import github, sarif
 from numalet.reports.lint.rows import Row
@@ -36,7 +37,7 @@ def print_json(result: Result) -> None:
 
     from numalet.adapters import check_document
 
-    document = msgspec.to_builtins(check_document.of(result.checked, result.rows))
+    document = msgspec.to_builtins(check_document.of(result.checked, result.rows, result.mode))
     output.print_document(document, output.Format.JSON)
 
 
@@ -55,10 +56,12 @@ def print_github(result: Result) -> None:
 
 def _drawn(result: Result) -> Iterator[RenderableType]:
     refused = result.checked.refused
+    # What native mode has no words of its own for, it says in the kubelet's.
+    who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
     if refused is None:
-        yield _text("The kubelet v1.32 would start with this configuration.", "", 0)
+        yield _text(f"{who} would start with this configuration.", "", 0)
     else:
-        yield _text("The kubelet v1.32 would not start. It would say:", "", 0)
+        yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)
     rules_said: set[str] = set()
     first_text = result.rows[0].kubelet_text if refused is not None else ""

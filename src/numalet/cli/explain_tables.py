@@ -16,6 +16,7 @@ from rich.text import Text
 
 from numalet.cli import explain_nodes, output
 from numalet.cli.explain_result import Result
+from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused, TopologyPolicy
 from numalet.explain.considered import Answer, Kind, SetAnswer
 from numalet.explain.ranking import Ranking
@@ -89,6 +90,9 @@ def _asked(told: Story) -> Renderables:
     policy = f"topology policy {rules.policy.value}"
     if rules.policy is not TopologyPolicy.NONE:
         policy += f", scope {rules.scope.value}"
+    mode = told.roster.rules.behaviour.mode
+    if mode is not Mode.EXACT:
+        policy += f", {mode.value} mode"
     yield from _heading(f"Asked for ({policy})")
     for container in told.decision.pod.containers():
         asked = ", ".join(f"{name} {each}" for name, each in sorted(container.requests.items()))

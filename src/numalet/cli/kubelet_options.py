@@ -55,27 +55,33 @@ _FLAGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KubeletFlags:
-    """A kubelet's configuration but for its file: drop-ins, and flags with their values."""
+    """A kubelet's configuration but for its file: drop-ins, and flags with their values.
+
+    ``native`` is our own: the mode, or None for what the file says.
+    """
 
     config_dir: Path | None
     no_config_file: bool
     flags: tuple[tuple[str, str], ...]
+    native: bool | None = None
 
     def sources(self, config_file: Path | None) -> ConfigSources:
         """Where the configuration comes from, with this file."""
         from numalet.adapters.documents.kubelet_config import Base, ConfigSources
+        from numalet.config.behaviour import Mode
 
         return ConfigSources(
             base=Base.FLAGS_ONLY if self.no_config_file else Base.EMPTY_FILE,
             config_file=config_file,
             config_dir=self.config_dir,
             flags=self.flags,
+            mode={None: None, True: Mode.NATIVE, False: Mode.EXACT}[self.native],
         )
 
 
 def _group(names: Iterable[str]) -> OptionGroup:
     """The folder of drop-ins, the word that there is no file, and the flags of these names."""
-    options = (_CONFIG_DIR, _NO_CONFIG_FILE, *(_option_of(name) for name in names))
+    options = (_CONFIG_DIR, _NO_CONFIG_FILE, _NATIVE, *(_option_of(name) for name in names))
     return OptionGroup(options, _kubelet_flags)
 
 
@@ -87,10 +93,12 @@ def _option_of(name: str) -> inspect.Parameter:
     return option(name.replace("-", "_"), Annotated[list[str] | None, flag])
 
 
-def _kubelet_flags(config_dir: Path | None, no_config_file: bool, **given: Any) -> KubeletFlags:
+def _kubelet_flags(
+    config_dir: Path | None, no_config_file: bool, native: bool | None, **given: Any
+) -> KubeletFlags:
     values = ((name, given.get(name.replace("-", "_"))) for name in _FLAGS)
     flags = tuple((f"--{name}", value) for name, texts in values for value in texts or ())
-    return KubeletFlags(config_dir, no_config_file, flags)
+    return KubeletFlags(config_dir, no_config_file, flags, native)
 
 
 _CONFIG_DIR: Final = option(
@@ -110,6 +118,17 @@ _NO_CONFIG_FILE: Final = option(
         ),
     ],
     default=False,
+)
+_NATIVE: Final = option(
+    "native",
+    Annotated[
+        bool | None,
+        typer.Option(
+            "--native/--exact",
+            help="Without the kubelet's accidents and limits, or exactly as the kubelet (default).",
+            show_default=False,
+        ),
+    ],
 )
 
 ConfigFile = Annotated[

@@ -15,6 +15,7 @@ from rich.text import Text
 from numalet.admission.decision import Decision
 from numalet.cli import breaking, node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
+from numalet.config.behaviour import Mode
 from numalet.model import cpu_set
 from numalet.reports import pod_sums
 from numalet.reports.memory_map import Holder, MemoryMap
@@ -38,6 +39,8 @@ def print_tables(result: Result) -> None:
 
 def tables(result: Result) -> Iterator[RenderableType]:
     """Counts, the pods, why some were rejected, the node map."""
+    if result.mode is not Mode.EXACT:
+        yield Text(f"mode: {result.mode.value}")
     yield from _counts(result.prepared)
     if result.records:
         yield _pod_table(result)

@@ -16,6 +16,7 @@ from numalet.adapters.files.state_directory import StateDirectory
 from numalet.admission.decision import Decision
 from numalet.cli import output
 from numalet.cli.output import Format
+from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage, StartRefused
 from numalet.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.reports import cpu_map, device_map, memory_map
@@ -37,6 +38,11 @@ class Result:
     prepared: Prepared
     records: tuple[Record, ...]
     session: Session
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in which the node decided."""
+        return self.session.node.rules.behaviour.mode
 
     def map(self) -> MemoryMap:
         """The node map after the last step."""
@@ -120,7 +126,7 @@ def print_document(result: Result, chosen: Format) -> None:
 def _document(result: Result) -> dict[str, Any]:
     files = result.session.node.state_files()
     prepared = result.prepared
-    return document.simulation(result.records, result.map(), files) | {
+    return document.simulation(result.records, result.map(), files, result.mode) | {
         "cpus": node_document.cpus(result.cpus()),
         "devices": node_document.devices(result.devices()),
         "assumed_running": list(prepared.assumed),

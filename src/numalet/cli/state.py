@@ -244,4 +244,6 @@ def _checked(source: Source, asked: Kubelet) -> RestoreCheck:
     from numalet.reports import state_check
 
     show_findings(asked.notes)
-    return state_check.check(asked.config.config, asked.machine.info, source.files)
+    return state_check.check(
+        asked.config.config, asked.machine.info, source.files, asked.config.behaviour
+    )

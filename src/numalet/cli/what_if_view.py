@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from numalet.cli import breaking, output
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.output import Format
+from numalet.config.behaviour import Mode
 from numalet.explain import matrix_document
 from numalet.explain.matrix import Row
 from numalet.model import resources
@@ -21,7 +22,7 @@ from numalet.wording import english, kubelet_start
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_NAMES: Final = ("machine", "config", "policy", "scope", "options")
+_NAMES: Final = ("machine", "config", "policy", "scope", "options", "mode")
 _MOST_NODES: Final = 4
 
 
@@ -69,7 +70,10 @@ def _names(row: Row) -> tuple[str, ...]:
     options = variant.options
     shown = "" if options is None else matrix_document.option_text(options) or "none"
     scope = "-" if variant.policy == "none" else variant.scope
-    return variant.machine.name, variant.config.name, variant.policy, scope, shown
+    mode = variant.config.behaviour.mode
+    # Exact mode goes without saying, but for a column that has the other one too.
+    told = "" if mode is Mode.EXACT else mode.value
+    return variant.machine.name, variant.config.name, variant.policy, scope, shown, told
 
 
 def _figures(row: Row) -> tuple[str, ...]:

@@ -1,30 +1,52 @@
 """Named rules that tell the kubelet's accidents from what we would want instead.
 
 One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet's,
-accidents included, and the only mode so far. Every rule here has a test and a row in
-``docs/differences.md``. No other place asks which mode it is.
+accidents included; ``NATIVE`` is without its accidents and accidental limits. Every rule here has
+a test and a row in ``docs/differences.md``. No other place asks which mode it is: code asks for
+the rule that it is about, and only what is shown to people has the name of the mode.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Mode(Enum):
+    """What a set of rules is called."""
+
+    EXACT = "exact"
+    NATIVE = "native"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """The named rules.
+    """The named rules; without arguments they are the kubelet's.
 
     ``highest_node_id``: the largest NUMA node id that fits into a mask; None for no limit.
-    ``default_node_limit``: how many NUMA nodes an active topology policy accepts.
+    ``default_node_limit``: how many NUMA nodes an active topology policy accepts without
+    max-allowable-numa-nodes; None for any number, whatever that option says.
     ``distances_by_node_id``: a distance row is indexed by node id, not by position.
     ``release_at_once``: a refused or removed pod leaves the books in the same step, and not
     at the next admission.
     """
 
     highest_node_id: int | None = 63
-    default_node_limit: int = 8
+    default_node_limit: int | None = 8
     distances_by_node_id: bool = True
     release_at_once: bool = False
 
+    @property
+    def mode(self) -> Mode:
+        """Exact if every rule is the kubelet's, else native."""
+        return Mode.EXACT if self == EXACT else Mode.NATIVE
+
 
 EXACT = Behaviour()
+
+NATIVE = Behaviour(
+    highest_node_id=None,
+    default_node_limit=None,
+    distances_by_node_id=False,
+    release_at_once=True,
+)

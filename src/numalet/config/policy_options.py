@@ -28,6 +28,9 @@ DISTRIBUTE_ACROSS_CORES: Final = "distribute-cpus-across-cores"
 STRICT_RESERVATION: Final = "strict-cpu-reservation"
 PREFER_UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 
+LEAST_NODE_LIMIT: Final = 8
+"""The least that max-allowable-numa-nodes may say."""
+
 
 class Maturity(Enum):
     """How mature an option is; alpha and beta ones need their gate."""
@@ -69,10 +72,10 @@ _EXCLUDE_EACH_OTHER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
-    """The Topology Manager's options."""
+    """The Topology Manager's options; ``node_limit`` None for no limit."""
 
     prefer_closest: bool
-    node_limit: int
+    node_limit: int | None
 
 
 def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
@@ -100,9 +103,13 @@ def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) 
 
 
 def topology_options(
-    config: KubeletConfig, gates: FeatureGates, default_limit: int, findings: Findings
+    config: KubeletConfig, gates: FeatureGates, default_limit: int | None, findings: Findings
 ) -> TopologyOptions:
-    """The Topology Manager's options; bad ones keep their default and are found."""
+    """The Topology Manager's options; bad ones keep their default and are found.
+
+    Without a default limit there is none: max-allowable-numa-nodes has to be a legal value for a
+    kubelet all the same.
+    """
     prefer_closest, limit = False, default_limit
     for name, value in sorted((config.topology_manager_policy_options or {}).items()):
         if not _is_available("topology", name, TOPOLOGY_OPTIONS, config, gates, findings):
@@ -110,7 +117,8 @@ def topology_options(
         if name == PREFER_CLOSEST:
             prefer_closest = _boolean("topology", name, value, config, findings)
         else:
-            limit = _node_limit(name, value, default_limit, config, findings)
+            given = _node_limit(name, value, default_limit or LEAST_NODE_LIMIT, config, findings)
+            limit = None if default_limit is None else given
     return TopologyOptions(prefer_closest, limit)
 
 

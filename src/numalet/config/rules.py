@@ -52,12 +52,12 @@ class CpuPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyRules:
-    """Policy, scope and options of the Topology Manager."""
+    """Policy, scope and options of the Topology Manager; ``node_limit`` None for no limit."""
 
     policy: TopologyPolicy = TopologyPolicy.NONE
     scope: Scope = Scope.CONTAINER
     prefer_closest_numa_nodes: bool = False
-    node_limit: int = 8
+    node_limit: int | None = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

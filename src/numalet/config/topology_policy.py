@@ -36,13 +36,14 @@ def resolve(
     where = config.where("topologyManagerPolicy")
     if options.prefer_closest and any(node.distances is None for node in machine.nodes):
         findings.add("config/topology-distances", where)
-    if len(machine.nodes) > options.node_limit:
-        fields = {"numa_nodes": len(machine.nodes), "limit": options.node_limit}
+    limit = options.node_limit
+    if limit is not None and len(machine.nodes) > limit:
+        fields = {"numa_nodes": len(machine.nodes), "limit": limit}
         findings.add("config/topology-too-many-nodes", where, **fields)
     scope = config.topology_manager_scope
     return TopologyRules(
         policy=policy,
         scope=Scope(scope) if scope in TOPOLOGY_SCOPES else Scope.CONTAINER,
         prefer_closest_numa_nodes=options.prefer_closest,
-        node_limit=options.node_limit,
+        node_limit=limit,
     )

@@ -57,7 +57,13 @@ class Case:
     def begun_with(self, config: KubeletConfig) -> Node | StartRefused:
         """The node at the beginning, had it been started with this configuration."""
         begun = self.beginning
-        node = nodes.start(config, begun.machine, self.files, begun.devices)
+        node = nodes.start(
+            config,
+            begun.machine,
+            self.files,
+            begun.devices,
+            behaviour=begun.node.rules.behaviour,
+        )
         if isinstance(node, StartRefused):
             return node
         node = node.assume_running(begun.node.snapshot.assumed)

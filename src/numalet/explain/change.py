@@ -251,7 +251,12 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
 
 
 def _elsewhere(case: Case, neighbour: Neighbour) -> Outcome:
-    node = nodes.start(case.config, neighbour.machine, devices=case.beginning.devices)
+    node = nodes.start(
+        case.config,
+        neighbour.machine,
+        devices=case.beginning.devices,
+        behaviour=case.node.rules.behaviour,
+    )
     if isinstance(node, StartRefused):
         return Outcome(node)
     return _decided(node, case.pod)

@@ -35,6 +35,7 @@ def explanation(case: Case, told: Story, tallies: Iterable[Tally]) -> dict[str, 
     return {
         "schema": SCHEMA,
         "pod": _pod(case.pod),
+        "mode": rules.behaviour.mode.value,
         "policy": rules.topology.policy.value,
         "scope": rules.topology.scope.value,
         "queue": [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import TypeAlias
 
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused, TopologyPolicy
 from numalet.explain import measures
@@ -40,10 +41,11 @@ class NamedMachine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedConfig:
-    """A configuration, and what the user calls it."""
+    """A configuration, and what the user calls it; ``behaviour`` are the rules of its mode."""
 
     name: str
     config: KubeletConfig
+    behaviour: Behaviour = EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,12 @@ class Variant:
         )
         if self.options is not None:
             config = replace(config, topology_manager_policy_options=dict(self.options))
-        return nodes.start(config, self.machine.machine, devices=self.machine.devices)
+        return nodes.start(
+            config,
+            self.machine.machine,
+            devices=self.machine.devices,
+            behaviour=self.config.behaviour,
+        )
 
 
 @dataclass(frozen=True, slots=True)

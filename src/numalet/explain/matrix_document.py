@@ -31,6 +31,7 @@ COLUMNS: Final = (
     "stranded_cpus",
     "stranded_cpus_by_node",
     "start_error",
+    "mode",
 )
 """Columns of the CSV form, one row per variant."""
 
@@ -53,6 +54,7 @@ def _names(row: Row) -> dict[str, Any]:
     return {
         "machine": variant.machine.name,
         "config": variant.config.name,
+        "mode": variant.config.behaviour.mode.value,
         "policy": variant.policy,
         "scope": variant.scope,
         "options": options,

@@ -233,7 +233,7 @@ def _cpu_oddities(machine: Machine) -> Iterator[_Oddity]:
 def _id_oddities(machine: Machine) -> Iterator[_Oddity]:
     ids = machine.node_ids
     limit = EXACT.default_node_limit
-    if len(ids) > limit:
+    if limit is not None and len(ids) > limit:
         yield "many-nodes", {"value": len(ids), "limit": limit}
     highest = EXACT.highest_node_id
     if highest is not None and any(node_id > highest for node_id in ids):

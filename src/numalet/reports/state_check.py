@@ -8,7 +8,7 @@ configuration, or of the file itself. Every drift is a finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from numalet.admission import roster
@@ -16,6 +16,7 @@ from numalet.admission.roster import Roster
 from numalet.checkpoint import cpu_file, device_file, memory_file, rebase
 from numalet.checkpoint.rebase import Rebased
 from numalet.config import start as configuration
+from numalet.config.behaviour import EXACT, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import MemoryPolicy, StartRefused
 from numalet.model.findings import Finding, Location, Severity
@@ -56,13 +57,26 @@ class RestoreCheck:
     refused: StartRefused | None
     drift: tuple[Finding, ...]
     rebased: Rebased | None
+    mode: Mode = Mode.EXACT
 
 
-def check(config: KubeletConfig, machine: MachineInfo, files: Mapping[str, str]) -> RestoreCheck:
-    """What a kubelet v1.32 that starts now makes of the files."""
-    started = nodes.start(config, machine, files)
+def check(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    files: Mapping[str, str],
+    behaviour: Behaviour = EXACT,
+) -> RestoreCheck:
+    """What a kubelet v1.32, or a node in native mode, that starts now makes of the files."""
+    found = _check(config, machine, files, behaviour)
+    return replace(found, mode=behaviour.mode)
+
+
+def _check(
+    config: KubeletConfig, machine: MachineInfo, files: Mapping[str, str], behaviour: Behaviour
+) -> RestoreCheck:
+    started = nodes.start(config, machine, files, behaviour=behaviour)
     refused = started if isinstance(started, StartRefused) else None
-    rules = configuration.resolve(config, machine)
+    rules = configuration.resolve(config, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         return RestoreCheck(Answer.NOT_ASKED, rules, (), None)
     staff = roster.build(rules)

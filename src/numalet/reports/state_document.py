@@ -102,6 +102,7 @@ def checked(check: RestoreCheck, root_dir: str) -> Document:
     """Whether a kubelet accepts the files, and what became different."""
     return {
         "schema": CHECKED,
+        "mode": check.mode.value,
         "answer": check.answer.value,
         "start_error": None if check.refused is None else start_error(check.refused, root_dir),
         "start_error_stage": None if check.refused is None else check.refused.stage.value,

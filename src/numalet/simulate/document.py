@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from numalet.admission.decision import Decision
+from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model import cpu_set
 from numalet.reports import runtime_settings
@@ -24,11 +25,12 @@ SCHEMA = "numalet.simulation/1"
 
 
 def simulation(
-    records: Iterable[Record], after: MemoryMap, files: Mapping[str, str]
+    records: Iterable[Record], after: MemoryMap, files: Mapping[str, str], mode: Mode = Mode.EXACT
 ) -> dict[str, Any]:
     """The steps with their decisions, the node map after them, the state files."""
     return {
         "schema": SCHEMA,
+        "mode": mode.value,
         "start_error": None,
         "steps": [_record(record) for record in records],
         "nodes": [_node(node) for node in after.nodes],

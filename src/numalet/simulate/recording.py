@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.managers.device.inventory import Device, Health
 from numalet.model.machine_info import (
     CoreInfo,
@@ -42,6 +43,8 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "steps": [_step(step) for step in scenario.steps],
         "expect": dict(outcome),
     }
+    if scenario.numalet != AS_THE_KUBELET:
+        found["numalet_config"] = {"mode": scenario.numalet.mode.value}
     if scenario.state_files:
         found["state_files"] = dict(scenario.state_files)
     if scenario.record_raw:

@@ -62,7 +62,13 @@ def check(scenario: Scenario) -> Verdict:
 
 def run(scenario: Scenario) -> Outcome:
     """What comes out of the scenario, in the format in which outcomes are recorded."""
-    started = nodes.start(scenario.config, scenario.machine, scenario.state_files, scenario.devices)
+    started = nodes.start(
+        scenario.config,
+        scenario.machine,
+        scenario.state_files,
+        scenario.devices,
+        behaviour=scenario.behaviour,
+    )
     if isinstance(started, StartRefused):
         return _start_error(started) | {"steps": []}
     files = started.state_files()

@@ -13,7 +13,9 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from numalet.checkpoint import cpu_file, device_file, memory_file
+from numalet.config.behaviour import Behaviour
 from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import Pod
 from numalet.node.node import NO_DEVICES, Devices
@@ -64,6 +66,7 @@ Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
 class Scenario:
     """Everything that goes in, and ``expect``, if somebody wrote down what comes out.
 
+    ``numalet`` are our own settings; without them everything is as in the kubelet.
     ``state_files`` are there before the first start. With ``record_raw`` the outcome has the
     exact texts of the state files too.
     """
@@ -71,9 +74,15 @@ class Scenario:
     name: str
     machine: MachineInfo
     config: KubeletConfig
+    numalet: NumaletConfig = AS_THE_KUBELET
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
     state_files: StateFiles = field(default_factory=lambda: NO_FILES)
     record_raw: bool = False
     expect: Outcome | None = None
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The rules of the mode that the scenario names."""
+        return self.numalet.behaviour

@@ -29,7 +29,8 @@ _DOCUMENT: Final = {
 _CONFIG_FILE: Final = {
     "config-file/empty": "this configuration file is empty; it must hold a KubeletConfiguration",
     "config-file/several-documents": (
-        "this file holds {count} documents; a configuration file holds one KubeletConfiguration"
+        "this file holds {count} documents; a configuration file holds one KubeletConfiguration, "
+        "and may hold one NumaletConfiguration after it, drop-in files excepted"
     ),
     "config-file/not-a-mapping": "a KubeletConfiguration is a mapping, and this is {found}",
     "config-file/kind": (
@@ -49,6 +50,9 @@ _CONFIG_FILE: Final = {
     "config-file/duration": "{field} must be a duration such as '100ms', and {value!r} is none: "
     "{problem}",
     "config-file/directory": "the directory of drop-in files can not be read: {reason}",
+}
+_NUMALET: Final = {
+    "numalet-config/unknown-value": "{value} is not known here; allowed: {allowed}",
 }
 _FLAGS: Final = {
     "flag/unknown": "failed to parse kubelet flag: unknown flag: {flag}",
@@ -169,6 +173,7 @@ _CONFIG: Final = {
 SENTENCES: Final[Mapping[str, str]] = {
     **_DOCUMENT,
     **_CONFIG_FILE,
+    **_NUMALET,
     **_FLAGS,
     **kubelet_config.SENTENCES,
     **_CONFIG,

@@ -14,15 +14,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.adapters.documents import drop_ins, kubelet_flags, yaml_source
+from numalet.adapters.documents import drop_ins, kubelet_flags, numalet_config, yaml_source
 from numalet.adapters.documents.kubelet_fields import (
     DEFAULTED_WHEN_EMPTY,
     HONOURED,
     PASSED_OVER,
     Shape,
 )
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.yaml_source import Document
 from numalet.config import node_allocatable
+from numalet.config.behaviour import Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.model import go_duration
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.go_duration import DurationError
@@ -53,21 +57,28 @@ class ConfigSources:
     """Where a configuration comes from.
 
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
-    stands in for a file that is not named.
+    stands in for a file that is not named. ``mode`` wins over what the file says, unless None.
     """
 
     config_file: Path | str | None = None
     config_dir: Path | str | None = None
     flags: Sequence[tuple[str, str]] = ()
     base: Base = Base.EMPTY_FILE
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A configuration and what the kubelet would only warn about."""
+    """A configuration, what the kubelet would only warn about, and our own settings beside it."""
 
     config: KubeletConfig
     warnings: tuple[Finding, ...] = ()
+    numalet: NumaletConfig = AS_THE_KUBELET
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The rules of the mode that the settings name."""
+        return self.numalet.behaviour
 
 
 def load(sources: ConfigSources) -> LoadedConfig:
@@ -77,22 +88,25 @@ def load(sources: ConfigSources) -> LoadedConfig:
         BadInput: a source can not be read or holds a wrong type or an unknown flag.
     """
     warnings = Findings()
+    own = AS_THE_KUBELET
     flags = kubelet_flags.parse(sources.flags)
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
     merged = drop_ins.Merged()
     if sources.config_file is not None:
         has_file_defaults = True
-        _merge_file(merged, Path(sources.config_file), warnings)
+        own = _own_settings(_merge_file(merged, Path(sources.config_file), warnings))
     if sources.config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
             defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
             merged.value[_EVICTION] = dict(defaults)
         for path in drop_ins.files(Path(sources.config_dir)):
-            _merge_file(merged, path, warnings)
+            _refuse_further(_merge_file(merged, path, warnings))
     config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
     warnings.extend(found)
-    return LoadedConfig(kubelet_flags.applied(config, flags), warnings.all)
+    if sources.mode is not None:
+        own = replace(own, mode=sources.mode)
+    return LoadedConfig(kubelet_flags.applied(config, flags), warnings.all, own)
 
 
 def decode(value: object, document: str) -> KubeletConfig:
@@ -111,14 +125,13 @@ def decode(value: object, document: str) -> KubeletConfig:
     return _decode(value, locate, has_default_eviction=True)[0]
 
 
-def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> None:
+def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> tuple[Document, ...]:
+    """Merge the first document of a file; those behind it, which a kubelet does not read."""
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
     if not documents:
         raise _refused("config-file/empty", Location(name))
-    if len(documents) > 1:
-        raise _refused("config-file/several-documents", Location(name), count=len(documents))
-    document = documents[0]
+    document, *further = documents
     if not isinstance(document.value, dict):
         found = _kind_of(document.value)
         raise _refused("config-file/not-a-mapping", document.location("$"), found=found)
@@ -128,6 +141,28 @@ def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> None
         raise _refused("config-file/kind", where, api_version=api_version, kind=kind)
     warnings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
     merged.merge(document)
+    return tuple(further)
+
+
+def _own_settings(further: Sequence[Document]) -> NumaletConfig:
+    """Our settings from the document behind the KubeletConfiguration; defaults without one."""
+    if not further:
+        return AS_THE_KUBELET
+    document = further[0]
+    if len(further) > 1 or not numalet_config.is_meant(document.value):
+        _refuse_further(further)
+    findings = Findings()
+    findings.extend(document.duplicates)
+    place = Place(document.document, "$", document.line_of)
+    own = numalet_config.decode(document.value, place, findings)
+    findings.raise_errors()
+    return own
+
+
+def _refuse_further(further: Sequence[Document]) -> None:
+    if further:
+        name, count = further[0].document, len(further) + 1
+        raise _refused("config-file/several-documents", Location(name), count=count)
 
 
 def _refused(code: str, where: Location, **fields: Any) -> BadInput:

@@ -20,6 +20,7 @@ from numalet.adapters.documents import (
     device_file,
     kubelet_config,
     machine_file,
+    numalet_config,
     pod_manifest,
     typed,
     yaml_source,
@@ -44,8 +45,8 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 _MEMBERS: Final = (
-    *("devices", "expect", "kubelet_config", "machine", "name", "record_raw"),
-    *("state_files", "steps", "tags"),
+    *("devices", "expect", "kubelet_config", "machine", "name", "numalet_config"),
+    *("record_raw", "state_files", "steps", "tags"),
 )
 _STEPS: Final = ("admit", "remove", "restart")
 _RESTART_MEMBERS: Final = ("kubelet_config", "machine", "order", "state_files")
@@ -159,6 +160,7 @@ class _Shape(msgspec.Struct, frozen=True):
     name: str = ""
     tags: list[str] = []
     kubelet_config: dict[str, Any] | None = None
+    numalet_config: dict[str, Any] | None = None
     devices: list[Any] | None = None
     state_files: dict[str, Any] | None = None
     record_raw: bool = False
@@ -198,6 +200,8 @@ def decode(value: object, place: Place) -> Scenario:
     typed.check_members(value, _MEMBERS, place, findings)
     machine = _machine(shape.machine, place.member("machine"), findings)
     config = _config(shape.kubelet_config or {}, place.member("kubelet_config"), findings)
+    own_place = place.member("numalet_config")
+    own = numalet_config.decode(shape.numalet_config or {}, own_place, findings)
     steps = _steps(shape.steps or [], place.member("steps"), findings)
     devices = _devices(shape.devices or [], place.member("devices"), findings)
     files = _files(shape.state_files or {}, place.member("state_files"), findings)
@@ -208,6 +212,7 @@ def decode(value: object, place: Place) -> Scenario:
         name=shape.name or f"{place.document}:{place.location.line}",
         machine=machine,
         config=config,
+        numalet=own,
         steps=steps,
         tags=tuple(shape.tags),
         devices=devices,

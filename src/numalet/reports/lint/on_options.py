@@ -46,7 +46,7 @@ def node_limit_is_a_word(subject: Subject) -> Iterator[Finding]:
 def many_nodes(subject: Subject) -> Iterator[Finding]:
     """More NUMA nodes than the Topology Manager takes, or takes in good time."""
     nodes = len(subject.machine.nodes)
-    if nodes <= _DEFAULT_LIMIT:
+    if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
         return
     fields = {"nodes": nodes, "limit": _DEFAULT_LIMIT}
     where = subject.config.where("topologyManagerPolicy")

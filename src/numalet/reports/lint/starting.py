@@ -38,7 +38,13 @@ def start(subject: Subject) -> Started:
 
 
 def _outcome(subject: Subject, files: StateFiles) -> Node | StartRefused:
-    return nodes.start(subject.config, subject.machine, files, release=subject.release)
+    return nodes.start(
+        subject.config,
+        subject.machine,
+        files,
+        release=subject.release,
+        behaviour=subject.behaviour,
+    )
 
 
 def _not_reached(subject: Subject, stage: Stage, empty: Node | StartRefused) -> tuple[Finding, ...]:

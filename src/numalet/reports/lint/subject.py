@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from numalet.config import feature_gates, node_allocatable, reservation
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.config.feature_gates import FeatureGates
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.release import DEFAULT, Release
@@ -33,6 +34,7 @@ class Subject:
     pod_places: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     numa_balancing: int | None = None
     release: Release = DEFAULT
+    behaviour: Behaviour = EXACT
 
     @cached_property
     def effective(self) -> KubeletConfig:

@@ -1,0 +1,83 @@
+"""``--native`` on the commands that take a kubelet's configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner
+
+MANY = ("-m", "16n1c1t", "--memory-per-node", "4Gi")
+ALIGNING = (*MANY, "--topology-manager-policy", "restricted")
+
+
+def test_many_nodes_start_in_native_mode_only(numalet: Runner) -> None:
+    refused = numalet("simulate", *ALIGNING, GUARANTEED)
+    native = numalet("simulate", *ALIGNING, "--native", GUARANTEED)
+
+    assert (2, 0) == (refused.status, native.status)
+    assert "mode: native" in native.out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", *DOCUMENTED, GUARANTEED),
+        ("explain", *DOCUMENTED, GUARANTEED),
+        ("check", *DOCUMENTED),
+        ("reserve", *DOCUMENTED[:2], *DOCUMENTED[4:]),
+    ],
+)
+def test_documents_name_the_mode(numalet: Runner, command: tuple[str, ...]) -> None:
+    exact, native = numalet(*command, "-o", "json"), numalet(*command, "--native", "-o", "json")
+
+    assert ("exact", "native") == (json.loads(exact.out)["mode"], json.loads(native.out)["mode"])
+
+
+def test_pages_name_the_mode(numalet: Runner) -> None:
+    assert "native mode" in numalet("explain", *ALIGNING, "--native", GUARANTEED).out
+    assert "A node in native mode would start" in numalet("check", *MANY, "--native").out
+
+
+def test_a_comparison_tells_configurations_by_their_mode(numalet: Runner, tmp_path: Path) -> None:
+    native = tmp_path / "native.yaml"
+    native.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n---\n"
+        "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\nmode: native\n"
+    )
+    options = (*MANY, "--policies", "restricted", "--scopes", "pod", "-c", str(native))
+    both = (*options, "-c", CONFIGURED[1])
+
+    table = numalet("what-if", *both, GUARANTEED)
+    rows = json.loads(numalet("what-if", *both, GUARANTEED, "-o", "json").out)["variants"]
+    alone = numalet("what-if", *options, GUARANTEED)
+
+    assert "MODE" in table.out
+    assert ["native", "exact"] == [row["mode"] for row in rows]
+    assert [None, True] == [row["start_error"] and True for row in rows]
+    assert "mode: native" in alone.out
+
+
+def test_a_restart_is_checked_in_the_mode(numalet: Runner, tmp_path: Path) -> None:
+    states = ("--state-dir", str(tmp_path))
+    assert 0 == numalet("simulate", *DOCUMENTED, *states, GUARANTEED).status
+
+    checked = numalet(
+        "state", "restore-check", *DOCUMENTED, "--native", str(tmp_path), "-o", "json"
+    )
+
+    assert ("native", "accepted") == (
+        json.loads(checked.out)["mode"],
+        json.loads(checked.out)["answer"],
+    )
+
+
+def test_a_scenario_has_a_mode_of_its_own(numalet: Runner) -> None:
+    path = str(Path(__file__).parents[1] / "scenarios" / "scope-container.yaml")
+
+    for flag in ("--native", "--exact"):
+        refused = numalet("simulate", path, flag)
+        assert 2 == refused.status
+        assert flag in refused.err

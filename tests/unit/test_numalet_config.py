@@ -1,0 +1,68 @@
+"""Our own settings: what they come to, and how a scenario keeps them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from numalet.adapters.documents import numalet_config
+from numalet.adapters.documents.scenario_file import RawScenario
+from numalet.adapters.documents.typed import Place
+from numalet.config.behaviour import EXACT, NATIVE, Mode
+from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.model.findings import BadInput, Findings
+from numalet.simulate import recording, runner
+from numalet.simulate.scenario import Scenario
+
+SCENARIO = {
+    "name": "n",
+    "machine": {"numa_nodes": [{"id": 0, "memory_bytes": 1 << 30, "hugepages": [], "cores": []}]},
+    "kubelet_config": {},
+    "steps": [],
+}
+
+
+def _scenario(**fields: Any) -> Scenario:
+    return RawScenario("s.jsonl", json.dumps(SCENARIO | fields), 1).decode()
+
+
+def test_settings_come_to_rules() -> None:
+    assert EXACT is AS_THE_KUBELET.behaviour
+    assert NATIVE is NumaletConfig(mode=Mode.NATIVE).behaviour
+
+
+def test_a_document_is_told_by_its_kind_or_its_version() -> None:
+    assert numalet_config.is_meant({"kind": "NumaletConfiguration"})
+    assert numalet_config.is_meant({"apiVersion": "numalet.dev/v7"})
+    assert not numalet_config.is_meant({"kind": "KubeletConfiguration"})
+    assert not numalet_config.is_meant(["kind"])
+
+
+@pytest.mark.parametrize("value", [[], "native", {"mode": 7}])
+def test_what_can_not_be_read_is_found_and_changes_nothing(value: object) -> None:
+    findings = Findings()
+
+    assert AS_THE_KUBELET is numalet_config.decode(value, Place("d"), findings)
+    assert ["document/type"] == [finding.code for finding in findings.all]
+
+
+def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
+    native = _scenario(numalet_config={"mode": "native"})
+    document = recording.document(native, runner.run(native))
+
+    assert NATIVE is native.behaviour
+    assert native.numalet == RawScenario("s.jsonl", json.dumps(document), 1).decode().numalet
+    assert "numalet_config" not in recording.document(_scenario(), {})
+
+
+def test_a_slip_in_a_scenario_has_its_place() -> None:
+    with pytest.raises(BadInput) as caught:
+        _scenario(numalet_config={"mode": "exactly"})
+
+    (finding,) = caught.value.findings
+    assert ("numalet-config/unknown-value", "$.numalet_config.mode") == (
+        finding.code,
+        finding.where.path,
+    )
