@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from numalet.adapters import faults
 from numalet.model.findings import BadInput, Finding, Location
 
 
@@ -39,7 +40,7 @@ def write_texts(texts: Mapping[Path, str]) -> None:
         prepared.reverse()
         while prepared:
             temporary, target = prepared[-1]
-            with _refusing(target):
+            with _refusing(target), faults.point("file.replace"):
                 Path(temporary).replace(target)
             prepared.pop()
     finally:
@@ -63,9 +64,10 @@ def _prepared(target: str, path: Path, text: str) -> str:
     mode = _mode(path)
     folder, name = os.path.split(target)
     # mkstemp makes the file with mode 0600 whatever the umask says.
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
+    with faults.point("file.create"):
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file, faults.point("file.write"):
             if mode is not None:
                 os.fchmod(descriptor, mode)
             file.write(text.encode())

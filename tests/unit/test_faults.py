@@ -1,0 +1,108 @@
+"""A point does nothing by itself; with a plan it fails where the plan says."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from numalet.adapters import faults
+from numalet.adapters.faults import Moment
+from numalet.adapters.files import atomic
+from numalet.model.findings import BadInput
+
+
+@pytest.fixture(autouse=True)
+def _no_hook_stays() -> Iterator[None]:
+    before = faults.install(None)
+    yield
+    faults.install(before)
+
+
+def test_a_hook_sees_both_moments_of_a_point() -> None:
+    seen: list[tuple[str, Moment]] = []
+    faults.install(lambda name, moment: seen.append((name, moment)))
+    with faults.point("file.write"):
+        seen.append(("within", Moment.BEFORE))
+    assert [
+        ("file.write", Moment.BEFORE),
+        ("within", Moment.BEFORE),
+        ("file.write", Moment.AFTER),
+    ] == seen
+
+
+def test_a_failed_operation_has_no_moment_after_it() -> None:
+    seen: list[Moment] = []
+    faults.install(lambda _, moment: seen.append(moment))
+    with pytest.raises(KeyError), faults.point("x"):
+        raise KeyError
+    assert [Moment.BEFORE] == seen
+
+
+def test_a_hook_taken_away_within_a_point_is_not_called_after_it() -> None:
+    seen: list[Moment] = []
+    faults.install(lambda _, moment: seen.append(moment))
+    with faults.point("x"):
+        faults.install(None)
+    assert [Moment.BEFORE] == seen
+
+
+def test_an_error_is_raised_at_the_planned_passage_alone() -> None:
+    faults.install(faults.planned("a:before:2:ENOSPC"))
+    raised = []
+    for name in ("a", "b", "a", "a"):
+        try:
+            with faults.point(name):
+                raised.append(0)
+        except OSError as error:
+            raised.append(error.errno or -1)
+    assert [0, 0, errno.ENOSPC, 0] == raised
+
+
+def test_a_lasting_error_is_raised_from_the_planned_passage_on() -> None:
+    faults.install(faults.planned("*:after:2+:EIO"))
+    raised = 0
+    for _ in range(4):
+        try:
+            with faults.point("a"):
+                pass
+        except OSError:
+            raised += 1
+    assert 3 == raised
+
+
+@pytest.mark.parametrize("text", ["a:b:1", "a:before:1:NOTHING", "a:before:x", "a", "a:*:1:EIO:x"])
+def test_a_plan_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - any text of int() as well
+        faults.planned(text)
+
+
+def test_a_process_kills_itself_where_its_environment_says(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib; from numalet.adapters.files import atomic;"
+        "[atomic.write_text(pathlib.Path(sys.argv[1]), text) for text in ('one', 'two')]"
+    )
+    path = tmp_path / "file"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, faults.VARIABLE: "file.replace:before:2"},
+        check=False,
+    )
+    assert -signal.SIGKILL == done.returncode
+    assert "one" == path.read_text(encoding="utf-8")
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    atomic.write_text(path, "one")
+    faults.install(faults.planned("file.write:before:1:ENOSPC"))
+    with pytest.raises(BadInput):
+        atomic.write_text(path, "two")
+    assert ["file"] == [each.name for each in tmp_path.iterdir()]
+    assert "one" == path.read_text(encoding="utf-8")
