@@ -29,6 +29,7 @@ from numalet.wording import (
     english_reserve,
     english_scenarios,
     english_state,
+    english_workload,
 )
 
 SENTENCES: Mapping[str, str] = {
@@ -45,6 +46,7 @@ SENTENCES: Mapping[str, str] = {
     **english_reserve.SENTENCES,
     **english_scenarios.SENTENCES,
     **english_state.SENTENCES,
+    **english_workload.SENTENCES,
 }
 
 _MASKS = frozenset({"mask", "group", "best", "nodes"})

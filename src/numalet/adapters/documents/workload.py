@@ -1,0 +1,159 @@
+"""A Pod manifest, read into what the agent runs.
+
+What the pod asks for is read by ``pod_document``, as for every other command; here its programs
+are added. Three kinds of fields are told apart (``workload_fields``): those that are honoured,
+those that mean nothing to a program of the host and are named once for the whole pod, and those
+without which the program would do something else than its author meant; they refuse the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from numalet.adapters.documents import (
+    pod_document,
+    typed,
+    workload_container,
+    workload_defaults,
+    workload_fields,
+)
+from numalet.adapters.documents.pod_document import Identity
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.workload_container import SecurityContext
+from numalet.model.findings import Findings
+from numalet.model.pod import Pod
+from numalet.workload.spec import RestartPolicy, Source, Workload
+
+LONGEST_GRACE_SECONDS: Final = 2**31 - 1
+
+
+class Programs(Enum):
+    """Where a container's program comes from."""
+
+    COMMAND = "command"
+    """``command`` and ``args`` name a program of the host; an image is ignored."""
+    RUNTIME = "runtime"
+    """The runtime knows a program for every container, as one with images does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadOptions:
+    """What is not said by the manifest itself.
+
+    ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is
+    derived from the name. ``node_name`` is filled into the manifest.
+    """
+
+    source: Source = Source.API
+    origin: str = ""
+    uid: str = ""
+    namespace: str = ""
+    node_name: str = ""
+    programs: Programs = Programs.COMMAND
+
+
+class _Spec(msgspec.Struct, rename="camel", frozen=True):
+    containers: list[Any] | None = None
+    init_containers: list[Any] | None = None
+    restart_policy: str | None = None
+    termination_grace_period_seconds: int | None = None
+    priority_class_name: str | None = None
+    security_context: SecurityContext | None = None
+
+
+def decode_workload(
+    value: object, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    """The workload that a decoded Pod object says, or None when a finding says why not.
+
+    What a server would have written into the object (its status, a resource version) counts for
+    nothing: here the object is new.
+    """
+    found = Findings()
+    workload = None
+    if isinstance(value, Mapping):
+        _check_kind(value, place, found)
+        value = {name: member for name, member in value.items() if name != "status"}
+    identity = Identity(namespace=options.namespace)
+    pod = pod_document.decode_pod(value, place, identity, found)
+    if pod is not None and isinstance(value, Mapping):
+        given = value.get("metadata") or {}
+        at_notes = place.member("metadata").member("annotations")
+        typed.decode(given.get("annotations") or {}, dict[str, str], at_notes, found)
+        pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
+        workload_fields.check_uid(pod.uid, place.member("metadata").member("uid"), found)
+        workload = _workload(value, pod, place, options, found)
+    findings.extend(found.all)
+    return None if found.has_errors else workload
+
+
+def _check_kind(value: Mapping[Any, Any], place: Place, findings: Findings) -> None:
+    for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
+        given = value.get(member, expected)
+        if given != expected:
+            shown = typed.described(given)
+            where = place.member(member).location
+            findings.add("workload/kind", where, member=member, value=shown, expected=expected)
+
+
+def _workload(
+    value: Mapping[Any, Any], pod: Pod, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    at_spec = place.member("spec")
+    raw = value.get("spec") or {}
+    spec = typed.decode(raw, _Spec, at_spec, findings)
+    if spec is None:
+        return None
+    ignored = workload_fields.check_pod(raw, at_spec, findings)
+    reading = workload_container.Reading(
+        pod_security=spec.security_context or SecurityContext(),
+        at_pod_security=at_spec.member("securityContext"),
+        program_needed=options.programs is Programs.COMMAND,
+        findings=findings,
+        ignored=ignored,
+    )
+    lists = (("initContainers", spec.init_containers), ("containers", spec.containers))
+    placed = [
+        (each, at_spec.member(name).item(index))
+        for name, each_list in lists
+        for index, each in enumerate(each_list or ())
+    ]
+    specs = [
+        workload_container.read(each, container.kind, at, reading)
+        for (each, at), container in zip(placed, pod.containers(), strict=True)
+    ]
+    workload_fields.say_ignored(ignored, at_spec, findings)
+    return Workload(
+        pod=pod,
+        containers=tuple(each for each in specs if each is not None),
+        restart_policy=_restart_policy(spec.restart_policy, at_spec, findings),
+        grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),
+        priority_class=spec.priority_class_name or "",
+        source=options.source,
+        origin=options.origin,
+        manifest=workload_defaults.manifest(value, pod, options.node_name),
+    )
+
+
+def _restart_policy(value: str | None, place: Place, findings: Findings) -> RestartPolicy:
+    try:
+        return RestartPolicy(value or "Always")
+    except ValueError:
+        where = place.member("restartPolicy").location
+        findings.add("workload/restart-policy", where, value=typed.described(value))
+        return RestartPolicy.ALWAYS
+
+
+def _grace(value: int | None, place: Place, findings: Findings) -> int:
+    if value is None:
+        return 30
+    if not 0 <= value <= LONGEST_GRACE_SECONDS:
+        where = place.member("terminationGracePeriodSeconds").location
+        shown = typed.described(value)
+        findings.add("workload/grace-period", where, value=shown, most=LONGEST_GRACE_SECONDS)
+    return value

@@ -1,0 +1,114 @@
+"""The fields of a Pod that a runtime of host programs can not honour, and what is done about it.
+
+*Refused* is what changes what the program does or finds: a mounted path that would be the host's
+own, a hook that would not run, a variable from a place that does not exist, a deadline nobody
+keeps. *Warned of* is protection or health that the manifest promises and nobody gives. *Ignored*
+is what means nothing to a program of the host; it is named once for the whole pod. That the
+program sees the host's network, processes and files is how this runtime works, so ``hostNetwork``
+and its like are said by nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from numalet.adapters.documents import typed
+from numalet.adapters.documents.typed import Place
+from numalet.model.findings import Findings, Severity
+from numalet.model.pod import ContainerKind
+
+_UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+LONGEST_UID: Final = 253
+"""A uid becomes part of a file's name and of a cgroup's."""
+
+_REFUSED_OF_POD: Final = {
+    "activeDeadlineSeconds": "workload/deadline",
+    "ephemeralContainers": "workload/ephemeral-containers",
+    "resourceClaims": "workload/resource-claims",
+    "schedulingGates": "workload/scheduling-gates",
+}
+_REFUSED_OF_CONTAINER: Final = {
+    "envFrom": "workload/env-from",
+    "lifecycle": "workload/lifecycle-hooks",
+    "restartPolicyRules": "workload/restart-rules",
+    "volumeDevices": "workload/mounts",
+    "volumeMounts": "workload/mounts",
+}
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_IGNORED_OF_POD_TEXT: Final = """
+    affinity dnsConfig dnsPolicy hostAliases hostname hostnameOverride imagePullSecrets
+    nodeSelector readinessGates runtimeClassName schedulerName schedulingGroup serviceAccount
+    serviceAccountName subdomain topologySpreadConstraints volumes workloadRef
+"""
+_IGNORED_OF_POD: Final = frozenset(_IGNORED_OF_POD_TEXT.split())
+_IGNORED_OF_CONTAINER_TEXT: Final = """
+    imagePullPolicy ports resizePolicy stdin stdinOnce terminationMessagePath
+    terminationMessagePolicy tty
+"""
+_IGNORED_OF_CONTAINER: Final = frozenset(_IGNORED_OF_CONTAINER_TEXT.split())
+_HONOURED_SECURITY: Final = frozenset({"runAsUser", "runAsGroup", "runAsNonRoot"})
+
+
+def check_uid(uid: object, place: Place, findings: Findings) -> None:
+    """A finding for a uid that may not become a part of a path."""
+    text = uid if isinstance(uid, str) else ""
+    if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
+        shown = typed.described(uid)
+        findings.add("workload/uid", place.location, value=shown, most=LONGEST_UID)
+
+
+def check_pod(spec: Mapping[str, Any], place: Place, findings: Findings) -> set[str]:
+    """Findings for the pod's own fields; returns the names of those that are ignored."""
+    for name, code in _REFUSED_OF_POD.items():
+        if spec.get(name):
+            findings.add(code, place.member(name).location, field=name)
+    system = spec.get("os")
+    if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
+        where = place.member("os").member("name").location
+        findings.add("workload/system", where, value=typed.described(system.get("name")))
+    _check_protection(spec.get("securityContext"), place.member("securityContext"), findings)
+    if spec.get("hostUsers") is False:
+        where = place.member("hostUsers").location
+        findings.add("workload/protection", where, Severity.WARNING, names="hostUsers: false")
+    return {name for name in _IGNORED_OF_POD if spec.get(name)}
+
+
+def check_container(
+    value: Mapping[str, Any],
+    kind: ContainerKind,
+    place: Place,
+    ignored: set[str],
+    findings: Findings,
+) -> None:
+    """Findings for the fields of a container; ignored ones are added by name."""
+    for name, code in _REFUSED_OF_CONTAINER.items():
+        if value.get(name):
+            findings.add(code, place.member(name).location, field=name)
+    if kind is ContainerKind.APP and value.get("restartPolicy"):
+        where = place.member("restartPolicy").location
+        findings.add("workload/restart-rules", where, field="restartPolicy")
+    if isinstance(resources := value.get("resources"), Mapping) and resources.get("claims"):
+        where = place.member("resources").member("claims").location
+        findings.add("workload/resource-claims", where, field="claims")
+    for name in _PROBES:
+        if value.get(name):
+            findings.add("workload/probe", place.member(name).location, Severity.WARNING, name=name)
+    _check_protection(value.get("securityContext"), place.member("securityContext"), findings)
+    ignored |= {name for name in _IGNORED_OF_CONTAINER if value.get(name)}
+
+
+def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
+    """One note for all that is ignored in the pod."""
+    if ignored:
+        names = ", ".join(sorted(ignored))
+        findings.add("workload/ignored", place.location, Severity.NOTE, names=names)
+
+
+def _check_protection(value: object, place: Place, findings: Findings) -> None:
+    """A warning for what a security context promises and nobody keeps."""
+    if isinstance(value, Mapping):
+        given = {str(name) for name, member in value.items() if member not in (None, {}, [])}
+        if names := ", ".join(sorted(given - _HONOURED_SECURITY)):
+            findings.add("workload/protection", place.location, Severity.WARNING, names=names)
