@@ -23,7 +23,7 @@ space := $(empty) $(empty)
 CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(room)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo fmt lint types test property conformance cover bench schemas check
+.PHONY: help setup hooks demo fmt lint types test property conformance cover bench schemas protos check
 .PHONY: clean
 
 help:  ## this list
@@ -86,6 +86,10 @@ bench: $(READY)  ## how long things take; nothing is gated
 
 schemas: $(READY)  ## write docs/schemas anew, from the types of the documents
 	$(BIN)/python -m numalet.adapters.schemas docs/schemas
+
+protos: $(READY)  ## write the message modules of the gRPC interfaces anew
+	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
+	  src/numalet/adapters/rpc/*.proto
 
 check: lint types test cover  ## what continuous integration runs
 

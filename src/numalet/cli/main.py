@@ -16,7 +16,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from numalet import __version__
-from numalet.cli import check, explain, machine, replay, reserve, simulate, state, what_if
+from numalet.cli import (
+    check,
+    explain,
+    machine,
+    podresources,
+    replay,
+    reserve,
+    simulate,
+    state,
+    what_if,
+)
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
@@ -72,6 +82,12 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
         "Compare policies and machines on the same pods.",
         what_if.what_if,
         what_if.EPILOG,
+    ),
+    (
+        "podresources",
+        "Show who holds what, by the PodResources API.",
+        podresources.podresources,
+        podresources.EPILOG,
     ),
     ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
 )

@@ -1,0 +1,133 @@
+"""``numalet podresources``: what the PodResources API of a node answers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from numalet.cli import output
+from numalet.cli.output import Format
+from numalet.model.findings import BadInput, Finding, Location, Severity
+from numalet.wording import english
+
+if TYPE_CHECKING:
+    from numalet.adapters.pod_resources_client import Answered, CallRefused, PodResourcesClient
+
+EPILOG = """Examples:
+
+  numalet podresources
+
+  numalet podresources allocatable
+
+  numalet podresources get web-0 -n shop -o yaml
+
+  numalet podresources --socket /var/lib/kubelet/pod-resources/kubelet.sock
+
+Without --socket it asks the numalet agent of this machine, or else its kubelet.
+
+Exit status: 0 answered, 1 the server refused, 2 nobody answers, 3 a bug.
+"""
+
+SOCKETS: Final = (
+    Path("/var/lib/numalet/pod-resources/kubelet.sock"),
+    Path("/var/lib/kubelet/pod-resources/kubelet.sock"),
+)
+EXIT_REFUSED: Final = 1
+
+
+class Question(StrEnum):
+    """What is asked."""
+
+    LIST = "list"
+    ALLOCATABLE = "allocatable"
+    GET = "get"
+
+
+class Api(StrEnum):
+    """Which of the two interfaces on the socket is used."""
+
+    V1 = "v1"
+    V1ALPHA1 = "v1alpha1"
+
+
+def podresources(
+    question: Annotated[
+        Question, typer.Argument(help="All pods, what the node has to give, or one pod.")
+    ] = Question.LIST,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[POD]", help="The pod's name, for 'get'.")
+    ] = None,
+    *,
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", help="The pod's namespace.")
+    ] = "default",
+    socket: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="PATH", help="The server's socket.", show_default=False),
+    ] = None,
+    api: Annotated[Api, typer.Option("--api", help="The interface; the older knows devices.")] = (
+        Api.V1
+    ),
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
+    ] = 10.0,
+    chosen: Annotated[Format, typer.Option("-o", "--output", help="What to print.")] = Format.TABLE,
+) -> None:
+    """Show what the PodResources API says: who holds which CPUs, memory and devices."""
+    _check(question, name, api)
+    from numalet.adapters.pod_resources_client import CallRefused, PodResourcesClient
+
+    client = PodResourcesClient(socket or _default_socket(), timeout)
+    answer = _ask(client, question, namespace, name or "", api)
+    if isinstance(answer, CallRefused):
+        fields = {"code": answer.code, "text": answer.text, "path": str(client.socket)}
+        output.complain(Severity.ERROR, english.sentence(Finding("rpc/refused", fields)))
+        raise typer.Exit(EXIT_REFUSED)
+    _print(question, dict(answer.document), chosen)
+
+
+def _check(question: Question, name: str | None, api: Api) -> None:
+    if (question is Question.GET) != (name is not None):
+        code = "rpc/pod-name-missing" if name is None else "rpc/pod-name-unasked"
+        fields = {"question": question.value, "name": name or ""}
+        raise BadInput([Finding(code, fields, Location("podresources"))])
+    if api is Api.V1ALPHA1 and question is not Question.LIST:
+        fields = {"question": question.value, "api": api.value}
+        raise BadInput([Finding("rpc/not-in-this-api", fields, Location("--api"))])
+
+
+def _default_socket() -> Path:
+    """The agent's socket if there is one, else the kubelet's."""
+    return next((path for path in SOCKETS if path.exists()), SOCKETS[-1])
+
+
+def _ask(
+    client: PodResourcesClient, question: Question, namespace: str, name: str, api: Api
+) -> Answered | CallRefused:
+    match question:
+        case Question.LIST if api is Api.V1ALPHA1:
+            return client.list_pods_v1alpha1()
+        case Question.LIST:
+            return client.list_pods()
+        case Question.ALLOCATABLE:
+            return client.allocatable()
+        case Question.GET:
+            return client.pod(namespace, name)
+
+
+def _print(question: Question, document: dict[str, Any], chosen: Format) -> None:
+    if chosen is not Format.TABLE:
+        output.print_document(document, chosen)
+        return
+    from numalet.cli import podresources_tables as tables
+
+    match question:
+        case Question.LIST:
+            output.print_all(tables.of_pods(document.get("podResources", ())))
+        case Question.GET:
+            output.print_all(tables.of_pods([document.get("podResources", {})]))
+        case Question.ALLOCATABLE:
+            output.print_all(tables.of_allocatable(document))

@@ -1,0 +1,31 @@
+"""A token bucket: so many requests a second, and a few more at once after a pause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """``per_second`` tokens are added each second, up to ``burst``. It begins full."""
+
+    per_second: float
+    burst: int
+    clock: Callable[[], float] = time.monotonic
+    _tokens: float = field(init=False)
+    _at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tokens, self._at = float(self.burst), self.clock()
+
+    def take(self) -> bool:
+        """Take one token; False if there is none."""
+        now = self.clock()
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
+        self._at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True

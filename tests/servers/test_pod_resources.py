@@ -1,0 +1,264 @@
+"""The PodResources server over a real socket, asked by a client and by hand-made bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import grpc
+import pytest
+
+import served_node
+from device_bench import GPU
+from numalet.adapters.pod_resources_client import Answered, CallRefused, PodResourcesClient
+from numalet.adapters.rpc import methods
+from numalet.cli import main
+from numalet.config.behaviour import EXACT, Behaviour
+from numalet.model.findings import BadInput
+from numalet.servers.pod_resources import PodResourcesServer, Settings
+from numalet.servers.rate_limit import TokenBucket
+from served_node import ALIGNED, SHARED, TOO_LARGE
+
+T = TypeVar("T")
+Bytes: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"
+UNLIMITED = Settings(requests_per_second=None)
+
+
+class Served:
+    """A server in the event loop of the test, and calls from another thread."""
+
+    def __init__(
+        self, root: Path, settings: Settings = UNLIMITED, behaviour: Behaviour = EXACT
+    ) -> None:
+        known = [ALIGNED, SHARED, TOO_LARGE]
+        view = served_node.view(served_node.with_pods(known, behaviour), known)
+        self.root = root
+        self.server = PodResourcesServer(lambda: view, settings)
+
+    def ask(self, question: Callable[[PodResourcesClient], T]) -> T:
+        """The answer to one question, in the time of one server."""
+
+        async def served() -> T:
+            socket = await self.server.start(self.root)
+            try:
+                return await asyncio.to_thread(question, PodResourcesClient(socket))
+            finally:
+                await self.server.stop()
+
+        return asyncio.run(served())
+
+    def counted(self) -> dict[tuple[str, str], float]:
+        """The metrics by name and version."""
+        return {
+            (n, dict(ls)["server_api_version"]): v
+            for (n, ls), v in self.server.counts.values.items()
+        }
+
+
+def _document(answer: Answered | CallRefused) -> dict[str, Any]:
+    assert isinstance(answer, Answered), answer
+    return dict(answer.document)
+
+
+def test_list_says_what_containers_hold(tmp_path: Path) -> None:
+    found = _document(Served(tmp_path).ask(PodResourcesClient.list_pods))
+    aligned, shared, too_large = found["podResources"]
+    assert ("aligned", "ns") == (aligned["name"], aligned["namespace"])
+    app = aligned["containers"][1]
+    assert {"nodes": [{}]} == app["memory"][1]["topology"]
+    assert ("memory", str(4 << 30)) == (app["memory"][1]["memoryType"], app["memory"][1]["size"])
+    assert {"resourceName": GPU, "deviceIds": ["gpu0"], "topology": {"nodes": [{}]}} in app[
+        "devices"
+    ]
+    assert [{"name": "app"}] == shared["containers"]
+    # Rejected at its memory: what the CPU Manager gave it stays until the next admission.
+    assert [{"name": "app", "cpuIds": ["2"]}] == too_large["containers"]
+
+
+def test_native_list_leaves_out_what_is_not_active(tmp_path: Path) -> None:
+    served = Served(tmp_path, behaviour=served_node.AT_ONCE)
+    found = _document(served.ask(PodResourcesClient.list_pods))
+    assert ["aligned", "shared"] == [pod["name"] for pod in found["podResources"]]
+
+
+def test_the_older_interface_knows_devices_of_app_containers(tmp_path: Path) -> None:
+    found = _document(Served(tmp_path).ask(PodResourcesClient.list_pods_v1alpha1))
+    (app,) = found["podResources"][0]["containers"]
+    assert {"name", "devices"} == set(app)
+    assert {"resourceName": GPU, "deviceIds": ["gpu0"]} in app["devices"]
+
+
+def test_allocatable_is_what_the_node_has(tmp_path: Path) -> None:
+    found = _document(Served(tmp_path).ask(PodResourcesClient.allocatable))
+    assert [str(cpu) for cpu in range(1, 8)] == found["cpuIds"]
+    assert 4 == len(found["memory"])
+    gpu2 = [each for each in found["devices"] if each["deviceIds"] == ["gpu2"]]
+    assert [{"nodes": [{}]}, {"nodes": [{"ID": "1"}]}] == [each["topology"] for each in gpu2]
+
+
+def test_get_is_off_by_default(tmp_path: Path) -> None:
+    answer = Served(tmp_path).ask(lambda client: client.pod("ns", "aligned"))
+    assert answer == CallRefused("Unknown", "PodResources API Get method disabled")
+
+
+def test_get_answers_for_one_pod_or_says_that_it_is_not_known(tmp_path: Path) -> None:
+    served = Served(tmp_path, Settings(get_is_enabled=True, requests_per_second=None))
+    one, none = served.ask(lambda client: (client.pod("ns", "shared"), client.pod("", "x")))
+    assert "shared" == _document(one)["podResources"]["name"]
+    assert none == CallRefused("Unknown", "pod x in namespace  not found")
+    assert {
+        ("pod_resources_endpoint_requests_total", "v1"): 2,
+        ("pod_resources_endpoint_requests_get", "v1"): 2,
+        ("pod_resources_endpoint_errors_get", "v1"): 1,
+    } == served.counted()
+
+
+def test_every_call_is_counted_by_version(tmp_path: Path) -> None:
+    served = Served(tmp_path)
+
+    def all_of_them(client: PodResourcesClient) -> None:
+        client.list_pods()
+        client.allocatable()
+        client.list_pods_v1alpha1()
+        client.pod("ns", "aligned")
+
+    served.ask(all_of_them)
+    assert {
+        ("pod_resources_endpoint_requests_total", "v1"): 3,
+        ("pod_resources_endpoint_requests_total", "v1alpha1"): 1,
+        ("pod_resources_endpoint_requests_list", "v1"): 1,
+        ("pod_resources_endpoint_requests_get_allocatable", "v1"): 1,
+    } == served.counted()
+
+
+def test_what_is_too_much_is_refused_and_not_counted(tmp_path: Path) -> None:
+    served = Served(tmp_path, Settings(requests_per_second=0.001))
+    answers = served.ask(lambda client: [client.list_pods() for _ in range(12)])
+    refused = [answer for answer in answers if isinstance(answer, CallRefused)]
+    assert [CallRefused("ResourceExhausted", "rejected by rate limit")] * 2 == refused
+    assert 10 == served.counted()["pod_resources_endpoint_requests_total", "v1"]
+
+
+def test_unknown_methods_are_unimplemented(tmp_path: Path) -> None:
+    def ask(client: PodResourcesClient) -> grpc.StatusCode:
+        with grpc.insecure_channel(f"unix:{client.socket}", options=methods.OPTIONS) as channel:
+            call: Bytes = channel.unary_unary("/v1.PodResourcesLister/Watch")
+            with pytest.raises(grpc.RpcError) as raised:
+                call(b"", timeout=10)
+            assert isinstance(raised.value, grpc.Call)
+            return raised.value.code()
+
+    assert grpc.StatusCode.UNIMPLEMENTED is Served(tmp_path).ask(ask)
+
+
+def test_bytes_on_the_wire_have_the_published_field_numbers(tmp_path: Path) -> None:
+    """The answer to an empty request, taken apart by hand."""
+
+    def ask(client: PodResourcesClient) -> bytes:
+        with grpc.insecure_channel(f"unix:{client.socket}", options=methods.OPTIONS) as channel:
+            call: Bytes = channel.unary_unary("/v1.PodResourcesLister/GetAllocatableResources")
+            answer = call(b"", timeout=10)
+            assert isinstance(answer, bytes)
+            return answer
+
+    answer = Served(tmp_path).ask(ask)
+    # Field 2, packed: seven numbers of one byte each.
+    assert bytes([0x12, 7, 1, 2, 3, 4, 5, 6, 7]) in answer
+    memory = b"\x0a\x06memory" + b"\x10" + _varint(16 << 30) + b"\x1a\x04\x0a\x02\x08\x01"
+    assert b"\x1a" + _varint(len(memory)) + memory in answer
+
+
+def _varint(number: int) -> bytes:
+    groups = []
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
+
+
+def test_an_old_socket_is_replaced_and_the_new_one_is_ours_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "pod-resources"
+    folder.mkdir(mode=0o750)
+    (folder / "kubelet.sock").write_text("left behind")
+
+    def look(client: PodResourcesClient) -> tuple[int, list[str]]:
+        names = [path.name for path in folder.iterdir()]
+        return stat.S_IMODE(client.socket.stat().st_mode), names
+
+    assert (0o600, ["kubelet.sock"]) == Served(tmp_path).ask(look)
+    assert [] == list(folder.iterdir())
+
+
+def test_the_command_shows_tables_and_documents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = Served(tmp_path)
+
+    def run(client: PodResourcesClient) -> list[int]:
+        chosen = ("podresources", "--socket", str(client.socket))
+        return [
+            main.run([*chosen]),
+            main.run([*chosen, "-o", "json", "allocatable"]),
+            main.run([*chosen, "get", "aligned", "-n", "ns"]),
+        ]
+
+    assert [0, 0, 1] == served.ask(run)
+    out, err = capsys.readouterr()
+    table, _, document = out.partition("{")
+    assert "ns/aligned" in table
+    assert "4Gi memory on node 0" in table
+    assert f"{GPU} gpu0 on" in table
+    assert 7 == len(json.loads("{" + document)["cpuIds"])
+    assert "Unknown: PodResources API Get method disabled" in err
+
+
+@contextmanager
+def _unusable(code: str) -> Iterator[None]:
+    with pytest.raises(BadInput) as raised:
+        yield
+    assert [code] == [finding.code for finding in raised.value.findings]
+
+
+def test_sockets_where_nobody_answers_are_told_apart(tmp_path: Path) -> None:
+    import socket
+
+    with _unusable("rpc/no-socket"):
+        PodResourcesClient(tmp_path / "none.sock").list_pods()
+    (tmp_path / "file").touch()
+    with _unusable("rpc/not-a-socket"):
+        PodResourcesClient(tmp_path / "file").list_pods()
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "deaf.sock"))
+        with _unusable("rpc/no-answer"):
+            PodResourcesClient(tmp_path / "deaf.sock", 0.2).list_pods()
+
+
+def test_the_bucket_fills_again_up_to_its_burst() -> None:
+    now = 0.0
+    bucket = TokenBucket(2.0, 3, lambda: now)
+    assert [True, True, True, False] == [bucket.take() for _ in range(4)]
+    now = 0.5
+    assert [True, False] == [bucket.take() for _ in range(2)]
+    now = 100.0
+    assert [True, True, True, False] == [bucket.take() for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("get",), "needs the name of a pod"),
+        (("list", "web"), "takes no name, but 'web'"),
+        (("allocatable", "--api", "v1alpha1"), "v1alpha1 has no 'allocatable'"),
+        (("--socket", "/nonexistent/kubelet.sock"), "nobody listens at"),
+    ],
+)
+def test_the_command_says_what_can_not_be_asked(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == main.run(["podresources", *words])
+    assert says in capsys.readouterr().err
