@@ -11,16 +11,19 @@ from numalet.model.cpu_set import CpuSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupSettings:
-    """What is written into one cgroup. None and missing sizes mean: not set.
+    """What is written into one cgroup, or was read from it.
 
-    ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems`` (None: not set);
-    ``cpu_quota_us`` per ``cpu_period_us`` is ``cpu.max``; ``hugetlb_max_bytes`` is by page size
-    in bytes; ``oom_group`` is ``memory.oom.group``.
+    Wanted, None and missing sizes mean: as it is, it stays. Read, None means: no limit, or no
+    such file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; empty ones
+    mean that the cgroup has no set of its own and takes its parent's. ``cpu_quota_us`` per
+    ``cpu_period_us`` is ``cpu.max``; ``hugetlb_max_bytes`` is by page size in bytes;
+    ``oom_group`` is ``memory.oom.group``.
     """
 
     cpus: CpuSet | None = None
     memory_nodes: tuple[int, ...] | None = None
     memory_max_bytes: int | None = None
+    memory_high_bytes: int | None = None
     memory_min_bytes: int | None = None
     swap_max_bytes: int | None = None
     hugetlb_max_bytes: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.reality import Reality as Reality
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey
 from numalet.workload.run import Exit
 from numalet.workload.spec import ContainerSpec
@@ -70,22 +70,6 @@ class Observed:
     started_at: datetime | None
     exit: Exit | None
     level: GuaranteeLevel | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reality:
-    """What the kernel says of a running container.
-
-    ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind
-    (``memory`` or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are what the kernel
-    allows all of them together. ``cgroup`` is what its cgroup says, None without one.
-    """
-
-    pages_bytes: Mapping[str, Mapping[int, int]]
-    allowed_cpus: CpuSet
-    allowed_nodes: tuple[int, ...]
-    cgroup: CgroupSettings | None
-    processes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,178 @@
+"""The settings that every cgroup and every container should have, from the books.
+
+Above the containers there are only sums, as the kubelet has them: weights, quotas and sizes of
+pods, weights of the two classes below Guaranteed, and the whole of what pods may use. No level
+there has sets of CPUs or NUMA nodes of its own, because a set above would narrow the sets below.
+A container gets its exclusive CPUs or the shared pool, the NUMA nodes of its memory, and its
+limits; huge pages of a size that it did not ask for are limited to none.
+Kubelet v1.32: ``ResourceConfigForPod``, ``setCPUCgroupConfig``, ``getCgroupConfig``,
+``generateLinuxContainerResources``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from numalet.enforcement import conversions, paths
+from numalet.enforcement.limits import Limits
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model import cpu_set, pod_demand, resources
+from numalet.model.pod import Container, Pod, QosClass, Resources
+from numalet.snapshot import runtime_sets
+from numalet.snapshot.snapshot import Snapshot
+
+
+def tree(limits: Limits, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
+    """The cgroups above the containers of these pods, by path, each after those above it."""
+    running = sorted(pods, key=lambda pod: pod.uid)
+    burstable = [pod for pod in running if pod.qos_class is QosClass.BURSTABLE]
+    cgroups = {
+        paths.ROOT: _root(limits, running),
+        paths.BURSTABLE: CgroupSettings(
+            cpus=cpu_set.EMPTY,
+            memory_nodes=(),
+            cpu_weight=conversions.weight_of_request(_sum(burstable, resources.CPU)),
+            memory_min_bytes=_protected(limits, burstable),
+        ),
+        paths.BEST_EFFORT: CgroupSettings(
+            cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=conversions.weight_of_request(0)
+        ),
+    }
+    return cgroups | {paths.of_pod(pod): _pod(limits, pod) for pod in running}
+
+
+def container(
+    limits: Limits, snapshot: Snapshot, pod: Pod, name: str, priority_class: str = ""
+) -> ContainerSettings:
+    """What holds one container of a pod of the books. Raises ``KeyError`` for a strange name."""
+    spec = {each.name: each for each in pod.containers()}[name]
+    held = snapshot.cpu.cpus_of(pod.uid, name)
+    memory_limit = _amount(spec.limits, resources.MEMORY)
+    quota = None if held and not limits.quota_on_exclusive_cpus else _quota(limits, spec.limits)
+    request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
+    return ContainerSettings(
+        path=paths.of_container(pod, name),
+        cgroup=CgroupSettings(
+            cpus=runtime_sets.cpus(snapshot, pod.uid, name) or None,
+            memory_nodes=runtime_sets.memory_nodes(snapshot, pod.uid, name) or None,
+            memory_max_bytes=_whole(limits, memory_limit),
+            memory_high_bytes=_high(limits, spec),
+            memory_min_bytes=_asked_protection(limits, spec),
+            swap_max_bytes=0,
+            hugetlb_max_bytes=_huge_pages(limits, spec.limits),
+            cpu_weight=conversions.weight_of_request(request),
+            cpu_quota_us=quota,
+            cpu_period_us=limits.period_us or conversions.PERIOD_US,
+            oom_group=limits.oom_group,
+        ),
+        oom_score_adj=conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class),
+    )
+
+
+def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
+    """All pods together."""
+    whole = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
+    return CgroupSettings(
+        cpus=cpu_set.EMPTY,
+        memory_nodes=(),
+        memory_max_bytes=_whole(limits, _amount(limits.for_pods, resources.MEMORY)),
+        memory_min_bytes=_protected(limits, pods),
+        hugetlb_max_bytes=MappingProxyType(
+            {size: _amount(limits.for_pods, name) for size, name in whole.items()}
+        ),
+        cpu_weight=conversions.weight_of_request(_milli(limits.for_pods)),
+        pids_max=limits.pids_for_pods,
+    )
+
+
+def _pod(limits: Limits, pod: Pod) -> CgroupSettings:
+    """One pod, overhead included."""
+    requests, most = pod_demand.effective_requests(pod), pod_demand.effective_limits(pod)
+    containers = tuple(pod.containers())
+    is_best_effort = pod.qos_class is QosClass.BEST_EFFORT
+    limits_cpu = not is_best_effort and conversions.all_have(containers, resources.CPU)
+    limits_memory = not is_best_effort and conversions.all_have(containers, resources.MEMORY)
+    return CgroupSettings(
+        cpus=cpu_set.EMPTY,
+        memory_nodes=(),
+        cpu_weight=conversions.weight_of_request(0 if is_best_effort else _milli(requests)),
+        cpu_quota_us=_pod_quota(limits, most) if limits_cpu else None,
+        cpu_period_us=limits.period_us or conversions.PERIOD_US,
+        memory_max_bytes=(
+            _whole(limits, _amount(most, resources.MEMORY)) if limits_memory else None
+        ),
+        memory_min_bytes=_protected(limits, (pod,)),
+        hugetlb_max_bytes=_huge_pages(limits, requests),
+        pids_max=limits.pids_per_pod,
+    )
+
+
+def _pod_quota(limits: Limits, most: Resources) -> int | None:
+    """A pod's quota would throttle exclusive CPUs too, so it goes with theirs."""
+    return _quota(limits, most) if limits.quota_on_exclusive_cpus else None
+
+
+def _quota(limits: Limits, most: Resources) -> int | None:
+    if limits.period_us is None:
+        return None
+    return conversions.cpu_quota_us(_milli(most), limits.period_us)
+
+
+def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
+    """The limit of every page size of the machine; none of those that were not asked for."""
+    asked = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
+    return MappingProxyType(
+        {
+            size: conversions.whole_pages(_amount(amounts, name), size)
+            for size, name in asked.items()
+        }
+    )
+
+
+def _high(limits: Limits, spec: Container) -> int | None:
+    """Where MemoryQoS begins to throttle a container whose request is not its limit."""
+    request, limit = (_amount(each, resources.MEMORY) for each in (spec.requests, spec.limits))
+    if limits.throttling_thousandths is None or request == limit:
+        return None
+    ceiling = limit or _amount(limits.allocatable, resources.MEMORY)
+    return conversions.memory_high_bytes(
+        request, ceiling, limits.throttling_thousandths, limits.page_bytes
+    )
+
+
+def _asked_protection(limits: Limits, spec: Container) -> int | None:
+    if limits.throttling_thousandths is None:
+        return None
+    return _whole(limits, _amount(spec.requests, resources.MEMORY))
+
+
+def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
+    """``memory.min`` of a level: it counts only as far as every level above has as much."""
+    if limits.throttling_thousandths is None:
+        return None
+    return _whole(limits, _sum_bytes(pods))
+
+
+def _whole(limits: Limits, size_bytes: int) -> int | None:
+    return conversions.whole_pages(size_bytes, limits.page_bytes) or None
+
+
+def _sum(pods: Iterable[Pod], resource: str) -> int:
+    """Thousandths of a resource that these pods ask for."""
+    asked = (pod_demand.effective_requests(pod).get(resource) for pod in pods)
+    return sum(quantity.milli_value for quantity in asked if quantity is not None)
+
+
+def _sum_bytes(pods: Iterable[Pod]) -> int:
+    return sum(_amount(pod_demand.effective_requests(pod), resources.MEMORY) for pod in pods)
+
+
+def _amount(amounts: Resources, resource: str) -> int:
+    quantity = amounts.get(resource)
+    return 0 if quantity is None else max(quantity.value, 0)
+
+
+def _milli(amounts: Resources) -> int:
+    quantity = amounts.get(resources.CPU)
+    return 0 if quantity is None else max(quantity.milli_value, 0)

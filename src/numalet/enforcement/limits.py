@@ -1,0 +1,97 @@
+"""What holds for all pods of a node: resolved once from the configuration and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from numalet.config import node_allocatable
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.enforcement import conversions
+from numalet.model import resources
+from numalet.model.findings import Findings
+from numalet.model.machine_info import MachineInfo
+from numalet.model.quantity import ZERO, Quantity
+
+MEMORY_QOS_GATE: Final = "MemoryQoS"
+PODS: Final = "pods"
+"""The word in ``enforceNodeAllocatable`` that keeps reservations from the pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What all settings are made from, beside the books.
+
+    ``for_pods`` is what all pods together may use, by resource: the capacity without what is
+    reserved for the system and the kubelet; eviction thresholds are not taken off. ``allocatable``
+    is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
+    ``period_us`` is None where CPU is not limited by quotas. ``throttling_thousandths`` is
+    MemoryQoS's factor, None without it.
+    """
+
+    capacity_bytes: int
+    for_pods: Mapping[str, Quantity]
+    allocatable: Mapping[str, Quantity]
+    page_sizes: tuple[int, ...] = ()
+    page_bytes: int = 4096
+    period_us: int | None = conversions.PERIOD_US
+    pids_per_pod: int | None = None
+    pids_for_pods: int | None = None
+    oom_group: bool = True
+    throttling_thousandths: int | None = None
+    quota_on_exclusive_cpus: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What a KubeletConfiguration may say beside what the managers honour, and the machine's page.
+
+    ``cpu_cfs_quota``, ``pod_pids_limit`` and ``single_process_oom_kill`` are the kubelet's fields.
+    """
+
+    cpu_cfs_quota: bool = True
+    pod_pids_limit: int | None = None
+    single_process_oom_kill: bool = False
+    page_bytes: int = 4096
+    quota_on_exclusive_cpus: bool = True
+
+
+NO_EXTRAS: Final = Extras()
+
+
+def resolve(config: KubeletConfig, machine: MachineInfo, extras: Extras = NO_EXTRAS) -> Limits:
+    """What this configuration means on this machine; it is one with which a node starts.
+
+    Kubelet: ``getNodeAllocatableInternalAbsolute``, ``GetNodeAllocatableAbsolute``, v1.32.
+    """
+    findings = Findings()
+    capacity = node_allocatable.capacity(machine)
+    kube = node_allocatable.parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
+    system = node_allocatable.parse_reserved(
+        config, "systemReserved", config.system_reserved, findings
+    )
+    allocatable = {
+        name: _not_below_zero(amount - system.get(name, ZERO) - kube.get(name, ZERO))
+        for name, amount in capacity.items()
+    }
+    keeps_back = PODS in config.enforce_node_allocatable
+    has_qos = config.feature_gates.get(MEMORY_QOS_GATE, False)
+    sizes = (resources.page_bytes(name) for name in capacity if resources.is_hugepages(name))
+    return Limits(
+        capacity_bytes=max(machine.memory_capacity_bytes, 1),
+        for_pods=MappingProxyType(allocatable if keeps_back else dict(capacity)),
+        allocatable=MappingProxyType(allocatable),
+        page_sizes=tuple(sorted(size for size in sizes if size is not None)),
+        page_bytes=extras.page_bytes,
+        period_us=config.cpu_cfs_quota_period_ns // 1000 if extras.cpu_cfs_quota else None,
+        pids_per_pod=extras.pod_pids_limit,
+        oom_group=not extras.single_process_oom_kill,
+        throttling_thousandths=round(config.memory_throttling_factor * 1000) if has_qos else None,
+        quota_on_exclusive_cpus=extras.quota_on_exclusive_cpus,
+    )
+
+
+def _not_below_zero(amount: Quantity) -> Quantity:
+    return ZERO if amount.sign < 0 else amount
