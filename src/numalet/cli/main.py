@@ -19,6 +19,7 @@ from numalet import __version__
 from numalet.cli import (
     check,
     explain,
+    lab,
     machine,
     podresources,
     replay,
@@ -48,6 +49,7 @@ _EPILOG: Final = """Examples:
   numalet explain -c kubelet.yaml --after running.yaml rejected.yaml
   numalet state verify /var/lib/kubelet
   numalet replay recorded.jsonl
+  numalet lab run --topology 4n8c-distances -- numactl --hardware
 
 Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
 2 the input can not be used, 3 a bug. 'numalet COMMAND --help' says more.
@@ -96,6 +98,7 @@ for _name, _help, _function, _epilog_text in _COMMANDS:
         _function
     )
 
+app.add_typer(lab.lab_app, name="lab", short_help="Run commands on machines with NUMA nodes.")
 app.add_typer(state.state_app, name="state", short_help="Look at state files, check and mend them.")
 
 

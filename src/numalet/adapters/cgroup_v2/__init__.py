@@ -1,0 +1,1 @@
+"""The files of control groups, version 2."""

@@ -1,0 +1,1 @@
+"""What ``/proc`` tells about running processes: where their memory is, where they may run."""

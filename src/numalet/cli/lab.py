@@ -1,0 +1,162 @@
+"""``numalet lab``: guests with NUMA nodes, for one command or for a look around."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli import lab_options, machine_options, output
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.option_groups import expanded
+from numalet.model.findings import BadInput, Finding
+
+if TYPE_CHECKING:
+    from numalet.lab.request import GuestRequest
+    from numalet.lab.topology import Topology
+
+_STATUS: Final = (
+    "Exit status: that of the command in the guest; 124 when the time is up, 125 when the guest"
+    " dies; 2 unusable input, 3 a bug."
+)
+EPILOG = f"""Examples:
+
+  numalet lab list
+
+  numalet lab run --topology 4n8c-distances -- numactl --hardware
+
+  numalet lab run --topology 2n4c --hugepages '2Mi=0:64,1:32' -- numalet machine
+
+  numalet lab run --topology 4n4c+2mem --out ./results -- sh -c 'lstopo /lab/out/lstopo.xml'
+
+  numalet lab shell --topology 36n
+
+  numalet lab boot --machine node7.tar.gz -- numalet machine
+
+{_STATUS}
+"""
+
+lab_app = typer.Typer(
+    name="lab",
+    help="Boot a real Linux kernel with as many NUMA nodes as wanted, and run a command in it.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    epilog=with_line_breaks(EPILOG),
+)
+
+_Topology = Annotated[
+    str,
+    typer.Option("-t", "--topology", metavar="NAME", help="One of 'numalet lab list'."),
+]
+_Command = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- COMMAND...", help="What to run in the guest, as root.", show_default=False
+    ),
+]
+_DEFAULT: Final = "2n4c"
+
+
+@lab_app.command(
+    "list",
+    cls=Command,
+    short_help="Show the topologies that have names.",
+    epilog="Exit status: 0 shown, 3 a bug.",
+)
+def show_list(
+    chosen: Annotated[
+        output.Format, typer.Option("-o", "--output", help="What to print.")
+    ] = output.Format.TABLE,
+) -> None:
+    """Show the topologies that have names."""
+    from numalet.cli import lab_view
+
+    lab_view.show_topologies(chosen)
+
+
+@lab_app.command("run", cls=Command, short_help="Run a command in a guest.", epilog=_STATUS)
+@expanded
+def run(
+    command: _Command = None,
+    *,
+    topology: _Topology = _DEFAULT,
+    guest: lab_options.Guest,
+) -> None:
+    """Boot a guest, run a command in it, print what it prints.
+
+    The guest sees this machine's files at the same paths, and can not change them.
+    """
+    from numalet.lab import topologies
+
+    if not command:
+        raise BadInput([Finding("lab/no-command")])
+    _run(guest.request(topologies.named(topology), tuple(command), None))
+
+
+@lab_app.command("shell", cls=Command, short_help="Look around in a guest.", epilog=_STATUS)
+@expanded
+def shell(*, topology: _Topology = _DEFAULT, guest: lab_options.Guest) -> None:
+    """Boot a guest and give it this terminal; leave it with 'exit'."""
+    from numalet.lab import topologies
+
+    _shell(topologies.named(topology), guest)
+
+
+@lab_app.command(
+    "boot", cls=Command, short_help="Make a guest of any machine, scaled down.", epilog=_STATUS
+)
+@expanded
+def boot(
+    command: _Command = None,
+    *,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--machine",
+            metavar="MACHINE",
+            help="A folder or tarball with /sys, a description, or a shape; default: this machine.",
+        ),
+    ] = None,
+    sizes: machine_options.Sizes,
+    memory: Annotated[
+        str, typer.Option("--memory", metavar="SIZE", help="Memory of the whole guest.")
+    ] = "2Gi",
+    guest: lab_options.Guest,
+) -> None:
+    """Boot a guest like a given machine, with less memory; without a command: a shell."""
+    from dataclasses import replace
+
+    from numalet.lab import scaling
+
+    loaded = replace(sizes, machine=machine).choice().open()
+    found = scaling.scaled(loaded.machine, scaling.memory_mib(memory))
+    output.show_findings(found.notes)
+    if command:
+        _run(guest.request(found.topology, tuple(command), None))
+    _shell(found.topology, guest)
+
+
+def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
+    """A shell where there is a terminal; else its commands come from nowhere, so none."""
+    from numalet.cli import lab_view
+
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise BadInput([Finding("lab/no-terminal")])
+    _run(guest.request(topology, ("/bin/sh", "-i"), lab_view.terminal()))
+
+
+def _run(request: GuestRequest) -> None:
+    """Run the guest; ends with its status."""
+    import os
+
+    from numalet.cli import lab_view
+    from numalet.lab import guest, kernel_cache
+
+    cache = kernel_cache.default_folder(os.environ)
+    with lab_view.Watching(request) as watching:
+        ended = guest.run(request, watching, Path(cache))
+    lab_view.show_ending(request, ended)
+    raise typer.Exit(ended.status)

@@ -1,0 +1,167 @@
+"""What ``numalet lab`` shows: the table of topologies, a line while a guest boots, the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from numalet.cli import output
+from numalet.model import cpu_set
+from numalet.model.findings import Finding
+from numalet.wording import english, english_lab
+
+if TYPE_CHECKING:
+    from numalet.lab.guest import Ended
+    from numalet.lab.request import GuestRequest, Terminal
+    from numalet.lab.topology import Topology
+
+_BETWEEN_SECONDS: Final = 0.2
+_WIPE: Final = "\r\x1b[K"
+
+
+def show_topologies(chosen: output.Format) -> None:
+    """The topologies that have names."""
+    from numalet.lab.topologies import TOPOLOGIES
+
+    if chosen is output.Format.TABLE:
+        output.print_all([_table(TOPOLOGIES.values())])
+    else:
+        document = {
+            "schema": "numalet.lab-list/1",
+            "topologies": [_document(topology) for topology in TOPOLOGIES.values()],
+        }
+        output.print_document(document, chosen)
+
+
+def _table(topologies: Any) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1), header_style="bold", pad_edge=False)
+    table.add_column("Topology", no_wrap=True)
+    for name in ("Nodes", "CPUs", "Memory"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("What it is", overflow="fold")
+    for each in topologies:
+        memory = f"{each.memory_mib} MiB"
+        nodes, cpus = str(len(each.nodes)), str(each.cpu_count)
+        table.add_row(each.name, nodes, cpus, memory, each.summary)
+    return table
+
+
+def _document(topology: Topology) -> dict[str, Any]:
+    return {
+        "name": topology.name,
+        "summary": topology.summary,
+        "packages": topology.layout.packages,
+        "threads_per_core": topology.layout.threads,
+        "numa_nodes": [
+            {
+                "id": number,
+                "cpus": cpu_set.text(node.cpus),
+                "memory_bytes": node.memory_mib << 20,
+                "distances": None if topology.distances is None else topology.distances[number],
+            }
+            for number, node in enumerate(topology.nodes)
+        ],
+    }
+
+
+def terminal() -> Terminal:
+    """The terminal that this runs in."""
+    from numalet.lab.request import Terminal
+
+    columns, rows = shutil.get_terminal_size((80, 24))
+    return Terminal(os.environ.get("TERM", "vt100"), rows, columns)
+
+
+class Watching:
+    """Passes on what the command prints; on a terminal a line says how far the boot is.
+
+    QEMU takes the terminal over for a shell; it is put back as it was, whatever happens.
+    """
+
+    def __init__(self, request: GuestRequest) -> None:
+        self._name = request.topology.name
+        self._is_watched = sys.stderr.isatty()
+        self._is_drawn = False
+        self._next = 0.0
+        self._is_shell = request.terminal is not None
+        self._modes: list[Any] | None = None
+
+    def __enter__(self) -> Self:
+        if self._is_shell:
+            import termios
+
+            self._modes = termios.tcgetattr(sys.stdin)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._wipe()
+        if self._modes is not None:
+            import termios
+
+            with suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._modes)
+
+    def note(self, finding: Finding) -> None:
+        """Print it, out of the way of the line."""
+        self._wipe()
+        output.show_findings([finding])
+
+    def preparing(self, what: str) -> None:
+        """The one thing that takes long and goes over the network is said in any case."""
+        self._wipe()
+        sys.stderr.write(english_lab.PREPARING.format(package=what) + "\n")
+        sys.stderr.flush()
+
+    def booting(self, seconds: float) -> None:
+        """Redraw the line."""
+        now = time.monotonic()
+        if self._is_watched and now >= self._next:
+            self._next = now + _BETWEEN_SECONDS
+            self._is_drawn = True
+            text = english_lab.BOOTING.format(topology=self._name, seconds=seconds)
+            sys.stderr.write(_WIPE + text)
+            sys.stderr.flush()
+
+    def ready(self, seconds: float) -> None:
+        """The command has the word now."""
+        self._wipe()
+
+    def output(self, data: bytes) -> None:
+        """As it comes, byte for byte."""
+        self._wipe()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def _wipe(self) -> None:
+        if self._is_drawn:
+            sys.stderr.write(_WIPE)
+            sys.stderr.flush()
+            self._is_drawn = False
+
+
+def show_ending(request: GuestRequest, ended: Ended) -> None:
+    """Say what went wrong, if the guest did not come to the end of its command."""
+    from numalet.lab.guest import Ending
+
+    fields = {"console": ended.console.strip() or english_lab.NOTHING}
+    match ended.ending:
+        case Ending.EXITED:
+            return
+        case Ending.TIMED_OUT:
+            fields["seconds"] = f"{request.timeout_seconds:g}"
+            finding = Finding("lab/timed-out", fields)
+        case Ending.DIED:
+            finding = Finding("lab/guest-died", fields)
+    sys.stderr.write(f"error: {output.printable(english.of_finding(finding))}\n")

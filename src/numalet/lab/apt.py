@@ -1,0 +1,72 @@
+"""The newest package of a name by apt's own lists, downloaded and unpacked, never installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from numalet.model.findings import BadInput, Finding
+
+_DEPENDS: Final = re.compile(r"^Depends:.*?\b(linux-image-[\w.+-]+) \(= ([^)]+)\)", re.MULTILINE)
+_VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One package at one version."""
+
+    name: str
+    version: str
+
+
+def newest(name: str) -> Package:
+    """The package that this name stands for now: a kernel's name stands for the newest kernel.
+
+    Raises ``BadInput`` where apt is missing, or does not know the package.
+    """
+    shown = _run(name, "apt-cache", "show", "--no-all-versions", name)
+    if real := _DEPENDS.search(shown):
+        return Package(real[1], real[2])
+    version = _VERSION.search(shown)
+    if version is None:
+        raise BadInput([Finding("lab/no-package", {"package": name, "error": "no version"})])
+    return Package(name, version[1])
+
+
+def download(package: Package, folder: Path) -> Path:
+    """The package's file, in this folder; apt checks where it comes from. Raises ``BadInput``."""
+    wanted = f"{package.name}={package.version}"
+    options = ("-q", "-o", "APT::Sandbox::User=root")
+    _run(package.name, "apt-get", *options, "download", wanted, folder=folder)
+    return next(folder.glob("*.deb"))
+
+
+def unpack(package: Path, folder: Path) -> None:
+    """Put the package's files into a new folder. Raises ``BadInput``."""
+    _run(package.name, "dpkg-deb", "--extract", str(package), str(folder))
+
+
+def _run(about: str, program: str, *arguments: str, folder: Path | None = None) -> str:
+    """What a program prints; its last word as a finding if it fails."""
+    if shutil.which(program) is None:
+        raise BadInput([Finding("lab/no-apt", {"package": about, "program": program})])
+    done = subprocess.run(
+        [program, *arguments],
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"status {done.returncode}"]
+        fields = {"package": about, "error": lines[-1].removeprefix("E: ")}
+        raise BadInput([Finding("lab/no-package", fields)])
+    return done.stdout

@@ -1,0 +1,54 @@
+"""What a user changes of a topology: a node's memory, a node that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from numalet.lab.topology import LEAST_MEMORY_MIB, Topology, with_memory, without_node
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.quantity import Quantity, QuantityError
+
+_MEMORY_FLAG: Final = "--node-memory"
+_WITHOUT_FLAG: Final = "--without-node"
+_MIB: Final = 1 << 20
+
+
+def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) -> Topology:
+    """The topology with ``NODE=SIZE`` applied, then without the nodes that are gone.
+
+    Node numbers are those of the topology as it was. Raises ``BadInput``.
+    """
+    for text in memories:
+        node, size_bytes = _memory(text)
+        _refuse_unknown(topology, node, _MEMORY_FLAG)
+        mib = size_bytes // _MIB
+        if 0 < mib < LEAST_MEMORY_MIB or (size_bytes and not mib):
+            fields = {"node": node, "mib": mib, "least_mib": LEAST_MEMORY_MIB}
+            raise BadInput([Finding("lab/little-memory", fields, Location(_MEMORY_FLAG))])
+        topology = with_memory(topology, node, mib)
+    for node in gone:
+        _refuse_unknown(topology, node, _WITHOUT_FLAG)
+    for node in sorted(set(gone), reverse=True):
+        topology = without_node(topology, node)
+    if not any(node.cpus and node.memory_mib for node in topology.nodes):
+        raise BadInput([Finding("lab/no-processor", {}, Location(topology.name))])
+    return topology
+
+
+def _memory(text: str) -> tuple[int, int]:
+    """Node and bytes of ``NODE=SIZE``."""
+    node, equals, size = text.partition("=")
+    try:
+        if equals and node.isascii() and node.isdigit():
+            return int(node), Quantity.parse(size).value
+    except QuantityError:
+        pass
+    raise BadInput([Finding("lab/node-memory", {"value": text}, Location(_MEMORY_FLAG))])
+
+
+def _refuse_unknown(topology: Topology, node: int, flag: str) -> None:
+    if not 0 <= node < len(topology.nodes):
+        last = len(topology.nodes) - 1
+        fields = {"node": node, "topology": topology.name, "last": last}
+        raise BadInput([Finding("lab/no-such-node", fields, Location(flag))])

@@ -1,0 +1,59 @@
+"""The archive that a kernel unpacks before it looks for a root: cpio, format ``newc``.
+
+Several archives, one after the other, are one to the kernel. Format: the kernel's
+``Documentation/driver-api/early-userspace/buffer-format.rst``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_FOLDER: Final = 0o040755
+_FILE: Final = 0o100644
+_PROGRAM: Final = 0o100755
+_TRAILER: Final = "TRAILER!!!"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One folder, file or program; ``name`` without a leading slash."""
+
+    name: str
+    data: bytes
+    mode: int
+
+
+def folder(name: str) -> Entry:
+    """An empty folder."""
+    return Entry(name, b"", _FOLDER)
+
+
+def file(name: str, data: bytes) -> Entry:
+    """A file."""
+    return Entry(name, data, _FILE)
+
+
+def program(name: str, data: bytes) -> Entry:
+    """A file that can be executed."""
+    return Entry(name, data, _PROGRAM)
+
+
+def archive(entries: Iterable[Entry]) -> bytes:
+    """The archive; everything belongs to root and has no date."""
+    packed = bytearray()
+    for number, entry in enumerate([*entries, Entry(_TRAILER, b"", 0)], start=1):
+        name = entry.name.encode() + b"\0"
+        links = 1
+        # inode, mode, uid, gid, links, date, size, four device numbers, length of name, check
+        fields = (number, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, 0, 0, len(name), 0)
+        packed += b"070701" + b"".join(b"%08X" % field for field in fields)
+        packed += _padded(name, len(packed))
+        packed += _padded(entry.data, len(packed))
+    return bytes(packed)
+
+
+def _padded(data: bytes, place: int) -> bytes:
+    """The data, followed by what makes the next place a multiple of four."""
+    return data + b"\0" * (-(place + len(data)) % 4)

@@ -1,0 +1,183 @@
+"""One guest from start to end, with nothing left behind.
+
+QEMU is given no file of ours to leave: the first archive and the console are in memory that is
+gone with the last process that has it open, and QEMU is told by the kernel to die with its
+parent, however that dies. An exception in here (Ctrl-C is one) ends QEMU before it goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from numalet.lab import host, job, kernel_cache, protocol, qemu
+from numalet.lab.kernel_cache import Kernel
+from numalet.lab.request import GuestRequest
+from numalet.lab.watching import Watch
+
+TIMED_OUT: Final = 124
+DIED: Final = 125
+
+_CHUNK: Final = 1 << 16
+_TICK_SECONDS: Final = 0.2
+_TAIL_BYTES: Final = 4000
+
+
+class Ending(Enum):
+    """How it ended."""
+
+    EXITED = "exited"
+    TIMED_OUT = "timed-out"
+    DIED = "died"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A guest that is no more.
+
+    ``status`` is the command's own; 124 when the time was up, 125 when the guest ended before
+    its command. ``console`` is the end of what the kernel printed, and QEMU's complaints.
+    ``boot_seconds`` is None for a guest that did not come to its command.
+    """
+
+    ending: Ending
+    status: int
+    console: str
+    seconds: float
+    boot_seconds: float | None
+
+
+def run(request: GuestRequest, watch: Watch, cache: Path) -> Ended:
+    """Run one guest to its end. Raises ``BadInput`` for what can not be run here."""
+    host.refuse_impossible(request)
+    with kernel_cache.kernel(cache, request.modules, watch) as kernel:
+        return _Run(request, watch, kernel).to_the_end()
+
+
+class _Run:
+    """One QEMU process being listened to."""
+
+    def __init__(self, request: GuestRequest, watch: Watch, kernel: Kernel) -> None:
+        self._request = request
+        self._watch = watch
+        self._kernel = kernel
+        self._token = secrets.token_hex(8)
+        self._listener = protocol.Listener(self._token)
+        self._began = time.monotonic()
+        self._boot_seconds: float | None = None
+        self._status: int | None = None
+
+    def to_the_end(self) -> Ended:
+        with _in_memory("initrd") as initrd, _in_memory("console") as console:
+            _write(initrd, self._initrd())
+            files = qemu.Files(str(self._kernel.vmlinux), _path(initrd), _path(console))
+            with self._started(files, (initrd, console)) as process:
+                is_late = self._listen(process)
+            seconds = time.monotonic() - self._began
+            tail = _tail(console)
+        ending, status = Ending.EXITED, self._status
+        if status is None:
+            ending = Ending.TIMED_OUT if is_late else Ending.DIED
+            status = TIMED_OUT if is_late else DIED
+        return Ended(
+            ending=ending,
+            status=status,
+            console=tail,
+            seconds=seconds,
+            boot_seconds=self._boot_seconds,
+        )
+
+    def _initrd(self) -> bytes:
+        own = job.archive(self._request, self._token, host.BUSYBOX.read_bytes())
+        return self._kernel.modules.read_bytes() + own
+
+    @contextmanager
+    def _started(
+        self, files: qemu.Files, descriptors: tuple[int, int]
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """QEMU, as long as this lasts."""
+        console = descriptors[1]
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", *qemu.arguments(self._request, files)],
+            stdin=subprocess.DEVNULL if self._request.terminal is None else None,
+            stdout=subprocess.PIPE,
+            stderr=console,
+            pass_fds=descriptors,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> bool:
+        """Pass on what comes until the guest ends; whether its time was up."""
+        assert process.stdout is not None
+        port = process.stdout.fileno()
+        deadline = self._began + self._request.timeout_seconds
+        while (now := time.monotonic()) < deadline:
+            if self._boot_seconds is None:
+                self._watch.booting(now - self._began)
+            ready, _, _ = select.select([port], [], [], min(_TICK_SECONDS, deadline - now))
+            if not ready:
+                continue
+            chunk = os.read(port, _CHUNK)
+            if not chunk:
+                self._hear(self._listener.rest())
+                return False
+            for part in self._listener.feed(chunk):
+                self._hear(part)
+            if self._status is not None:
+                # Nothing more will be said; the guest need not take its time to die.
+                return False
+        return True
+
+    def _hear(self, part: bytes | protocol.Said) -> None:
+        if isinstance(part, bytes):
+            if part:
+                self._watch.output(part)
+        elif part.word == protocol.READY:
+            self._boot_seconds = time.monotonic() - self._began
+            self._watch.ready(self._boot_seconds)
+        elif part.word == protocol.EXIT and part.rest.isdigit():
+            self._status = int(part.rest)
+
+
+@contextmanager
+def _in_memory(name: str) -> Iterator[int]:
+    """A file without a name."""
+    descriptor = os.memfd_create(f"numalet-lab-{name}")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _path(descriptor: int) -> str:
+    """How another process that has it opens it."""
+    return f"/proc/self/fd/{descriptor}"
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _tail(console: int) -> str:
+    """The last lines of the console, as text."""
+    size = os.fstat(console).st_size
+    start = max(0, size - _TAIL_BYTES)
+    text = os.pread(console, _TAIL_BYTES, start).decode(errors="replace")
+    return text if start == 0 else text.partition("\n")[2]

@@ -1,0 +1,85 @@
+"""What this machine lacks for a guest, told before anything is started."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+from numalet.lab import qemu
+from numalet.lab.request import GuestRequest
+from numalet.lab.topology import MOST_CPUS, MOST_NODES
+from numalet.model.findings import BadInput, Finding, Findings, Location
+
+PROGRAMS: Final = {
+    qemu.PROGRAM: "qemu-system-x86",
+    # Ends QEMU when its parent does.
+    "setpriv": "util-linux",
+}
+BUSYBOX: Final = Path("/bin/busybox")
+
+_MEM_TOTAL: Final = re.compile(r"^MemTotal:\s+([0-9]+) kB", re.MULTILINE)
+
+
+def missing() -> tuple[Finding, ...]:
+    """Everything without which no guest can run here; empty where one can."""
+    system, kind = platform.system(), platform.machine()
+    if system != "Linux":
+        return (Finding("lab/not-linux", {"value": system}),)
+    findings = Findings()
+    if kind not in ("x86_64", "AMD64"):
+        findings.add("lab/not-x86", value=kind)
+    lacking = [package for name, package in PROGRAMS.items() if shutil.which(name) is None]
+    if not _is_static(BUSYBOX):
+        lacking.append("busybox-static")
+    if lacking:
+        findings.add("lab/missing-packages", packages=" ".join(lacking))
+    return findings.all
+
+
+def _is_static(program: Path) -> bool:
+    """Whether it runs without libraries: an ELF file that names no interpreter."""
+    try:
+        data = program.read_bytes()
+    except OSError:
+        return False
+    return data.startswith(b"\x7fELF") and b"/ld-linux" not in data[:4096]
+
+
+def refuse_impossible(request: GuestRequest) -> None:
+    """Raise ``BadInput`` for what this machine, or QEMU, can not do."""
+    findings = Findings()
+    findings.extend(missing())
+    topology = request.topology
+    where = Location("--topology")
+    if len(topology.nodes) > MOST_NODES or topology.cpu_count > MOST_CPUS:
+        findings.add(
+            "lab/too-large",
+            where,
+            nodes=len(topology.nodes),
+            cpus=topology.cpu_count,
+            most_nodes=MOST_NODES,
+            most_cpus=MOST_CPUS,
+        )
+    memory_mib = _memory_mib()
+    if memory_mib is not None and topology.memory_mib > memory_mib:
+        asked = topology.memory_mib
+        findings.add("lab/too-much-memory", where, asked_mib=asked, host_mib=memory_mib)
+    for share in request.shares:
+        if not share.host.is_dir():
+            findings.add("lab/no-folder", Location(str(share.host)), path=str(share.host))
+    if not request.root.is_dir():
+        findings.add("lab/no-folder", Location("--root"), path=str(request.root))
+    if findings.has_errors:
+        raise BadInput(findings.all)
+
+
+def _memory_mib() -> int | None:
+    """All memory of this machine; None where the kernel does not say."""
+    try:
+        found = _MEM_TOTAL.search(Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    return None if found is None else int(found[1]) // 1024

@@ -1,0 +1,88 @@
+"""Huge pages reserved per node when the guest boots: the text, the kernel's words, the memory.
+
+The text is ``SIZE=NODE:COUNT,...;SIZE=...``, such as ``2Mi=0:64,1:32;1Gi=1:1``; the kernel takes
+the same as ``hugepagesz=2M hugepages=0:64,1:32``. A node is given the memory of its pages on top
+of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from numalet.lab.topology import GuestNode, Topology
+from numalet.model.findings import BadInput, Finding, Findings, Location
+
+_WHERE: Final = Location("--hugepages")
+_SIZES: Final = {"2Mi": 2, "1Gi": 1024}
+_KERNEL_NAMES: Final = {2: "2M", 1024: "1G"}
+_GIB: Final = 1024
+_COUNT: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,7})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """So many pages of one size in one node."""
+
+    node_id: int
+    page_size_mib: int
+    count: int
+
+
+def parse(text: str) -> tuple[Reserved, ...]:
+    """What the text reserves; raises ``BadInput`` with every part that can not be read."""
+    findings = Findings()
+    found: list[Reserved] = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        size, _, counts = part.partition("=")
+        matches = [_COUNT.fullmatch(count.strip()) for count in counts.split(",")]
+        if size not in _SIZES or None in matches:
+            findings.add("lab/hugepages", _WHERE, value=part)
+            continue
+        pairs = [(int(match[1]), int(match[2])) for match in matches if match]
+        found += [Reserved(node_id, _SIZES[size], count) for node_id, count in pairs]
+    seen = {(each.node_id, each.page_size_mib) for each in found}
+    if len(seen) < len(found):
+        findings.add("lab/hugepages-twice", _WHERE, value=text)
+    findings.raise_errors()
+    return tuple(found)
+
+
+def with_room(topology: Topology, reserved: Iterable[Reserved]) -> Topology:
+    """The topology with memory for the pages added to their nodes.
+
+    Where there are pages of 1 GiB, nodes have whole GiB: such a page begins at a multiple of
+    its size, and a node at the end of the one before it. Raises ``BadInput`` for nodes that are
+    not there, or have no memory.
+    """
+    reserved = tuple(reserved)
+    for each in reserved:
+        if each.node_id >= len(topology.nodes) or not topology.nodes[each.node_id].memory_mib:
+            fields = {"node": each.node_id, "topology": topology.name}
+            raise BadInput([Finding("lab/hugepages-node", fields, _WHERE)])
+    is_whole = any(each.page_size_mib == _GIB and each.count for each in reserved)
+    nodes = list(topology.nodes)
+    for index, node in enumerate(nodes):
+        pages = sum(r.page_size_mib * r.count for r in reserved if r.node_id == index)
+        nodes[index] = _grown(node, pages, _GIB if is_whole else 1)
+    return replace(topology, nodes=tuple(nodes))
+
+
+def _grown(node: GuestNode, pages_mib: int, step_mib: int) -> GuestNode:
+    """The node with so much more memory, rounded up to steps."""
+    memory_mib = node.memory_mib + pages_mib
+    return replace(node, memory_mib=-(-memory_mib // step_mib) * step_mib)
+
+
+def kernel_arguments(reserved: Iterable[Reserved]) -> tuple[str, ...]:
+    """The kernel's own words for it."""
+    by_size: dict[int, list[str]] = {}
+    for each in reserved:
+        by_size.setdefault(each.page_size_mib, []).append(f"{each.node_id}:{each.count}")
+    return tuple(
+        word
+        for size, counts in by_size.items()
+        for word in (f"hugepagesz={_KERNEL_NAMES[size]}", f"hugepages={','.join(counts)}")
+    )

@@ -1,0 +1,199 @@
+"""Debian's kernel, fetched once and kept: one folder per version, whole or not there.
+
+The kernel package is downloaded by apt-get, which checks its signature, and unpacked; it is
+never installed. What is kept of it is the unpacked kernel and the modules a guest needs, 70 MB.
+A new version of the package is a new folder; the old one goes as soon as no guest runs on it. A
+cache that can not be written to will do as long as it holds a kernel.
+
+Several labs at once fetch one kernel once: whoever comes first has the lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import lzma
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from numalet.lab import apt, job, kernel_image, kernel_modules
+from numalet.lab.apt import Package
+from numalet.lab.kernel_image import KernelImageError
+from numalet.lab.kernel_modules import ROOT_MODULES, NoSuchModuleError
+from numalet.lab.watching import Watch
+from numalet.model.findings import BadInput, Finding, Severity
+from numalet.wording import english
+
+PACKAGE: Final = "linux-image-amd64"
+
+_VERSION: Final = "v1"
+"""Part of the folder's name: another content has another name."""
+
+_KERNEL: Final = "vmlinux"
+_MODULES: Final = "modules.cpio"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel ready to boot. ``name`` is that of its package and version."""
+
+    name: str
+    vmlinux: Path
+    modules: Path
+
+
+def default_folder(environment: os._Environ[str] | dict[str, str]) -> Path:
+    """Where kernels are kept: ``NUMALET_LAB_CACHE``, or the user's folder for caches."""
+    if given := environment.get("NUMALET_LAB_CACHE"):
+        return Path(given)
+    caches = environment.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(caches).expanduser() / "numalet" / "lab"
+
+
+@contextmanager
+def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Kernel]:
+    """The kernel of this machine's Debian, kept in place as long as it is in use.
+
+    Raises ``BadInput`` if there is none and none can be fetched.
+    """
+    folder = _current(cache, tuple(sorted({*ROOT_MODULES, *modules})), watch)
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield Kernel(folder.name, folder / _KERNEL, folder / _MODULES)
+    finally:
+        os.close(held)
+
+
+def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
+    """The folder of the kernel to use."""
+    suffix = _suffix(modules)
+    try:
+        package = apt.newest(PACKAGE)
+        folder = cache / f"{package.name}_{package.version}.{suffix}"
+        if not folder.is_dir():
+            _fetch(package, folder, modules, watch)
+        return folder
+    except BadInput as bad:
+        older = _newest_kept(cache, suffix)
+        if older is None:
+            raise
+        why = "; ".join(english.of_finding(finding) for finding in bad.findings)
+        fields = {"used": older.name, "why": why}
+        watch.note(Finding("lab/note-kept-kernel", fields, severity=Severity.NOTE))
+        return older
+
+
+def _suffix(modules: tuple[str, ...]) -> str:
+    extra = [kernel_modules.normal(name) for name in modules if name not in ROOT_MODULES]
+    return ".".join([_VERSION, *extra])
+
+
+def _newest_kept(cache: Path, suffix: str) -> Path | None:
+    """The kernel that was fetched last."""
+    kept = [folder for folder in cache.glob(f"*.{suffix}") if folder.is_dir()]
+    return max(kept, key=lambda folder: folder.stat().st_mtime, default=None)
+
+
+def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watch) -> None:
+    """Make the folder of this version; others wait, and find it made."""
+    with _writing(folder.parent), _locked(folder.parent):
+        if folder.is_dir():
+            return
+        watch.preparing(package.name)
+        made = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+        try:
+            _make(package, made, modules)
+            made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+        _forget_others(folder)
+
+
+@contextmanager
+def _writing(cache: Path) -> Iterator[None]:
+    """Turns an error of the file system into a finding about the cache."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        fields = {"path": str(cache), "error": error.strerror or str(error)}
+        raise BadInput([Finding("lab/cache-unwritable", fields)]) from None
+
+
+@contextmanager
+def _locked(cache: Path) -> Iterator[None]:
+    """Only one at a time; the lock is the folder's own and goes with the process."""
+    descriptor = os.open(cache, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
+    """Download, unpack, keep the two files."""
+    unpacked = made / "unpacked"
+    apt.unpack(apt.download(package, made), unpacked)
+    try:
+        image = next(iter(sorted((unpacked / "boot").glob("vmlinuz-*"))), None)
+        if image is None:
+            raise KernelImageError("it holds no /boot/vmlinuz-*")
+        (made / _KERNEL).write_bytes(kernel_image.vmlinux(image.read_bytes(), _unzstd))
+        (made / _MODULES).write_bytes(job.module_archive(_modules(unpacked, modules)))
+    except (KernelImageError, NoSuchModuleError) as error:
+        fields = {"package": package.name, "error": str(error)}
+        raise BadInput([Finding("lab/kernel-unusable", fields)]) from None
+    for each in made.iterdir():
+        if each.name not in (_KERNEL, _MODULES):
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    made.chmod(0o755)
+
+
+def _unzstd(data: bytes) -> bytes:
+    if shutil.which("zstd") is None:
+        raise KernelImageError("it is compressed by zstd, and the program zstd is not installed")
+    done = subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=False)
+    if done.returncode:
+        raise KernelImageError(done.stderr.decode(errors="replace").strip())
+    return done.stdout
+
+
+def _modules(unpacked: Path, names: tuple[str, ...]) -> dict[str, bytes]:
+    files = {kernel_modules.normal(path.name): path for path in unpacked.rglob("*.ko*")}
+    built_in = {
+        kernel_modules.normal(Path(line).name)
+        for listing in unpacked.rglob("modules.builtin")
+        for line in listing.read_text().split()
+    }
+
+    def read(name: str) -> bytes:
+        if name not in files:
+            raise NoSuchModuleError(f"it has no module {name}")
+        data = files[name].read_bytes()
+        return lzma.decompress(data) if files[name].suffix == ".xz" else data
+
+    return kernel_modules.in_order(names, read, built_in)
+
+
+def _forget_others(folder: Path) -> None:
+    """Remove other versions with the same modules, but for those that a guest is using."""
+    suffix = folder.name.partition(f".{_VERSION}")[2]
+    for other in folder.parent.glob(f"linux-image-*.{_VERSION}{suffix}"):
+        if other == folder:
+            continue
+        descriptor = os.open(other, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(other, ignore_errors=True)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(descriptor)

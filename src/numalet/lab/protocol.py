@@ -1,0 +1,65 @@
+"""How a guest talks: the output of its command, with a few lines of the lab between.
+
+Both come through one serial port. A line of the lab is a record separator, the guest's own
+token, a word, perhaps more words, and a line end; whatever is not that is output. The words:
+``ready`` when the command begins, ``exit N`` when it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_MARK: Final = b"\x1e"
+_LONGEST: Final = 256
+
+READY: Final = "ready"
+EXIT: Final = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One line of the lab."""
+
+    word: str
+    rest: str
+
+
+class Listener:
+    """Takes bytes as they come; gives output and lines of the lab in their order."""
+
+    def __init__(self, token: str) -> None:
+        self._begin = _MARK + token.encode() + b" "
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | Said]:
+        """What is known after this chunk; a line of the lab that has not ended waits."""
+        self._held += chunk
+        while self._held:
+            place = self._held.find(_MARK)
+            if place != 0:
+                end = len(self._held) if place < 0 else place
+                output, self._held = self._held[:end], self._held[end:]
+                yield output
+                continue
+            line, end_of_line, rest = self._held.partition(b"\n")
+            if not self._may_be_ours(line):
+                yield _MARK
+                self._held = self._held[1:]
+            elif end_of_line:
+                self._held = rest
+                word, _, more = line[len(self._begin) :].decode(errors="replace").partition(" ")
+                yield Said(word, more.strip())
+            else:
+                return
+
+    def _may_be_ours(self, line: bytes) -> bool:
+        """Whether this is the beginning of a line of the lab, or all of it."""
+        length = min(len(line), len(self._begin))
+        return len(line) <= _LONGEST and line[:length] == self._begin[:length]
+
+    def rest(self) -> bytes:
+        """What is left when nothing more comes."""
+        held, self._held = self._held, b""
+        return held

@@ -1,0 +1,80 @@
+"""What is asked of the lab: one guest, and one command in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Final
+
+from numalet.lab.hugepages import Reserved
+from numalet.lab.topology import Topology
+
+OUT: Final = PurePosixPath("/lab/out")
+"""Where the folder for results is inside; ``NUMALET_LAB_OUT`` says so there."""
+
+DISK: Final = PurePosixPath("/lab/disk")
+"""Where the folder that survives reboots is inside; ``NUMALET_LAB_DISK`` says so there."""
+
+IN_GUEST: Final = "NUMALET_LAB_TOPOLOGY"
+"""Set inside a guest, to the name of its topology."""
+
+DEFAULT_TIMEOUT_SECONDS: Final = 600.0
+
+
+class Init(Enum):
+    """Who is process 1 of the guest: nothing but the command, or systemd of the root."""
+
+    NONE = "none"
+    SYSTEMD = "systemd"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A folder of this machine that the guest sees, and writes to, at a path of its own."""
+
+    host: Path
+    guest: PurePosixPath
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The guest's command has this terminal."""
+
+    kind: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestRequest:
+    """One guest. The root is read, never written; ``folder`` is where the command starts.
+
+    ``modules`` are kernel modules to load besides those of the root, ``qemu`` more arguments
+    for QEMU (devices on a node, ...). Without a terminal the command has no input.
+    """
+
+    topology: Topology
+    command: tuple[str, ...]
+    folder: PurePosixPath
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hugepages: tuple[Reserved, ...] = ()
+    kernel_arguments: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    shares: tuple[Share, ...] = ()
+    init: Init = Init.NONE
+    root: Path = Path("/")
+    qemu: tuple[str, ...] = ()
+    terminal: Terminal | None = None
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+
+def shares(out: Path | None, disk: Path | None) -> tuple[Share, ...]:
+    """The two usual shared folders, as far as they are given."""
+    given = ((out, OUT, "NUMALET_LAB_OUT"), (disk, DISK, "NUMALET_LAB_DISK"))
+    return tuple(
+        Share(host, guest, variable) for host, guest, variable in given if host is not None
+    )

@@ -1,0 +1,185 @@
+"""Any machine as a guest: its nodes, CPUs, packages and distances, with less memory.
+
+What can be kept is kept: which nodes have CPUs and which have memory, how many CPUs, who shares a
+core and a package, distances, and the proportions of memory. What a guest can not have is said
+in a note: numbers with gaps, offline CPUs, uneven packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
+from numalet.model import cpu_set
+from numalet.model import machine_queries as ask
+from numalet.model.cpu_set import CpuSet
+from numalet.model.findings import BadInput, Finding, Location, Severity
+from numalet.model.machine import Machine, NumaNode
+from numalet.model.quantity import Quantity, QuantityError
+
+DEFAULT_MEMORY_MIB: Final = 2048
+_LEAST_NODE_MIB: Final = 64
+_LEAST_FIRST_MIB: Final = 384
+"""The first node with memory also holds the kernel and what it unpacks."""
+
+_MIB: Final = 1 << 20
+_MOST_MIB: Final = 1 << 32
+_HOME: Final = 10
+_FARTHEST: Final = 254
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The topology, and notes on what is different in it."""
+
+    topology: Topology
+    notes: tuple[Finding, ...]
+
+
+def memory_mib(text: str) -> int:
+    """The MiB of a size such as ``2Gi``. Raises ``BadInput``."""
+    with suppress(QuantityError):
+        mib = Quantity.parse(text).value // _MIB
+        if _LEAST_FIRST_MIB <= mib < _MOST_MIB:
+            return mib
+    fields = {"value": text, "least": _LEAST_FIRST_MIB}
+    raise BadInput([Finding("lab/memory", fields, Location("--memory"))])
+
+
+def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
+    """The machine as a topology with about so much memory. Raises ``BadInput`` if none is left."""
+    nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
+    if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
+        raise BadInput([Finding("lab/no-processor", {}, Location(machine.source))])
+    layout, order = _layout(machine, nodes)
+    number = {cpu: place for place, cpu in enumerate(order)}
+    memories = _memories(nodes, memory_mib)
+    topology = Topology(
+        name=machine.source or "machine",
+        summary="",
+        nodes=tuple(
+            GuestNode(mib, frozenset(number[cpu] for cpu in ask.online_part(machine, node)))
+            for node, mib in zip(nodes, memories, strict=True)
+        ),
+        layout=layout or CpuLayout(len(order)),
+        distances=_distances(machine, nodes),
+    )
+    found = _notes(machine, nodes, topology, order)
+    flat: tuple[_Note, ...] = () if layout else (("flat", {}),)
+    where = Location(machine.source)
+    return Scaled(
+        topology,
+        tuple(
+            Finding(f"lab/note-{what}", fields, where, Severity.NOTE)
+            for what, fields in (*found, *flat)
+        ),
+    )
+
+
+def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:
+    """MiB of each node: its share of the whole, and never too little to be a node."""
+    whole = sum(node.memory_bytes or 0 for node in nodes)
+    target = min(memory_mib * _MIB, whole)
+    found: list[int] = []
+    for node in nodes:
+        least = _LEAST_NODE_MIB if any(found) else _LEAST_FIRST_MIB
+        share = (node.memory_bytes or 0) * target // (whole * _MIB)
+        found.append(max(share, least) if node.memory_bytes else 0)
+    return found
+
+
+def _layout(
+    machine: Machine, nodes: tuple[NumaNode, ...]
+) -> tuple[CpuLayout | None, tuple[int, ...]]:
+    """How the CPUs are packed, and the CPUs in the order in which a guest numbers them.
+
+    None for a layout that QEMU does not know; then the order is that of the machine.
+    """
+    homes = {cpu: node.node_id for node in nodes for cpu in ask.online_part(machine, node)}
+    plain = tuple(sorted(homes))
+    sockets, cores = ask.sockets(machine), ask.cores(machine)
+    covered = [sorted(cpu for group in groups for cpu in group) for groups in (sockets, cores)]
+    if any(list(plain) != each for each in covered):
+        return None, plain
+    threads = {len(core) for core in cores}
+    per_socket = {len(socket) for socket in sockets}
+    if len(threads) > 1 or len(per_socket) > 1:
+        return None, plain
+    (thread_count,), (socket_size,) = threads, per_socket
+    dies = _dies(sockets, homes)
+    core_of = {cpu: min(core) for core in cores for cpu in core}
+    order = tuple(
+        cpu
+        for socket in sockets
+        for cpu in sorted(
+            socket, key=lambda cpu: (homes[cpu] if dies > 1 else 0, core_of[cpu], cpu)
+        )
+    )
+    cores_per_die = socket_size // thread_count // dies
+    return CpuLayout(len(sockets), dies, cores_per_die, thread_count), order
+
+
+def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:
+    """How many nodes share every package evenly, each inside one; else 1."""
+    counts: set[int] = set()
+    whose: set[int] = set()
+    for socket in sockets:
+        by_node: dict[int, int] = {}
+        for cpu in socket:
+            by_node[homes[cpu]] = by_node.get(homes[cpu], 0) + 1
+        if len(set(by_node.values())) > 1 or whose & by_node.keys():
+            return 1
+        whose |= by_node.keys()
+        counts.add(len(by_node))
+    return counts.pop() if len(counts) == 1 else 1
+
+
+def _distances(machine: Machine, nodes: tuple[NumaNode, ...]) -> Distances | None:
+    """The distances between the nodes that are left; None where a guest can not have them."""
+    places = {node.node_id: place for place, node in enumerate(machine.nodes_by_id)}
+    kept = [places[node.node_id] for node in nodes]
+    rows = [node.distances for node in nodes]
+    if any(row is None or len(row) != len(places) for row in rows):
+        return None
+    found = tuple(tuple(row[place] for place in kept) for row in rows if row is not None)
+    for one, row in enumerate(found):
+        for other, distance in enumerate(row):
+            is_legal = _HOME < distance <= _FARTHEST if one != other else distance == _HOME
+            if not is_legal:
+                return None
+    return found
+
+
+_Note = tuple[str, dict[str, object]]
+
+
+def _notes(
+    machine: Machine, nodes: tuple[NumaNode, ...], topology: Topology, order: tuple[int, ...]
+) -> Iterator[_Note]:
+    ids = [node.node_id for node in nodes]
+    empty = set(machine.node_ids) - set(ids)
+    if empty:
+        yield "empty-nodes", {"value": cpu_set.text(empty)}
+    if ids != list(range(len(ids))):
+        yield "renumbered", {"what": "nodes", "value": _renumbering(ids)}
+    if list(order) != list(range(len(order))):
+        yield "renumbered", {"what": "CPUs", "value": _renumbering(order)}
+    if machine.offline_cpus:
+        yield "offline", {"value": cpu_set.text(machine.offline_cpus)}
+    if topology.distances is None and len(nodes) > 1:
+        rows = " / ".join(" ".join(map(str, node.distances or ("-",))) for node in nodes)
+        yield "no-distances", {"value": rows}
+    whole_mib = sum(node.memory_bytes or 0 for node in nodes) // _MIB
+    if topology.memory_mib < whole_mib:
+        factor = round(whole_mib / topology.memory_mib)
+        yield "scaled", {"guest": f"{topology.memory_mib} MiB", "factor": factor}
+
+
+def _renumbering(numbers: Iterable[int]) -> str:
+    """The first few of ``old -> new``."""
+    pairs = [f"{old} -> {new}" for new, old in enumerate(numbers) if old != new]
+    more = len(pairs) - 4
+    return ", ".join(pairs[:4]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,103 @@
+"""What a guest looks like: NUMA nodes with their memory and CPUs, packages, distances.
+
+Guests number their nodes and CPUs from 0 without gaps. CPUs are numbered package by package,
+die by die, core by core, threads of a core beside each other; which node a CPU is in is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from numalet.model.cpu_set import EMPTY, CpuSet
+
+MOST_NODES: Final = 128
+MOST_CPUS: Final = 255
+LEAST_MEMORY_MIB: Final = 32
+
+Distances = tuple[tuple[int, ...], ...]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class GuestNode:
+    """One node; no memory (0) or no CPU is fine, but not neither."""
+
+    memory_mib: int
+    cpus: CpuSet = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLayout:
+    """Packages, dies in each, cores in each die, threads in each core."""
+
+    packages: int
+    dies: int = 1
+    cores: int = 1
+    threads: int = 1
+
+    @property
+    def cpu_count(self) -> int:
+        """How many CPUs that makes."""
+        return self.packages * self.dies * self.cores * self.threads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """A whole machine. ``distances`` has a row per node, or is None: the firmware says nothing."""
+
+    name: str
+    summary: str
+    nodes: tuple[GuestNode, ...]
+    layout: CpuLayout
+    distances: Distances | None = None
+
+    @property
+    def memory_mib(self) -> int:
+        """Memory of all nodes."""
+        return sum(node.memory_mib for node in self.nodes)
+
+    @property
+    def cpu_count(self) -> int:
+        """CPUs of all nodes."""
+        return sum(len(node.cpus) for node in self.nodes)
+
+
+def with_memory(topology: Topology, node_id: int, memory_mib: int) -> Topology:
+    """The same, with other memory in one node: a memory module more, or one that failed."""
+    nodes = tuple(
+        replace(node, memory_mib=memory_mib) if index == node_id else node
+        for index, node in enumerate(topology.nodes)
+    )
+    return replace(topology, nodes=nodes)
+
+
+def without_node(topology: Topology, node_id: int) -> Topology:
+    """The same without one node, its memory and its CPUs; those after it move up by one."""
+    left = tuple(node for index, node in enumerate(topology.nodes) if index != node_id)
+    number = {old: new for new, old in enumerate(sorted(cpu for n in left for cpu in n.cpus))}
+    return replace(
+        topology,
+        nodes=tuple(replace(n, cpus=frozenset(number[cpu] for cpu in n.cpus)) for n in left),
+        layout=_smaller(topology.layout, len(number)),
+        distances=_without(topology.distances, node_id),
+    )
+
+
+def _smaller(layout: CpuLayout, cpu_count: int) -> CpuLayout:
+    """The layout with whole packages fewer; a package per CPU where that does not come out."""
+    per_package = layout.dies * layout.cores * layout.threads
+    packages, rest = divmod(cpu_count, per_package)
+    return CpuLayout(cpu_count) if rest else replace(layout, packages=packages)
+
+
+def _without(distances: Distances | None, node_id: int) -> Distances | None:
+    if distances is None:
+        return None
+    return tuple(_less(row, node_id) for row in _less(distances, node_id))
+
+
+def _less(row: Iterable[_T], place: int) -> tuple[_T, ...]:
+    return tuple(each for index, each in enumerate(row) if index != place)

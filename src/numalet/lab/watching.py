@@ -1,0 +1,56 @@
+"""Who watches a guest: told what happens, as it happens."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from numalet.model.findings import Finding
+
+
+class Watch(Protocol):
+    """Each is called from the thread that runs the guest, never after it ended."""
+
+    def note(self, finding: Finding) -> None:
+        """Something to know that stops nobody."""
+        ...
+
+    def preparing(self, what: str) -> None:
+        """The kernel is being fetched; once, before the guest starts, and not every time."""
+        ...
+
+    def booting(self, seconds: float) -> None:
+        """The guest has been booting for so long; called several times a second."""
+        ...
+
+    def ready(self, seconds: float) -> None:
+        """The command begins, so long after the start."""
+        ...
+
+    def output(self, data: bytes) -> None:
+        """The command has printed this."""
+        ...
+
+
+class Silent:
+    """Nobody watches; what the command printed is kept in ``printed``."""
+
+    def __init__(self) -> None:
+        self.printed = bytearray()
+        self.notes: list[Finding] = []
+
+    def note(self, finding: Finding) -> None:
+        """Keep it."""
+        self.notes.append(finding)
+
+    def preparing(self, what: str) -> None:
+        """Nothing."""
+
+    def booting(self, seconds: float) -> None:
+        """Nothing."""
+
+    def ready(self, seconds: float) -> None:
+        """Nothing."""
+
+    def output(self, data: bytes) -> None:
+        """Keep it."""
+        self.printed += data
