@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from numalet.admission.decision import Decision
-from numalet.admission.roster import Roster
-from numalet.config.rules import Scope
-from numalet.explain import considered, ranking
-from numalet.explain.collector import (
+from numalet.admission.collector import (
     Allocated,
     AllocationRefused,
     Collector,
     HintsAsked,
     HintsMerged,
 )
+from numalet.admission.decision import Decision
+from numalet.admission.roster import Roster
+from numalet.config.rules import Scope
+from numalet.explain import considered, ranking
 from numalet.explain.considered import MEMORY_MANAGER, Answer
 from numalet.explain.ranking import Ranking
 from numalet.hints.hint import ZERO_HINT

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
+from numalet.config.kubelet_config import KubeletConfig
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.pod import ContainerKey
@@ -48,6 +49,8 @@ class AgentView:
     counts: Counts = field(default_factory=Counts)
     notes: tuple[str, ...] = ()
     """Codes of what an administrator should know, such as what can not be enforced here."""
+    config: KubeletConfig = field(default_factory=KubeletConfig)
+    """The configuration that the node was started with."""
 
 
 class ChangeKind(Enum):
@@ -64,6 +67,15 @@ class PodChange:
 
     kind: ChangeKind
     record: PodRecord
+    resource_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange:
+    """One step of a watch of events: ADDED, or MODIFIED where an equal one was counted up."""
+
+    kind: ChangeKind
+    event: NodeEvent
     resource_version: int
 
 
@@ -104,6 +116,9 @@ class Door(Protocol):
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
         """All changes after this resource version, then those to come."""
+
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
+        """All events after this resource version, then those to come."""
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         """Where the output of a container's latest (or previous) attempt is kept."""

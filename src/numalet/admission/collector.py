@@ -1,4 +1,8 @@
-"""A recorder that keeps everything it is told, in order, for the story of one decision."""
+"""A recorder that keeps everything it is told, in order.
+
+Explanations, metrics and log lines of one decision are made from it, so none of them is counted
+or said by the managers.
+"""
 
 from __future__ import annotations
 
