@@ -1,14 +1,24 @@
-"""What the metrics count, as values: numbers that only grow, by name and labels."""
+"""What the metrics count, as values: numbers that only grow, by name and labels.
+
+A histogram is three kinds of counters under one name, as Prometheus writes it: ``NAME_bucket`` by
+the smallest bound that holds the observation, ``NAME_sum`` and ``NAME_count``. Buckets are kept
+one by one here; who shows them adds them up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """Label names and values, in the order of the metric's definition."""
+
+BUCKET: Final = "_bucket"
+SUM: Final = "_sum"
+COUNT: Final = "_count"
+ABOVE_ALL: Final = "+Inf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +34,14 @@ class Counts:
     def plus(self, name: str, labels: Labels = (), amount: float = 1.0) -> Counts:
         """The counts after one more of these."""
         return Counts({**self.values, (name, labels): self.of(name, labels) + amount})
+
+    def observed(self, name: str, bounds: Sequence[float], value: float) -> Counts:
+        """The counts after one more observation of a histogram with these upper bounds."""
+        bound = next((bound_text(each) for each in bounds if value <= each), ABOVE_ALL)
+        counted = self.plus(name + BUCKET, (("le", bound),))
+        return counted.plus(name + SUM, (), value).plus(name + COUNT)
+
+
+def bound_text(bound: float) -> str:
+    """An upper bound as the label ``le`` shows it."""
+    return f"{bound:g}"

@@ -1,0 +1,73 @@
+"""Writes the agent's log: one line each, as JSON or for people to read.
+
+A log that can not be written (a full disk, a reader that went) stops nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Final, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from numalet.reports.log_line import LogLine
+
+
+class LogFormat(StrEnum):
+    """How lines look."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class Log:
+    """A log with a verbosity: lines of a higher level are left out."""
+
+    def __init__(
+        self, stream: TextIO, chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0
+    ) -> None:
+        self.verbosity: Final = verbosity
+        self._logger: Any = structlog.wrap_logger(
+            structlog.WriteLogger(stream),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+                *_rendered(stream, chosen),
+            ],
+            wrapper_class=structlog.BoundLogger,
+        )
+
+    def write(self, lines: Iterable[LogLine]) -> None:
+        """Write these lines, as far as the verbosity lets them pass."""
+        for line in lines:
+            if line.level <= self.verbosity or line.is_error:
+                say = self._logger.error if line.is_error else self._logger.info
+                # The stream may be a pipe without a reader, or a file on a full disk.
+                with contextlib.suppress(OSError, ValueError):
+                    say(line.message, **({"v": line.level} | dict(line.keys)))
+
+
+def to_stderr(chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0) -> Log:
+    """A log on the error stream."""
+    return Log(sys.stderr, chosen, verbosity)
+
+
+def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:
+    if chosen is LogFormat.JSON:
+        return [
+            structlog.processors.EventRenamer("msg"),
+            structlog.processors.JSONRenderer(sort_keys=False),
+        ]
+    colours = stream.isatty() and "NO_COLOR" not in os.environ
+    return [_without_level_zero, structlog.dev.ConsoleRenderer(colors=colours, timestamp_key="ts")]
+
+
+def _without_level_zero(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    if event.get("v") == 0:
+        del event["v"]
+    return event

@@ -1,0 +1,77 @@
+"""Every metric that the agent shows: name, kind, labels, bounds.
+
+The names with ``kubelet_`` are the kubelet's, to the letter, so that dashboards and alerts made
+for a cluster read an agent too. Those with ``numalet_`` are our own. What they mean is said in
+``wording.metric_help``. Kubelet: ``pkg/kubelet/metrics/metrics.go``, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    """How a metric behaves."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One metric. With ``labels`` its series appear with their first use, without with 0."""
+
+    name: str
+    kind: Kind = Kind.COUNTER
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+
+MEMORY_REQUESTS: Final = "kubelet_memory_manager_pinning_requests_total"
+MEMORY_ERRORS: Final = "kubelet_memory_manager_pinning_errors_total"
+CPU_REQUESTS: Final = "kubelet_cpu_manager_pinning_requests_total"
+CPU_ERRORS: Final = "kubelet_cpu_manager_pinning_errors_total"
+SHARED_POOL: Final = "kubelet_cpu_manager_shared_pool_size_millicores"
+EXCLUSIVE_CPUS: Final = "kubelet_cpu_manager_exclusive_cpu_allocation_count"
+ADMISSIONS: Final = "kubelet_topology_manager_admission_requests_total"
+ADMISSION_ERRORS: Final = "kubelet_topology_manager_admission_errors_total"
+ADMISSION_DURATION: Final = "kubelet_topology_manager_admission_duration_ms"
+ALIGNED: Final = "kubelet_container_aligned_compute_resources_count"
+REJECTIONS: Final = "kubelet_admission_rejections_total"
+
+DECISION_SECONDS: Final = "numalet_decision_seconds"
+DRIFT_MENDED: Final = "numalet_drift_mended_total"
+ALLOCATABLE: Final = "numalet_numa_allocatable_bytes"
+RESERVED: Final = "numalet_numa_reserved_bytes"
+FREE: Final = "numalet_numa_free_bytes"
+IN_GROUP: Final = "numalet_numa_group_member"
+MISPLACED: Final = "numalet_container_misplaced_bytes"
+GUARANTEE: Final = "numalet_guarantee_level"
+
+DURATION_BOUNDS_MS: Final = tuple(0.05 * 2**power for power in range(15))
+DECISION_BOUNDS: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
+
+DEFINITIONS: Final = (
+    Definition(MEMORY_REQUESTS),
+    Definition(MEMORY_ERRORS),
+    Definition(CPU_REQUESTS),
+    Definition(CPU_ERRORS),
+    Definition(SHARED_POOL, Kind.GAUGE),
+    Definition(EXCLUSIVE_CPUS, Kind.GAUGE),
+    Definition(ADMISSIONS),
+    Definition(ADMISSION_ERRORS),
+    Definition(ADMISSION_DURATION, Kind.HISTOGRAM, bounds=DURATION_BOUNDS_MS),
+    Definition(ALIGNED, labels=("scope", "boundary")),
+    Definition(REJECTIONS, labels=("reason",)),
+    Definition(DECISION_SECONDS, Kind.HISTOGRAM, bounds=DECISION_BOUNDS),
+    Definition(DRIFT_MENDED, labels=("setting",)),
+    Definition(ALLOCATABLE, Kind.GAUGE, ("numa_node", "type")),
+    Definition(RESERVED, Kind.GAUGE, ("numa_node", "type")),
+    Definition(FREE, Kind.GAUGE, ("numa_node", "type")),
+    Definition(IN_GROUP, Kind.GAUGE, ("numa_node", "group")),
+    Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
+    Definition(GUARANTEE, Kind.GAUGE, ("level",)),
+)

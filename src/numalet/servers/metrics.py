@@ -1,0 +1,100 @@
+"""The agent's metrics in the text format of Prometheus.
+
+A collector of its own, asked at each scrape: the counters come from the view, the gauges are read
+off its books. Nothing is counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from numalet.reports import gauges, metrics
+from numalet.reports.gauges import Gauges
+from numalet.reports.metric_definitions import DEFINITIONS, Definition, Kind
+from numalet.reports.metrics import Counts
+from numalet.servers.door import AgentView
+from numalet.wording.metric_help import HELP
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_TOTAL: Final = "_total"
+
+
+class ViewCollector(Collector):
+    """Shows one view."""
+
+    def __init__(self, view: AgentView) -> None:
+        self._view = view
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric, in the order of its definition."""
+        view = self._view
+        pods = {uid: record.workload.pod for uid, record in view.records.items()}
+        measured = gauges.gauges(view.node, view.level, pods, view.audits)
+        for definition in DEFINITIONS:
+            match definition.kind:
+                case Kind.COUNTER:
+                    yield _counter(definition, view.counts)
+                case Kind.GAUGE:
+                    yield _gauge(definition, measured)
+                case Kind.HISTOGRAM:
+                    yield _histogram(definition, view.counts)
+
+
+def text(view: AgentView) -> bytes:
+    """The page ``/metrics``."""
+    registry = CollectorRegistry()
+    registry.register(ViewCollector(view))
+    page = generate_latest(registry)
+    for name in _WITHOUT_TOTAL:
+        # The library gives every counter the ending "_total", and the kubelet has one without.
+        page = page.replace(
+            f"# TYPE {name} untyped\n".encode(), f"# TYPE {name} counter\n".encode()
+        )
+    return page
+
+
+_WITHOUT_TOTAL: Final = tuple(
+    each.name
+    for each in DEFINITIONS
+    if each.kind is Kind.COUNTER and not each.name.endswith(_TOTAL)
+)
+
+
+def _counter(definition: Definition, counts: Counts) -> Metric:
+    name = definition.name
+    if name in _WITHOUT_TOTAL:
+        shown = Metric(name, HELP[name], "unknown")
+    else:
+        shown = Metric(name.removesuffix(_TOTAL), HELP[name], "counter")
+    if not definition.labels:
+        shown.add_sample(name, {}, counts.of(name))
+    for (counted, labels), value in sorted(counts.values.items()):
+        if counted == name and definition.labels:
+            shown.add_sample(name, dict(labels), value)
+    return shown
+
+
+def _gauge(definition: Definition, measured: Gauges) -> Metric:
+    shown = Metric(definition.name, HELP[definition.name], "gauge")
+    for labels, value in measured[definition.name]:
+        shown.add_sample(definition.name, dict(labels), value)
+    return shown
+
+
+def _histogram(definition: Definition, counts: Counts) -> Metric:
+    name = definition.name
+    shown = Metric(name, HELP[name], "histogram")
+    bounds = [*map(metrics.bound_text, definition.bounds), metrics.ABOVE_ALL]
+    so_far = 0.0
+    for bound in bounds:
+        so_far += counts.of(name + metrics.BUCKET, (("le", bound),))
+        shown.add_sample(name + metrics.BUCKET, {"le": bound}, so_far)
+    shown.add_sample(name + metrics.SUM, {}, counts.of(name + metrics.SUM))
+    shown.add_sample(name + metrics.COUNT, {}, counts.of(name + metrics.COUNT))
+    return shown

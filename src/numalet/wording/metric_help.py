@@ -1,0 +1,56 @@
+"""What every metric means, by name. The texts of the kubelet's metrics are the kubelet's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_KUBELET: Mapping[str, str] = {
+    "kubelet_memory_manager_pinning_requests_total": (
+        "The number of memory pages allocations which required pinning."
+    ),
+    "kubelet_memory_manager_pinning_errors_total": (
+        "The number of memory pages allocations which required pinning that failed."
+    ),
+    "kubelet_cpu_manager_pinning_requests_total": (
+        "The number of cpu core allocations which required pinning."
+    ),
+    "kubelet_cpu_manager_pinning_errors_total": (
+        "The number of cpu core allocations which required pinning failed."
+    ),
+    "kubelet_cpu_manager_shared_pool_size_millicores": (
+        "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores."
+    ),
+    "kubelet_cpu_manager_exclusive_cpu_allocation_count": (
+        "The total number of CPUs exclusively allocated to containers running on this node"
+    ),
+    "kubelet_topology_manager_admission_requests_total": (
+        "The number of admission requests where resources have to be aligned."
+    ),
+    "kubelet_topology_manager_admission_errors_total": (
+        "The number of admission request failures where resources could not be aligned."
+    ),
+    "kubelet_topology_manager_admission_duration_ms": (
+        "Duration in milliseconds to serve a pod admission request."
+    ),
+    "kubelet_container_aligned_compute_resources_count": (
+        "Cumulative number of aligned compute resources allocated to containers by alignment type."
+    ),
+    "kubelet_admission_rejections_total": (
+        "Cumulative number pod admission rejections by the Kubelet."
+    ),
+}
+_OWN: Mapping[str, str] = {
+    "numalet_decision_seconds": "Seconds from the beginning to the end of a decision on a pod.",
+    "numalet_drift_mended_total": (
+        "Settings of the kernel that were not as wanted and have been written again."
+    ),
+    "numalet_numa_allocatable_bytes": "Memory of a NUMA node that pods may be promised.",
+    "numalet_numa_reserved_bytes": "Memory of a NUMA node that is promised to pods.",
+    "numalet_numa_free_bytes": "Memory of a NUMA node that may still be promised.",
+    "numalet_numa_group_member": "1 for the group of NUMA nodes to which a node belongs.",
+    "numalet_container_misplaced_bytes": (
+        "Memory of a running container on NUMA nodes that it was not promised."
+    ),
+    "numalet_guarantee_level": "1 for the level at which containers are held to their promise.",
+}
+HELP: Mapping[str, str] = {**_KUBELET, **_OWN}

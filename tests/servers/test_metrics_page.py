@@ -1,0 +1,91 @@
+"""The page of metrics, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from numalet.admission.collector import Collector
+from numalet.reports import admission_counts, metric_definitions
+from numalet.reports.metric_definitions import DEFINITIONS
+from numalet.reports.metrics import Counts
+from numalet.servers import metrics
+from numalet.wording.metric_help import HELP
+from servers import views
+
+# The kubelet's own names are as they are; promtool would have them otherwise.
+REMARKS = {
+    "kubelet_container_aligned_compute_resources_count",
+    "kubelet_cpu_manager_exclusive_cpu_allocation_count",
+    "kubelet_topology_manager_admission_duration_ms",
+}
+
+
+def _page() -> str:
+    import builders
+
+    node, counts = views.started(), Counts()
+    for name, memory in (("first", "4Gi"), ("second", "40Gi")):
+        recording = Collector()
+        node, decision = node.admit(builders.simple(name, memory), recording)
+        counts = admission_counts.after_admission(
+            counts, node.rules, decision, recording.events, 0.0005
+        )
+    counts = admission_counts.after_rejection(counts, "TopologyAffinityError")
+    counts = counts.plus(metric_definitions.DRIFT_MENDED, (("setting", "cpuset.mems"),))
+    return metrics.text(views.view(node, counts=counts)).decode()
+
+
+def test_every_metric_has_help_and_type() -> None:
+    page = _page()
+    for definition in DEFINITIONS:
+        assert f"# HELP {definition.name} {HELP[definition.name]}\n" in page
+        assert f"# TYPE {definition.name} {definition.kind.value}\n" in page
+    assert len(re.findall("^# TYPE", page, re.MULTILINE)) == len(DEFINITIONS)
+
+
+def test_values_are_where_prometheus_looks_for_them() -> None:
+    page = _page().splitlines()
+    for line in (
+        "kubelet_memory_manager_pinning_requests_total 1.0",
+        "kubelet_topology_manager_admission_requests_total 2.0",
+        "kubelet_topology_manager_admission_errors_total 1.0",
+        'kubelet_topology_manager_admission_duration_ms_bucket{le="0.05"} 2.0',
+        'kubelet_topology_manager_admission_duration_ms_bucket{le="819.2"} 2.0',
+        'kubelet_topology_manager_admission_duration_ms_bucket{le="+Inf"} 2.0',
+        "kubelet_topology_manager_admission_duration_ms_sum 0.0",
+        "kubelet_topology_manager_admission_duration_ms_count 2.0",
+        "kubelet_container_aligned_compute_resources_count"
+        '{boundary="numa_node",scope="container"} 1.0',
+        'kubelet_admission_rejections_total{reason="TopologyAffinityError"} 1.0',
+        "kubelet_cpu_manager_exclusive_cpu_allocation_count 1.0",
+        f'numalet_numa_reserved_bytes{{numa_node="0",type="memory"}} {float(4 << 30)}',
+        'numalet_drift_mended_total{setting="cpuset.mems"} 1.0',
+        'numalet_guarantee_level{level="process"} 1.0',
+    ):
+        assert line in page, line
+
+
+def test_vectors_are_absent_and_plain_counters_zero_before_their_first_use() -> None:
+    page = metrics.text(views.view()).decode()
+    assert "\nkubelet_memory_manager_pinning_requests_total 0.0\n" in page
+    assert "\nkubelet_admission_rejections_total{" not in page
+    assert "\nkubelet_container_aligned_compute_resources_count{" not in page
+
+
+def test_the_page_can_be_parsed() -> None:
+    families = {family.name for family in text_string_to_metric_families(_page())}
+    assert "numalet_numa_free_bytes" in families
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_remarks_only_on_the_kubelets_own_names() -> None:
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=_page(), capture_output=True, text=True, check=False
+    )
+    remarked = {line.split()[0] for line in (done.stdout + done.stderr).splitlines() if line}
+    assert remarked <= REMARKS, done.stdout + done.stderr

@@ -1,0 +1,62 @@
+"""Lines of the log as they are written."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from numalet.adapters.logs import Log, LogFormat, to_stderr
+from numalet.reports.log_line import LogLine
+
+LINES = [
+    LogLine("Allocate", {"pod": "default/u", "containerName": "c"}),
+    LogLine("Deleted memory assignment", {"podUID": "u"}, level=2),
+    LogLine("Allocate error", {"err": "no\nmore"}, level=5, is_error=True),
+]
+
+
+class Broken(io.StringIO):
+    """A stream on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def test_json_has_one_object_a_line() -> None:
+    stream = io.StringIO()
+    Log(stream, LogFormat.JSON, verbosity=2).write(LINES)
+    first, second, third = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert first.pop("ts").endswith("Z")
+    assert first == {
+        "level": "info",
+        "v": 0,
+        "msg": "Allocate",
+        "pod": "default/u",
+        "containerName": "c",
+    }
+    assert (second["v"], third["level"]) == (2, "error")
+
+
+def test_the_verbosity_leaves_lines_out_but_no_errors() -> None:
+    stream = io.StringIO()
+    Log(stream, LogFormat.CONSOLE).write(LINES)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert "Allocate error" in lines[1]
+
+
+def test_console_lines_have_no_colour_off_a_terminal_and_stay_one_line() -> None:
+    stream = io.StringIO()
+    Log(stream, LogFormat.CONSOLE, verbosity=2).write(LINES)
+    assert "\x1b" not in stream.getvalue()
+    assert len(stream.getvalue().splitlines()) == 3
+    assert "v=2" in stream.getvalue()
+    assert "v=0" not in stream.getvalue()
+
+
+def test_a_log_that_can_not_be_written_stops_nobody() -> None:
+    Log(Broken()).write(LINES)
+
+
+def test_the_agents_log_goes_to_the_error_stream() -> None:
+    assert to_stderr(verbosity=4).verbosity == 4
