@@ -1,0 +1,78 @@
+"""What becomes of a pod that was found in the manifest folder.
+
+A static pod is named after its node and identified by what it is: its uid is taken from the
+content of its manifest, the node's name and the path of the file. So the same file gives the same
+pod after a restart, and a changed file gives another pod. A comment or the order of the members
+changes nothing. Kubelet: ``applyDefaults`` of the file source, v1.32; the hash is our own, as
+the kubelet's is taken over a dump of Go's memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+CONFIG_HASH: Final = "kubernetes.io/config.hash"
+CONFIG_SOURCE: Final = "kubernetes.io/config.source"
+CONFIG_SEEN: Final = "kubernetes.io/config.seen"
+
+_UID_DIGITS: Final = 32
+_TOLERATION: Final = {"operator": "Exists", "effect": "NoExecute"}
+
+
+def static_pod(
+    manifest: Mapping[Any, Any], *, node_name: str, path: str, seen_at: datetime
+) -> dict[str, Any]:
+    """The Pod object that the kubelet would run for this file.
+
+    A manifest without a name, or with members of the wrong type, keeps them: whoever reads the
+    object next says so at their place.
+    """
+    pod = {str(name): member for name, member in manifest.items()}
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    if isinstance(metadata, Mapping):
+        pod["metadata"] = _metadata(metadata, uid_of(manifest, node_name, path), node_name, seen_at)
+    if isinstance(spec, Mapping):
+        given = spec.get("tolerations")
+        tolerations = [*(given if isinstance(given, list) else ()), _TOLERATION]
+        pod["spec"] = {**spec, "nodeName": node_name, "tolerations": tolerations}
+    return pod
+
+
+def uid_of(manifest: Mapping[Any, Any], node_name: str, path: str) -> str:
+    """32 hexadecimal digits that stand for this content at this place."""
+    text = json.dumps([_plain(manifest), node_name, path], ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:_UID_DIGITS]
+
+
+def _metadata(
+    given: Mapping[Any, Any], made_uid: str, node_name: str, seen_at: datetime
+) -> dict[str, Any]:
+    metadata = dict(given)
+    uid = metadata["uid"] = given.get("uid") or made_uid
+    if isinstance(name := given.get("name"), str) and name:
+        metadata["name"] = f"{name}-{node_name.lower()}"
+    metadata["namespace"] = given.get("namespace") or "default"
+    annotations = given.get("annotations") or {}
+    if isinstance(annotations, Mapping):
+        metadata["annotations"] = {
+            **annotations,
+            CONFIG_HASH: uid,
+            CONFIG_SEEN: seen_at.isoformat().replace("+00:00", "Z"),
+            CONFIG_SOURCE: "file",
+        }
+    return metadata
+
+
+def _plain(value: object) -> Any:
+    """The value with its members in order, in a form in which no two of them look alike."""
+    if isinstance(value, Mapping):
+        members = [[_plain(name), _plain(member)] for name, member in value.items()]
+        return {"object": sorted(members, key=json.dumps)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    known = value is None or isinstance(value, bool | int | str)
+    return value if known else {"other": repr(value)}
