@@ -7,16 +7,18 @@ from dataclasses import replace
 import pytest
 
 from builders import container, machine, pod, simple
+from device_bench import GPU, devices
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import StartRefused
 from numalet.model import numa_mask
 from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Pod
+from numalet.model.pod import ContainerKind, Pod
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.reports.memory_map import memory_map
+from numalet.snapshot import invariants
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
 NO_TOPOLOGY = KubeletConfig(
@@ -105,3 +107,35 @@ def test_what_is_refused_or_removed_leaves_at_once() -> None:
     there = _admitted(after, simple("one", "6Gi"))
     assert before.nodes == there.remove("one").snapshot.memory.nodes
     assert not memory_map(there.remove("one").snapshot, (), {}).active
+
+
+def _on_gpus(uid: str, memory: str, count: str = "1") -> Pod:
+    """A pod that has to be where the devices are."""
+    return pod(uid, container("c", memory, ContainerKind.APP, **{GPU: count}))
+
+
+def test_a_node_inside_a_group_is_not_used_alone() -> None:
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _started(machine(11, 10, 10), BEST_EFFORT, mode)
+        node = _admitted(node.devices_reported({GPU: devices("g0@1")}), simple("big", "12Gi"))
+        found[mode] = _admitted(node, _on_gpus("small", "2Gi")).snapshot
+
+    assert (1,) == found[EXACT].memory.blocks["small"]["c"][0].nodes
+    assert invariants.violations(found[EXACT])
+    assert (0, 1) == found[NATIVE].memory.blocks["small"]["c"][0].nodes
+    assert () == invariants.violations(found[NATIVE])
+
+
+def test_a_group_that_is_only_met_is_joined_as_a_whole() -> None:
+    """Two nodes of a group of three: the kubelet refuses, though the group has room."""
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _started(machine(11, 10, 10, 10), BEST_EFFORT, mode)
+        node = node.devices_reported({GPU: devices("g0@0 g1@1")})
+        node = _admitted(node, simple("big", "25Gi"), simple("fill", "9Gi"))
+        node = _admitted(node, simple("in-group", "4Gi")).remove("big").remove("fill")
+        found[mode] = node.release_stale().admit(_on_gpus("small", "2Gi", "2"))[1]
+
+    assert not found[EXACT].admitted
+    assert (0, 1, 2) == found[NATIVE].placements["c"].memory_nodes

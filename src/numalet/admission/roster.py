@@ -113,7 +113,7 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
         case MemoryPolicy.NONE:
             manager = Indifferent()
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            manager = StaticMemoryPolicy()
+            manager = StaticMemoryPolicy(rules.behaviour)
         case _:
             assert_never(rules.memory.policy)
     return ManagerSlot(

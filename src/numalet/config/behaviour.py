@@ -29,12 +29,15 @@ class Behaviour:
     ``distances_by_node_id``: a distance row is indexed by node id, not by position.
     ``release_at_once``: a refused or removed pod leaves the books in the same step, and not
     at the next admission.
+    ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
+    offers, so never on a single node inside a group.
     """
 
     highest_node_id: int | None = 63
     default_node_limit: int | None = 8
     distances_by_node_id: bool = True
     release_at_once: bool = False
+    groups_stay_whole: bool = False
 
     @property
     def mode(self) -> Mode:
@@ -49,4 +52,5 @@ NATIVE = Behaviour(
     default_node_limit=None,
     distances_by_node_id=False,
     release_at_once=True,
+    groups_stay_whole=True,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.hints.hint import NO_HINTS, Hint, ProviderHints
 from numalet.hints.provider import ActiveContainers, Refused
 from numalet.managers.memory import affinity as best_affinity
@@ -30,7 +31,9 @@ from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 @dataclass(frozen=True, slots=True)
 class StaticPolicy:
-    """The kubelet's rules; the machine is in the ledger."""
+    """The kubelet's rules, and those of native mode; the machine is in the ledger."""
+
+    behaviour: Behaviour = EXACT
 
     def container_hints(
         self, ledger: MemoryLedger, pod: Pod, container: Container
@@ -101,11 +104,10 @@ class StaticPolicy:
         affinity: Hint,
     ) -> NumaMask | Refused:
         """The affinity's nodes, replaced or extended where they do not do."""
-        offered = None
+        offered = OfferedSets(ledger, pod.uid, asked)
         chosen = affinity
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            offered = OfferedSets(ledger, pod.uid, asked)
             default = best_affinity.best(offered)
             if default is None or default.mask is None:
                 return Refused(NoNodeFits(container.name))
@@ -113,9 +115,8 @@ class StaticPolicy:
                 return Refused(DefaultNotPreferred(container.name, default.mask))
             chosen = default
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
-        # 2. Too small: the best set that contains it. Memory to be used again is not counted.
-        if not _has_free(ledger, asked, mask):
-            offered = offered or OfferedSets(ledger, pod.uid, asked)
+        # 2. Too small: the best set that contains it.
+        if not self._will_do(offered, mask):
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
                 return Refused(CanNotExtend(container.name, mask))
@@ -125,6 +126,15 @@ class StaticPolicy:
         # 3. A set of several nodes must not cut through what is in use.
         cut = _cut_group(ledger, container, mask)
         return mask if cut is None else Refused(cut)
+
+    def _will_do(self, offered: OfferedSets, mask: NumaMask) -> bool:
+        """Whether the set may be used as it is.
+
+        The kubelet looks at free memory alone, and not at memory that may be used again.
+        """
+        if self.behaviour.groups_stay_whole:
+            return offered.why_not(mask) is None
+        return _has_free(offered.ledger, offered.demand, mask)
 
     def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
         """The ledger without containers that are not active."""
