@@ -8,6 +8,7 @@ import pytest
 
 from builders import container, machine, pod, simple
 from device_bench import GPU, devices
+from numalet.admission.reasons import AllocationRefused, NotAligned
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import StartRefused
@@ -139,3 +140,14 @@ def test_a_group_that_is_only_met_is_joined_as_a_whole() -> None:
 
     assert not found[EXACT].admitted
     assert (0, 1, 2) == found[NATIVE].placements["c"].memory_nodes
+
+
+def test_lack_of_memory_is_told_before_anything_is_given() -> None:
+    restricted = replace(BEST_EFFORT, topology_manager_policy="restricted")
+    found = {}
+    for mode in (EXACT, NATIVE):
+        _, decision = _started(machine(10, 10), restricted, mode).admit(simple("p", "30Gi"))
+        found[mode] = decision.rejection
+
+    assert isinstance(found[EXACT], AllocationRefused)
+    assert isinstance(found[NATIVE], NotAligned)

@@ -31,6 +31,8 @@ class Behaviour:
     at the next admission.
     ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
     offers, so never on a single node inside a group.
+    ``lack_of_memory_is_told``: where no set of nodes can hold the memory the Memory Manager says
+    so, and not that it has no preference.
     """
 
     highest_node_id: int | None = 63
@@ -38,6 +40,7 @@ class Behaviour:
     distances_by_node_id: bool = True
     release_at_once: bool = False
     groups_stay_whole: bool = False
+    lack_of_memory_is_told: bool = False
 
     @property
     def mode(self) -> Mode:
@@ -53,4 +56,5 @@ NATIVE = Behaviour(
     distances_by_node_id=False,
     release_at_once=True,
     groups_stay_whole=True,
+    lack_of_memory_is_told=True,
 )

@@ -4,8 +4,8 @@ A manager's answer knows its hints and can say of any set why it is not among th
 with many nodes there are too many sets to go through; then the sets that matter are asked for:
 single nodes, groups, the chosen set and its neighbours, all nodes.
 
-The Memory Manager says nothing at all if it has no set to offer. Its reasons are the point
-exactly then, so they are asked for directly.
+The Memory Manager says nothing at all if it has no set to offer, or in native mode only that. Its
+reasons are the point exactly then, so they are asked for directly.
 """
 
 from __future__ import annotations
@@ -100,7 +100,11 @@ def answers(
     asked = _asked(roster, snapshot.memory, pod, container)
     found: list[Answer] = []
     for provider, of_resources in hints.items():
-        if of_resources:
+        impossible = [each for each in of_resources.values() if isinstance(each, Impossible)]
+        if provider == MEMORY_MANAGER and asked and impossible:
+            nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.IMPOSSIBLE)
+            found.append(replace(nothing, reason=impossible[0].reason))
+        elif of_resources:
             found.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
         elif provider == MEMORY_MANAGER and asked:
             found.append(_of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.NOTHING_FITS))

@@ -22,6 +22,7 @@ SENTENCES: Mapping[str, str] = {
     "memory/no-node-fits": (
         "No set of NUMA nodes has enough free memory for container {container}."
     ),
+    "memory/nothing-offered": "No set of NUMA nodes has enough free memory.",
     "memory/default-not-preferred": (
         "Container {container} needs a preferred placement, but the best that is free is {best},"
         " which is more NUMA nodes than it would need on an empty machine."

@@ -27,6 +27,13 @@ class NoNodeFits:
 
 
 @dataclass(frozen=True, slots=True)
+class NothingOffered:
+    """No hint: no set of nodes has room. Native mode only, the kubelet has no preference then."""
+
+    code: ClassVar[str] = "memory/nothing-offered"
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultNotPreferred:
     """A preferred affinity is needed, and the best set is larger than need be."""
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from numalet.config.behaviour import EXACT, Behaviour
-from numalet.hints.hint import NO_HINTS, Hint, ProviderHints
+from numalet.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
 from numalet.hints.provider import ActiveContainers, Refused
 from numalet.managers.memory import affinity as best_affinity
 from numalet.managers.memory import allocation, demand, hints, init_reuse
@@ -23,6 +23,7 @@ from numalet.managers.memory.reasons import (
     ExtendedNotPreferred,
     NoNodeFits,
     NotAnInteger,
+    NothingOffered,
 )
 from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
@@ -71,8 +72,12 @@ class StaticPolicy:
         if missing is not None:
             return Refused(missing)
         offered = OfferedSets(ledger, pod.uid, asked)
-        # No set at all is told as "no preference", not as "impossible".
-        return NO_HINTS if offered.is_empty else dict.fromkeys(asked, offered)
+        if not offered.is_empty:
+            return dict.fromkeys(asked, offered)
+        # To the kubelet no set at all is "no preference", not "impossible".
+        if not self.behaviour.lack_of_memory_is_told:
+            return NO_HINTS
+        return dict.fromkeys(asked, Impossible(NothingOffered()))
 
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
