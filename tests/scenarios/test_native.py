@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from builders import container, machine, pod, simple
+from builders import GI, container, init, machine, pod, simple
 from device_bench import GPU, devices
+from numalet.admission.decision import Decision
 from numalet.admission.reasons import AllocationRefused, NotAligned
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import StartRefused
+from numalet.hints.hint import Candidates, Hint
 from numalet.model import numa_mask
 from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import ContainerKind, Pod
@@ -151,3 +153,71 @@ def test_lack_of_memory_is_told_before_anything_is_given() -> None:
 
     assert isinstance(found[EXACT], AllocationRefused)
     assert isinstance(found[NATIVE], NotAligned)
+
+
+def _again(node: Node, asked: KubeletConfig, *pods: Pod) -> tuple[Node, list[Decision]]:
+    """The node after a restart at which these pods were seen again, and the decisions."""
+    after = node.restart(asked, node.rules.machine, node.state_files())
+    assert isinstance(after, Node), after
+    decisions = []
+    for each in pods:
+        after, decision = after.admit(each)
+        decisions.append(decision)
+    return after.sources_ready(), decisions
+
+
+def _reserved(node: Node) -> list[int]:
+    """Whole GiB of memory that are reserved, by NUMA node."""
+    return [each.tables["memory"].reserved // GI for each in node.snapshot.memory.nodes.values()]
+
+
+@pytest.mark.parametrize("scope", ["container", "pod"])
+@pytest.mark.parametrize("policy", ["none", "best-effort", "restricted"])
+def test_ended_init_containers_get_nothing_after_a_restart(policy: str, scope: str) -> None:
+    asked = replace(BEST_EFFORT, topology_manager_policy=policy, topology_manager_scope=scope)
+    mine = pod("p", init("i", "7Gi"), container("c", "2Gi"))
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _admitted(_started(machine(11, 10), asked, mode), mine, simple("other", "8Gi"))
+        assert [10, 0] == _reserved(node)
+        after, (decision,) = _again(node, asked, mine)
+        found[mode] = (decision.admitted, _reserved(after))
+
+    assert (True, [10, 0]) == found[NATIVE]
+    # In pod scope the kubelet even rejects the running pod.
+    on_one_node = scope == "pod" and policy != "none"
+    assert (not on_one_node, [10, 0 if on_one_node else 7]) == found[EXACT]
+
+
+def test_an_init_container_that_runs_keeps_its_memory() -> None:
+    node = _started(machine(11, 10), BEST_EFFORT)
+    mine = pod("p", init("i", "7Gi"), container("c", "2Gi"))
+    node, _ = node.admit(mine)
+
+    after, (decision,) = _again(node, BEST_EFFORT, mine)
+
+    assert decision.admitted
+    assert node.snapshot.memory.blocks == after.snapshot.memory.blocks
+
+
+def test_running_pods_offer_where_their_memory_is() -> None:
+    asked = replace(BEST_EFFORT, topology_manager_scope="pod")
+    mine = pod("p", container("a", "2Gi"), container("b", "3Gi"))
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _admitted(_started(machine(3, 10), asked, mode), mine)
+        _, (decision,) = _again(node, asked, mine)
+        found[mode] = decision.alignments["pod"].hints["memory"]
+
+    assert {} == found[EXACT]
+    assert Candidates((Hint(0b10, True),)) == found[NATIVE]["memory"]
+
+
+def test_a_running_pod_whose_memory_is_in_two_places_offers_neither() -> None:
+    mine = pod("p", container("a", "7Gi"), container("b", "7Gi"))
+    node = _admitted(_started(machine(11, 10), BEST_EFFORT), mine)
+
+    _, (decision,) = _again(node, replace(BEST_EFFORT, topology_manager_scope="pod"), mine)
+
+    assert decision.admitted
+    assert {} == decision.alignments["pod"].hints["memory"]

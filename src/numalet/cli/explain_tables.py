@@ -127,6 +127,8 @@ def _answers(
                 assert answer.reason is not None
                 reason = english.of_reason(answer.reason)
                 yield _indented(f"{_resources(answer)}: impossible. {reason}")
+                if answer.sets:
+                    yield _sets(answer, chosen, name_of)
             case Kind.SETS:
                 yield _indented(f"{_resources(answer)}:")
                 yield _sets(answer, chosen, name_of)

@@ -33,6 +33,10 @@ class Behaviour:
     offers, so never on a single node inside a group.
     ``lack_of_memory_is_told``: where no set of nodes can hold the memory the Memory Manager says
     so, and not that it has no preference.
+    ``ended_init_containers_return``: after a restart init containers that have ended get memory
+    again.
+    ``held_memory_is_compared``: a running pod that is admitted again offers the nodes of its memory
+    only if the sizes are those of the request; in pod scope those of its first container.
     """
 
     highest_node_id: int | None = 63
@@ -41,6 +45,8 @@ class Behaviour:
     release_at_once: bool = False
     groups_stay_whole: bool = False
     lack_of_memory_is_told: bool = False
+    ended_init_containers_return: bool = True
+    held_memory_is_compared: bool = True
 
     @property
     def mode(self) -> Mode:
@@ -57,4 +63,6 @@ NATIVE = Behaviour(
     release_at_once=True,
     groups_stay_whole=True,
     lack_of_memory_is_told=True,
+    ended_init_containers_return=False,
+    held_memory_is_compared=False,
 )

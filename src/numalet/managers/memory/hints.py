@@ -19,7 +19,7 @@ Kubelet: ``staticPolicy.calculateHints``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,7 +29,7 @@ from numalet.hints.reasons import Reason
 from numalet.hints.requirement import OpenSets
 from numalet.hints.rule import Rule
 from numalet.managers.memory.demand import Demand
-from numalet.managers.memory.ledger import UINT64, Blocks, MemoryLedger, NodeMemory
+from numalet.managers.memory.ledger import UINT64, Blocks, MemoryBlock, MemoryLedger, NodeMemory
 from numalet.managers.memory.reasons import (
     NodeInGroup,
     NodeInUse,
@@ -194,3 +194,17 @@ def regenerated(blocks: Blocks, demand: Demand) -> dict[str, Candidates]:
     return {
         block.resource: Candidates((Hint(numa_mask.of(block.nodes), True),)) for block in blocks
     }
+
+
+def in_place(blocks: Iterable[MemoryBlock]) -> dict[str, Candidates]:
+    """Hints of what has blocks already: exactly where they are, preferred.
+
+    Empty, which reads as "no preference", if they are not all on the same nodes: each stays where
+    it is, and no single set of nodes says so.
+    """
+    held = tuple(blocks)
+    masks = {numa_mask.of(block.nodes) for block in held}
+    if len(masks) != 1:
+        return {}
+    place = Candidates((Hint(masks.pop(), True),))
+    return {block.resource: place for block in held}

@@ -5,7 +5,7 @@ On Windows the same rules run under the policy name BestEffort.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from numalet.config.behaviour import EXACT, Behaviour
@@ -15,7 +15,7 @@ from numalet.managers.memory import affinity as best_affinity
 from numalet.managers.memory import allocation, demand, hints, init_reuse
 from numalet.managers.memory.demand import Demand
 from numalet.managers.memory.hints import OfferedSets
-from numalet.managers.memory.ledger import UINT64, MemoryLedger
+from numalet.managers.memory.ledger import UINT64, Blocks, MemoryLedger
 from numalet.managers.memory.reasons import (
     CanNotExtend,
     CutsGroup,
@@ -47,25 +47,39 @@ class StaticPolicy:
             return NO_HINTS
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
-            return hints.regenerated(blocks, asked)
+            return self._held((blocks,), asked)
+        if self._has_ended(ledger, pod, container):
+            return NO_HINTS
         return self._computed(ledger, pod, asked)
 
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
         """Hints for the pod's total; no preference unless the pod is Guaranteed.
 
-        If some container has blocks, only the first such container is looked at, and compared
-        with the pod's total: the kubelet's way, which mostly ends in "no preference".
+        If some container has blocks, the kubelet looks only at the first such container, and
+        compares it with the pod's total, which mostly ends in "no preference".
         """
         if not demand.is_guaranteed(pod):
             return NO_HINTS
         asked = demand.of_pod(pod)
         if isinstance(asked, NotAnInteger):
             return NO_HINTS
-        for container in pod.containers():
-            blocks = ledger.blocks_of(pod.uid, container.name)
-            if blocks is not None:
-                return hints.regenerated(blocks, asked)
-        return self._computed(ledger, pod, asked)
+        records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
+        held = [blocks for blocks in records if blocks is not None]
+        return self._held(held, asked) if held else self._computed(ledger, pod, asked)
+
+    def _held(self, records: Sequence[Blocks], asked: Demand) -> ProviderHints:
+        """Hints for memory that is held already, by these containers in their order."""
+        if self.behaviour.held_memory_is_compared:
+            return hints.regenerated(records[0], asked)
+        return hints.in_place(block for blocks in records for block in blocks)
+
+    def _has_ended(self, ledger: MemoryLedger, pod: Pod, container: Container) -> bool:
+        """Whether this container, which has no record, is an init container that has ended."""
+        if self.behaviour.ended_init_containers_return or container.kind is not ContainerKind.INIT:
+            return False
+        names = [each.name for each in pod.containers()]
+        later = names[names.index(container.name) + 1 :]
+        return any(ledger.blocks_of(pod.uid, name) is not None for name in later)
 
     def _computed(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
         missing = hints.missing_type(ledger.nodes, asked)
@@ -89,6 +103,8 @@ class StaticPolicy:
         if blocks is not None:
             reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
             return MemoryLedger(ledger.nodes, ledger.blocks, reusable)
+        if self._has_ended(ledger, pod, container):
+            return ledger
         asked = demand.of_container(container)
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
