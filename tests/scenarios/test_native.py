@@ -15,7 +15,7 @@ from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import StartRefused
 from numalet.hints.hint import Candidates, Hint
 from numalet.model import numa_mask
-from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_info import HugePages, MachineInfo
 from numalet.model.pod import ContainerKind, Pod
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
@@ -221,3 +221,39 @@ def test_a_running_pod_whose_memory_is_in_two_places_offers_neither() -> None:
 
     assert decision.admitted
     assert {} == decision.alignments["pod"].hints["memory"]
+
+
+def test_memory_is_not_used_again_after_it_was_given_back() -> None:
+    mine = pod("p", init("i", "7Gi"), container("c", "2Gi"))
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _admitted(_started(machine(11, 10), NO_TOPOLOGY, mode), mine).remove("p")
+        node, decision = node.admit(mine)
+        assert decision.admitted
+        found[mode] = node
+
+    assert invariants.violations(found[EXACT].snapshot)
+    assert [4, 0] == _reserved(found[EXACT])
+    assert () == invariants.violations(found[NATIVE].snapshot)
+    assert [7, 0] == _reserved(found[NATIVE])
+
+
+def test_every_memory_type_counts_in_pod_scope() -> None:
+    """The init container's pages are on node 1 only; the kubelet looks at the memory alone."""
+    asked = replace(
+        BEST_EFFORT, topology_manager_policy="single-numa-node", topology_manager_scope="pod"
+    )
+    early = container("i", "1Gi", ContainerKind.INIT, hugepages_1Gi="2Gi")
+    pages = (HugePages(1 << 20, 0), HugePages(1 << 20, 4))
+    on = machine(11, 10)
+    on = replace(
+        on, nodes=tuple(replace(n, hugepages=(p,)) for n, p in zip(on.nodes, pages, strict=True))
+    )
+    found = {
+        mode: _started(on, asked, mode).admit(pod("p", early, container("c", "2Gi")))[1]
+        for mode in (EXACT, NATIVE)
+    }
+
+    assert not found[EXACT].admitted
+    assert found[NATIVE].admitted
+    assert [0b10] * 2 == [each.mask for each in found[NATIVE].affinities.values()]

@@ -37,6 +37,10 @@ class Behaviour:
     again.
     ``held_memory_is_compared``: a running pod that is admitted again offers the nodes of its memory
     only if the sizes are those of the request; in pod scope those of its first container.
+    ``reuse_outlives_the_pod``: what later containers of a pod may use again of its init
+    containers' memory is remembered after that memory was given back.
+    ``pod_total_of_app_types``: a pod's total has only the memory types that an app container asks
+    for.
     """
 
     highest_node_id: int | None = 63
@@ -47,6 +51,8 @@ class Behaviour:
     lack_of_memory_is_told: bool = False
     ended_init_containers_return: bool = True
     held_memory_is_compared: bool = True
+    reuse_outlives_the_pod: bool = True
+    pod_total_of_app_types: bool = True
 
     @property
     def mode(self) -> Mode:
@@ -65,4 +71,6 @@ NATIVE = Behaviour(
     lack_of_memory_is_told=True,
     ended_init_containers_return=False,
     held_memory_is_compared=False,
+    reuse_outlives_the_pod=False,
+    pod_total_of_app_types=False,
 )

@@ -243,7 +243,9 @@ def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container 
     if any(ledger.blocks_of(pod.uid, each.name) is not None for each in holding):
         return {}
     asked = (
-        memory_demand.of_pod(pod) if container is None else memory_demand.of_container(container)
+        memory_demand.of_pod(pod, roster.rules.behaviour)
+        if container is None
+        else memory_demand.of_container(container)
     )
     if isinstance(asked, NotAnInteger) or memory_hints.missing_type(ledger.nodes, asked):
         return {}

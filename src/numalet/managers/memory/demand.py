@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.managers.memory.reasons import NotAnInteger
 from numalet.model import resources
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
@@ -35,10 +36,10 @@ def of_container(container: Container) -> Demand | NotAnInteger:
     return demand
 
 
-def of_pod(pod: Pod) -> Demand | NotAnInteger:
+def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """The pod's total: max(apps + sidecars, each init container + the sidecars before it).
 
-    Types that no app container asks for are left out, whatever init containers ask for.
+    The kubelet leaves out types that no app container asks for.
     Kubelet: ``getPodRequestedResources``, v1.32.
     """
     sidecars: dict[str, int] = {}
@@ -59,7 +60,8 @@ def of_pod(pod: Pod) -> Demand | NotAnInteger:
                     apps[name] = apps.get(name, 0) + size
                 case _:
                     assert_never(container.kind)
+    names = {*apps} if behaviour.pod_total_of_app_types else {*apps, *sidecars, *init_peak}
     return {
-        name: max(apps[name] + sidecars.get(name, 0), init_peak.get(name, 0))
-        for name in sorted(apps)
+        name: max(apps.get(name, 0) + sidecars.get(name, 0), init_peak.get(name, 0))
+        for name in sorted(names)
     }

@@ -6,7 +6,7 @@ On Windows the same rules run under the policy name BestEffort.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalet.config.behaviour import EXACT, Behaviour
 from numalet.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
@@ -15,7 +15,7 @@ from numalet.managers.memory import affinity as best_affinity
 from numalet.managers.memory import allocation, demand, hints, init_reuse
 from numalet.managers.memory.demand import Demand
 from numalet.managers.memory.hints import OfferedSets
-from numalet.managers.memory.ledger import UINT64, Blocks, MemoryLedger
+from numalet.managers.memory.ledger import NOTHING_REUSABLE, UINT64, Blocks, MemoryLedger
 from numalet.managers.memory.reasons import (
     CanNotExtend,
     CutsGroup,
@@ -60,7 +60,7 @@ class StaticPolicy:
         """
         if not demand.is_guaranteed(pod):
             return NO_HINTS
-        asked = demand.of_pod(pod)
+        asked = demand.of_pod(pod, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return NO_HINTS
         records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
@@ -161,7 +161,10 @@ class StaticPolicy:
         """The ledger without containers that are not active."""
         for key in sorted(key for key in ledger.holders() if key not in active):
             ledger = allocation.release(ledger, key)
-        return ledger
+        uid = ledger.reusable.pod_uid
+        if self.behaviour.reuse_outlives_the_pod or any(key.pod_uid == uid for key in active):
+            return ledger
+        return _without_reuse(ledger, uid)
 
     def holders(self, ledger: MemoryLedger) -> Collection[ContainerKey]:
         """Every container that has a record, also an empty one."""
@@ -179,7 +182,16 @@ class StaticPolicy:
                 break
             if earlier.kind is not ContainerKind.SIDECAR:
                 ledger = allocation.release(ledger, ContainerKey(pod.uid, earlier.name))
+        if self.behaviour.reuse_outlives_the_pod:
+            return ledger
+        return _without_reuse(ledger, pod.uid)
+
+
+def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
+    """The ledger without what this pod might use again; the same one if there is nothing."""
+    if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
+    return replace(ledger, reusable=NOTHING_REUSABLE)
 
 
 def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
