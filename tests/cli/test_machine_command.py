@@ -77,7 +77,7 @@ def test_many_nodes_become_a_table_and_lists_of_distances(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = _out(capsys, str(tarball("n36c28-8cpuless")))
-    assert re.search(r"^ +35 +- +none +\d+\.\d+ MiB +-$", out, re.MULTILINE)
+    assert re.search(r"^ +35 +memory +- +none +\d+\.\d+ MiB +-$", out, re.MULTILINE)
     assert re.search(r"^ +0 +10: 0; 12: 1-6; ", out, re.MULTILINE)
 
 
@@ -227,3 +227,14 @@ def test_an_unknown_profile_names_the_nearest(capsys: pytest.CaptureFixture[str]
 def test_nothing_else_is_named_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--profiles" in _err(capsys, "profile:snc2", "--profiles")
     assert "--profiles" in _err(capsys, "--profiles", "--capture", "x.tar.gz")
+
+
+def test_classes_of_nodes_are_shown_where_there_are_several(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert re.search(r"^ +2 +empty +- ", _out(capsys, "profile:gh200-9n"), re.MULTILINE)
+    assert _out(capsys, "profile:hbm-flat").count("Class  memory") == 2
+    for one_class in ("profile:snc4", "profile:uv-24n"):
+        assert "class" not in _out(capsys, one_class).lower()
+    classes = [node["class"] for node in _json(capsys, "profile:gh200-9n")["numa_nodes"]]
+    assert classes == ["cpu", "memory", *["empty"] * 7]

@@ -108,8 +108,9 @@ def test_what_is_refused_or_removed_leaves_at_once() -> None:
     assert before == after.snapshot.memory
     assert () == after.leftovers()
     there = _admitted(after, simple("one", "6Gi"))
-    assert before.nodes == there.remove("one").snapshot.memory.nodes
-    assert not memory_map(there.remove("one").snapshot, (), {}).active
+    gone = there.remove("one")
+    assert before.nodes == gone.snapshot.memory.nodes
+    assert not memory_map(gone.snapshot, gone.rules.machine, (), {}).active
 
 
 def _on_gpus(uid: str, memory: str, count: str = "1") -> Pod:

@@ -84,7 +84,7 @@ def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:
     record = {"c": {GPU: DeviceRecord({0: ("g1", "g0")})}}
     snapshot = replace(SNAPSHOT, device=DeviceLedger(records={"z": record}))
 
-    shown = memory_map.memory_map(snapshot, [ContainerKey("b", "c")], {})
+    shown = memory_map.memory_map(snapshot, machine(), [ContainerKey("b", "c")], {})
 
     assert [
         Holder(ContainerKey("a", "c"), "a", (), cpus("1")),

@@ -19,7 +19,7 @@ GI = 1 << 30
 def shown(*steps: Step) -> dict[str, Any]:
     session, records = taken(begun(), *steps)
     node = session.node
-    after = memory_map.memory_map(node.snapshot, node.leftovers(), session.pods)
+    after = memory_map.memory_map(node.snapshot, node.rules.machine, node.leftovers(), session.pods)
     whole = document.simulation(records, after, node.state_files())
     assert json.loads(json.dumps(whole)) == whole, "it is plain data"
     return whole
@@ -58,6 +58,7 @@ def test_the_node_map_has_every_figure() -> None:
 
     assert node == {
         "node_id": 0,
+        "class": "cpu",
         "assignments": 1,
         "group": [0],
         "types": [

@@ -20,7 +20,7 @@ WINDOWS = replace(LINUX, os=OperatingSystem.WINDOWS)
 def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
     """What the document says of one pod."""
     node, decision = builders.node(builders.rules(on, policy=policy)).admit(simple("u", memory))
-    after = memory_map.memory_map(node.snapshot, (), {})
+    after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
     found: dict[str, Any] = document.simulation([Asked(decision)], after, {})["steps"][0]["admit"]
     return found
 

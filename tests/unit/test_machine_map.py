@@ -42,6 +42,7 @@ def test_both_views_of_an_even_machine_are_the_same(view: View) -> None:
         "numa_nodes": [
             {
                 "id": number,
+                "class": "cpu",
                 "sockets": [number],
                 "cpus": f"{number},{number + 2}",
                 "offline_cpus": "",

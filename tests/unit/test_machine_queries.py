@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numalet.model import machine_queries as ask
 from numalet.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
-from numalet.model.machine_info import CoreInfo, NumaNodeInfo
+from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 
 
 def _cpu(cpu_id: int, core: int, package: int, mates: set[int], **more: int) -> Cpu:
@@ -161,3 +161,8 @@ def test_the_kubelets_view_has_the_same_classes() -> None:
     classes = [ask.NodeClass.CPU, ask.NodeClass.MEMORY, ask.NodeClass.EMPTY]
 
     assert classes == [ask.node_class(node) for node in nodes]
+
+
+def test_classes_are_told_by_node_id() -> None:
+    machine = MachineInfo((NumaNodeInfo(8, 1 << 30), NumaNodeInfo(0, 0)), 1 << 30, 0, 0)
+    assert ask.classes_by_node(machine) == {8: ask.NodeClass.MEMORY, 0: ask.NodeClass.EMPTY}

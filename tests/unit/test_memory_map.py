@@ -5,6 +5,7 @@ from __future__ import annotations
 import builders
 from builders import GI, aligned, container, node, pod, rules, simple
 from numalet.config.rules import MemoryPolicy, TopologyPolicy
+from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
 from numalet.reports import memory_map
@@ -17,15 +18,17 @@ BOTH = (((0, 4), "memory", 15 * GI),)
 
 
 def shown(of: Node) -> MemoryMap:
-    return memory_map.memory_map(of.snapshot, of.leftovers(), of.snapshot.pods)
+    return memory_map.memory_map(of.snapshot, of.rules.machine, of.leftovers(), of.snapshot.pods)
 
 
 def test_every_node_has_its_figures_and_its_group() -> None:
     after, _ = node(RULES).admit(simple("u", "15Gi"))
 
     assert shown(after).nodes == (
-        NodeRow(0, 1, (0, 4), (TypeRow("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0),)),
-        NodeRow(4, 1, (0, 4), (TypeRow("memory", 10 * GI, 0, 10 * GI, 6 * GI, 4 * GI),)),
+        NodeRow(0, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0),)),
+        NodeRow(
+            4, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, 0, 10 * GI, 6 * GI, 4 * GI),)
+        ),
     )
 
 

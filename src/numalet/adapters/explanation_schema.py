@@ -11,6 +11,7 @@ from typing import Any, Literal
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
 from numalet.config.behaviour import Mode
+from numalet.model.machine_queries import NodeClass
 
 
 class ReasonDocument(Document):
@@ -54,10 +55,11 @@ class SizesDocument(Document):
     free_bytes: int
 
 
-class NodeDocument(Document):
+class NodeDocument(Document, rename={"node_class": "class"}):
     """A NUMA node before the decision; ``group`` are the nodes of its group, itself included."""
 
     node: int
+    node_class: NodeClass
     group: list[int]
     types: dict[str, SizesDocument]
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
 from numalet.model.machine_info import OperatingSystem
+from numalet.model.machine_queries import NodeClass
 from numalet.reports.machine_map import View
 
 
@@ -23,10 +24,14 @@ class PagesDocument(Document):
     count: int
 
 
-class NodeDocument(Document):
-    """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null."""
+class NodeDocument(Document, rename={"node_class": "class"}):
+    """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null.
+
+    ``class`` is ``cpu`` with CPUs and memory, ``memory`` without CPUs, ``empty`` without memory.
+    """
 
     id: int
+    node_class: NodeClass
     sockets: list[int]
     cpus: str
     offline_cpus: str

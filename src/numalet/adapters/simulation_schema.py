@@ -16,6 +16,7 @@ from numalet.adapters.json_schema import Document, OneOf, Schema
 from numalet.adapters.memory_schema import TypeDocument
 from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage
+from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import QosClass
 
 
@@ -139,10 +140,11 @@ class StepDocument(Document):
     restart: OneOf[RestartDocument] | UnsetType = UNSET
 
 
-class NodeDocument(Document):
+class NodeDocument(Document, rename={"node_class": "class"}):
     """A NUMA node after the last step; ``group`` are the nodes of its group, itself included."""
 
     node_id: int
+    node_class: NodeClass
     assignments: int
     group: list[int]
     types: list[TypeDocument]

@@ -20,6 +20,8 @@ from numalet.explain import measures
 from numalet.explain.case import Case
 from numalet.managers.memory.ledger import MemoryTable
 from numalet.model import cpu_set, numa_mask
+from numalet.model import machine_queries as ask
+from numalet.model.machine_queries import NodeClass
 from numalet.wording import english
 
 if TYPE_CHECKING:
@@ -59,24 +61,31 @@ def _box(case: Case, node_id: int) -> Panel:
         lines.add_row("", drawn)
     group = _group(case, node_id)
     title = f"NUMA node {node_id}" + (f", group {group}" if group else "")
+    its_class = ask.classes_by_node(case.node.rules.machine)[node_id]
+    title += "" if its_class is NodeClass.CPU else f", class {its_class.value}"
     shape = box.ROUNDED if output.is_unicode() else box.ASCII
     return Panel(lines, box=shape, title=title, title_align="left")
 
 
 def _table(case: Case) -> Table:
+    classes = ask.classes_by_node(case.node.rules.machine)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("NODE", justify="right")
+    shows_class = set(classes.values()) != {NodeClass.CPU}
+    if shows_class:
+        table.add_column("CLASS")
     table.add_column("GROUP", overflow="fold")
     table.add_column("WHAT", overflow="fold")
     table.add_column("", no_wrap=True)
     table.add_column("FREE", overflow="fold")
     for node_id in case.node.rules.machine.node_ids:
-        first = (str(node_id), _group(case, node_id))
+        shown = [classes[node_id].value] if shows_class else []
+        first = [str(node_id), *shown, _group(case, node_id)]
         for name, drawn, text in _lines(case, node_id):
             table.add_row(
                 *first, output.printable(name), drawn, breaking.cpus(output.printable(text))
             )
-            first = ("", "")
+            first = [""] * len(first)
     return table
 
 

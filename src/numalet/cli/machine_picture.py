@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import breaking
 from numalet.model import cpu_set
 from numalet.model.machine_info import HugePages
+from numalet.model.machine_queries import NodeClass
 from numalet.reports.machine_map import MachineMap, NodeRow, View
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def _box(row: NodeRow) -> Panel:
     if row.cpus:
         lines.add_row("Cores", str(row.core_count))
     lines.add_row("Memory", _memory_text(row))
+    if row.node_class is not NodeClass.CPU:
+        lines.add_row("Class", row.node_class.value)
     if row.hugepages:
         lines.add_row("Pages", pages_text(row.hugepages) or "none")
     return Panel(lines, title=f"NUMA node {row.node_id}", title_align="left")
@@ -148,11 +151,14 @@ def _memory_text(row: NodeRow) -> str:
 
 
 def _node_table(rows: tuple[NodeRow, ...]) -> Table:
-    """One line per node."""
+    """One line per node; their classes, if there are several."""
     from rich.table import Table
 
     table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
     table.add_column("Node", justify="right")
+    shows_class = any(row.node_class is not NodeClass.CPU for row in rows)
+    if shows_class:
+        table.add_column("Class")
     table.add_column("Socket", overflow="fold")
     table.add_column("CPUs", overflow="fold")
     table.add_column("Memory", justify="right", no_wrap=True)
@@ -161,7 +167,8 @@ def _node_table(rows: tuple[NodeRow, ...]) -> Table:
         sockets = ",".join(map(str, row.sockets)) or "-"
         pages = pages_text(row.hugepages) or "-"
         cpus = breaking.cpus(_cpus_text(row))
-        table.add_row(str(row.node_id), breaking.cpus(sockets), cpus, _memory_text(row), pages)
+        first = (str(row.node_id), *([row.node_class.value] if shows_class else []))
+        table.add_row(*first, breaking.cpus(sockets), cpus, _memory_text(row), pages)
     return table
 
 

@@ -6,19 +6,19 @@ Texts from the user's files are never taken for markup; their control characters
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from numalet.admission.decision import Decision
-from numalet.cli import breaking, node_tables, output
+from numalet.cli import breaking, memory_table, node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
 from numalet.config.behaviour import Mode
 from numalet.model import cpu_set
 from numalet.reports import pod_sums
-from numalet.reports.memory_map import Holder, MemoryMap
+from numalet.reports.memory_map import Holder
 from numalet.reports.pod_sums import PodSums
 from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, kubelet, kubelet_start
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from numalet.adapters.simulation import Prepared
-
-_BAR: Final = 10
-_MOST_SINGLE: Final = 8
 
 
 def print_tables(result: Result) -> None:
@@ -50,7 +47,7 @@ def tables(result: Result) -> Iterator[RenderableType]:
         yield Text("")
     after = result.map()
     if after.nodes:
-        yield _node_table(after)
+        yield from memory_table.memory_table(after)
     else:
         yield Text("The Memory Manager is off: nothing is reserved on any NUMA node.")
     yield from _cpus_and_devices(result)
@@ -127,7 +124,7 @@ def _pod_row(
         return
     yield Text("Admitted", "green")
     cells = {
-        "NUMA NODES": _nodes(sums.nodes) or "any",
+        "NUMA NODES": memory_table.node_list(sums.nodes) or "any",
         "CPUS": cpu_set.text(sums.cpus) or "shared",
         "MEMORY": _memory(sums) or "-",
         "DEVICES": _devices(sums) or "-",
@@ -165,44 +162,10 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
                 yield Padding(_text(why, "dim"), (0, 0, 0, 2))
 
 
-def _node_table(after: MemoryMap) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODE", justify="right")
-    table.add_column("GROUP", overflow="fold")
-    table.add_column("TYPE", overflow="fold")
-    for name in ("ALLOCATABLE", "RESERVED", "FREE"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for node in after.nodes:
-        group = "{" + _nodes(node.group) + "}" if len(node.group) > 1 else ""
-        for at, row in enumerate(node.types):
-            first = (str(node.node_id), breaking.cpus(group)) if at == 0 else ("", "")
-            sizes = (row.allocatable_bytes, row.reserved_bytes, row.free_bytes)
-            bar = _bar(row.reserved_bytes, row.allocatable_bytes)
-            table.add_row(*first, row.resource, *map(english.size, sizes), bar)
-    return table
-
-
-def _nodes(node_ids: Collection[int]) -> str:
-    """The nodes one by one, or as ranges where they are many."""
-    if len(node_ids) > _MOST_SINGLE:
-        return cpu_set.text(node_ids)
-    return ",".join(map(str, sorted(node_ids)))
-
-
-def _bar(part: int, whole: int) -> str:
-    """How much of the whole is taken; never full before it is, never empty once it is not."""
-    if whole == 0:
-        return ""
-    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
-    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
-    return full * filled + empty * (_BAR - filled)
-
-
 def _held(holder: Holder) -> str:
     parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
     parts += [
-        f"{english.size(size)} of {resource} on {_nodes(nodes)}"
+        f"{english.size(size)} of {resource} on {memory_table.node_list(nodes)}"
         for nodes, resource, size in holder.blocks
     ]
     parts += [f"{name} {','.join(ids)}" for name, ids in holder.devices.items()]

@@ -47,7 +47,9 @@ class Result:
     def map(self) -> MemoryMap:
         """The node map after the last step."""
         node = self.session.node
-        return memory_map.memory_map(node.snapshot, node.leftovers(), self.session.pods)
+        return memory_map.memory_map(
+            node.snapshot, node.rules.machine, node.leftovers(), self.session.pods
+        )
 
     def cpus(self) -> tuple[NodeCpus, ...]:
         """The CPUs after the last step; empty if the CPU Manager gives out none."""

@@ -78,10 +78,11 @@ def _pod(pod: Pod) -> dict[str, Any]:
 
 def _nodes(case: Case) -> list[dict[str, Any]]:
     snapshot = case.node.snapshot
-    chart = memory_map.memory_map(snapshot, (), {})
+    chart = memory_map.memory_map(snapshot, case.node.rules.machine, (), {})
     return [
         {
             "node": row.node_id,
+            "class": row.node_class.value,
             "group": list(row.group),
             "types": {
                 each.resource: {

@@ -12,7 +12,7 @@ from enum import Enum
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 from numalet.model.machine import Cache, Cpu, Machine, NumaNode
-from numalet.model.machine_info import NumaNodeInfo
+from numalet.model.machine_info import MachineInfo, NumaNodeInfo
 
 _UNSET_CLUSTER = 65535
 """What some kernels print for a CPU without a cluster."""
@@ -39,6 +39,11 @@ def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
         return NodeClass.EMPTY
     has_cpus = bool(node.cores if isinstance(node, NumaNodeInfo) else node.cpus)
     return NodeClass.CPU if has_cpus else NodeClass.MEMORY
+
+
+def classes_by_node(machine: MachineInfo) -> dict[int, NodeClass]:
+    """The class of every node, by node id."""
+    return {node.node_id: node_class(node) for node in machine.nodes}
 
 
 def placed_cpus(machine: Machine) -> tuple[Cpu, ...]:

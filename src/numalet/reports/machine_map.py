@@ -20,6 +20,7 @@ from numalet.model.findings import Finding, Location, Severity
 from numalet.model.kubelet_view import kubelet_view
 from numalet.model.machine import Machine, NumaNode
 from numalet.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
+from numalet.model.machine_queries import NodeClass
 
 SCHEMA: Final = "numalet.machine/1"
 
@@ -36,6 +37,7 @@ class NodeRow:
     """One NUMA node. ``sockets`` are those its CPUs sit in: none, one or several."""
 
     node_id: int
+    node_class: NodeClass
     sockets: tuple[int, ...]
     cpus: CpuSet
     offline_cpus: CpuSet
@@ -96,6 +98,7 @@ def _kernel_row(machine: Machine, node: NumaNode) -> NodeRow:
     cores = {cpu.thread_siblings & online for cpu in members if cpu.thread_siblings is not None}
     return NodeRow(
         node_id=node.node_id,
+        node_class=ask.node_class(node),
         sockets=tuple(sorted(places)),
         cpus=online,
         offline_cpus=node.cpus & machine.offline_cpus,
@@ -125,6 +128,7 @@ def _kubelet_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]
 def _kubelet_row(node: NumaNodeInfo) -> NodeRow:
     return NodeRow(
         node_id=node.node_id,
+        node_class=ask.node_class(node),
         sockets=tuple(sorted({core.socket_id for core in node.cores})),
         cpus=frozenset(thread for core in node.cores for thread in core.threads),
         offline_cpus=EMPTY,
@@ -156,6 +160,7 @@ def document(chart: MachineMap) -> dict[str, Any]:
 def _row_document(row: NodeRow) -> dict[str, Any]:
     return {
         "id": row.node_id,
+        "class": row.node_class.value,
         "sockets": list(row.sockets),
         "cpus": cpu_set.text(row.cpus),
         "offline_cpus": cpu_set.text(row.offline_cpus),

@@ -11,7 +11,10 @@ from types import MappingProxyType
 
 from numalet.managers.memory.ledger import NodeMemory
 from numalet.model import cpu_set, numa_mask
+from numalet.model import machine_queries as ask
 from numalet.model.cpu_set import CpuSet
+from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import ContainerKey, Pod
 from numalet.snapshot import placement
 from numalet.snapshot.placement import Placement
@@ -32,9 +35,10 @@ class TypeRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One NUMA node: its types, its assignments, the nodes of its group."""
+    """One NUMA node: its class, its types, its assignments, the nodes of its group."""
 
     node_id: int
+    node_class: NodeClass
     assignments: int
     group: tuple[int, ...]
     types: tuple[TypeRow, ...]
@@ -62,9 +66,17 @@ class MemoryMap:
 
 
 def memory_map(
-    snapshot: Snapshot, leftovers: Iterable[ContainerKey], known: Mapping[str, Pod]
+    snapshot: Snapshot,
+    machine: MachineInfo,
+    leftovers: Iterable[ContainerKey],
+    known: Mapping[str, Pod],
 ) -> MemoryMap:
-    """The map of a snapshot; ``known`` are pods by uid that give holders their names."""
+    """The map of a snapshot on its machine.
+
+    ``leftovers`` are containers that hold something and are not active; ``known`` are pods by
+    uid that give holders their names.
+    """
+    classes = ask.classes_by_node(machine)
     left = frozenset(leftovers)
     held = placement.of_all(snapshot)
     holders = [_holder(key, part, known) for key, part in held.items()]
@@ -72,6 +84,7 @@ def memory_map(
         nodes=tuple(
             NodeRow(
                 node_id=node_id,
+                node_class=classes[node_id],
                 assignments=node.assignments,
                 group=numa_mask.ids(node.group),
                 types=type_rows(node),

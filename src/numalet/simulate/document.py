@@ -100,6 +100,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
 def _node(node: NodeRow) -> dict[str, Any]:
     return {
         "node_id": node.node_id,
+        "class": node.node_class.value,
         "assignments": node.assignments,
         "group": list(node.group),
         "types": [

@@ -1,0 +1,90 @@
+"""The memory of a node as a table: what each NUMA node has of every type, and what is left of it.
+
+Classes of nodes are shown where there are several. Nodes without memory are named in one line, and
+on many nodes, types of which no node has anything are left out: of the 34 nodes of a tray with four
+accelerators six have memory, and each may have four types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from numalet.cli import breaking, output
+from numalet.model import cpu_set
+from numalet.model.machine_queries import NodeClass
+from numalet.reports.memory_map import MemoryMap, NodeRow
+from numalet.wording import english
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_BAR: Final = 10
+_MOST_SINGLE: Final = 8
+_TYPE_WIDTH: Final = len("hugepages-512Mi")
+
+
+def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
+    """The table, and below it the nodes without memory."""
+    nodes = [node for node in after.nodes if not _is_nothing(node)]
+    names = _types(after)
+    shows_class = any(node.node_class is not NodeClass.CPU for node in nodes)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("NODE", justify="right")
+    if shows_class:
+        table.add_column("CLASS")
+    table.add_column("GROUP", overflow="fold")
+    width = max(map(len, names), default=0)
+    table.add_column("TYPE", overflow="fold", min_width=min(_TYPE_WIDTH, width))
+    for name in ("ALLOCATABLE", "RESERVED", "FREE"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for node in nodes:
+        shown = [node.node_class.value] if shows_class else []
+        first: list[RenderableType] = [str(node.node_id), *shown, breaking.cpus(_group(node))]
+        for row in node.types:
+            if row.resource in names:
+                sizes = (row.allocatable_bytes, row.reserved_bytes, row.free_bytes)
+                bar = _bar(row.reserved_bytes, row.allocatable_bytes)
+                table.add_row(*first, row.resource, *map(english.size, sizes), bar)
+                first = [""] * len(first)
+    yield table
+    without = [node.node_id for node in after.nodes if _is_nothing(node)]
+    if without:
+        yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")
+
+
+def _is_nothing(node: NodeRow) -> bool:
+    """Whether the node has no memory; a reservation can make the kubelet believe that it has."""
+    counted = any(row.allocatable_bytes or row.reserved_bytes for row in node.types)
+    return node.node_class is NodeClass.EMPTY and not counted
+
+
+def _types(after: MemoryMap) -> frozenset[str]:
+    """The types that are shown."""
+    is_small = len(after.nodes) <= _MOST_SINGLE
+    rows = (row for node in after.nodes for row in node.types)
+    return frozenset(row.resource for row in rows if is_small or row.total_bytes)
+
+
+def _group(node: NodeRow) -> str:
+    return "{" + node_list(node.group) + "}" if len(node.group) > 1 else ""
+
+
+def node_list(node_ids: Collection[int]) -> str:
+    """The nodes one by one, or as ranges where they are many."""
+    if len(node_ids) > _MOST_SINGLE:
+        return cpu_set.text(node_ids)
+    return ",".join(map(str, sorted(node_ids)))
+
+
+def _bar(part: int, whole: int) -> str:
+    """How much of the whole is taken; never full before it is, never empty once it is not."""
+    if whole == 0:
+        return ""
+    filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)
+    full, empty = ("█", "░") if output.is_unicode() else ("#", ".")
+    return full * filled + empty * (_BAR - filled)
