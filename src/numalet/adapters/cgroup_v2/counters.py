@@ -47,7 +47,7 @@ def pages(
     stat = _numa_stat(tree, path, "memory.numa_stat")
     shared = stat.get("shmem", {})
     files = {node: size - shared.get(node, 0) for node, size in _sum(stat, _FILES).items()}
-    kinds = {MEMORY: _sum(stat, _OWN), FILE: files}
+    kinds: dict[str, Mapping[int, int]] = {MEMORY: _sum(stat, _OWN), FILE: files}
     for size in page_sizes:
         name = f"hugetlb.{conversions.hugetlb_name(size)}.numa_stat"
         huge = _numa_stat(tree, path, name).get("total", {})
