@@ -365,3 +365,22 @@ def test_a_spec_of_the_wrong_shape_is_one_finding() -> None:
     assert errors_of(manifest({"securityContext": []})) == [
         ("document/type", "$.spec.securityContext")
     ]
+
+
+@pytest.mark.parametrize("value", [2**64, float("inf"), "\ud800", object()])
+def test_a_value_that_no_file_can_keep_is_found(value: object) -> None:
+    context = {"x": [value]}
+    assert errors_of(manifest({"affinity": context})) == [
+        ("workload/not-json", "$.spec.affinity.x[0]")
+    ]
+
+
+def test_a_name_that_no_file_can_keep_is_found() -> None:
+    assert errors_of(manifest({"affinity": {1: "x"}})) == [
+        ("workload/not-json", "$.spec.affinity.1")
+    ]
+
+
+def test_values_that_a_file_can_keep_are_kept() -> None:
+    affinity = {"x": [1.5, None, True, 2**64 - 1, -(2**63), "ü"]}
+    assert workload_of(manifest({"affinity": affinity})).manifest["spec"]["affinity"] == affinity

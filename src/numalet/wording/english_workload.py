@@ -7,6 +7,15 @@ from types import MappingProxyType
 
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
+        "record/containers": (
+            "the containers of the record ({names}) are not those of a pod: each needs a name of "
+            "its own, init containers come first, and at least one app container is there"
+        ),
+        "record/not-json": "the record of a pod is no JSON: {problem}",
+        "record/unknown-container": (
+            "something happened to {name}, but the pod has no such container, or the record names "
+            "it twice"
+        ),
         "workload/deadline": (
             "{field} is set, and no deadline is kept here: the pod would run on after it; take it "
             "away, or end the command with timeout(1)"
@@ -39,6 +48,10 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "would name a program, so write a command"
         ),
         "workload/nul": "{value} has a NUL character in it, which no program can be given",
+        "workload/not-json": (
+            "{value} can not be kept: numbers of 64 bits, texts of Unicode characters, lists and "
+            "objects can"
+        ),
         "workload/probe": (
             "{name} is not run: the container counts as started and ready as soon as it runs, and "
             "is started again only when it ends"

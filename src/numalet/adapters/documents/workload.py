@@ -84,6 +84,7 @@ def decode_workload(
     if pod is not None and isinstance(value, Mapping):
         given = value.get("metadata") or {}
         at_notes = place.member("metadata").member("annotations")
+        workload_fields.check_kept(value, place, found)
         typed.decode(given.get("annotations") or {}, dict[str, str], at_notes, found)
         pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
         workload_fields.check_uid(pod.uid, place.member("metadata").member("uid"), found)

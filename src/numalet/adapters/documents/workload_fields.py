@@ -10,6 +10,7 @@ and its like are said by nobody.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -112,3 +113,33 @@ def _check_protection(value: object, place: Place, findings: Findings) -> None:
         given = {str(name) for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given - _HONOURED_SECURITY)):
             findings.add("workload/protection", place.location, Severity.WARNING, names=names)
+
+
+def check_kept(value: object, place: Place, findings: Findings) -> None:
+    """A finding for every value and name that could not be written to a file and read back."""
+    match value:
+        case Mapping():
+            for name, member in value.items():
+                at = place.member(str(name))
+                check_kept(name if isinstance(name, str) else (name,), at, findings)
+                check_kept(member, at, findings)
+        case list():
+            for index, item in enumerate(value):
+                check_kept(item, place.item(index), findings)
+        case _:
+            if not _is_kept(value):
+                findings.add("workload/not-json", place.location, value=typed.described(value))
+
+
+def _is_kept(value: object) -> bool:
+    match value:
+        case None | bool():
+            return True
+        case int():
+            return -(2**63) <= value < 2**64
+        case float():
+            return math.isfinite(value)
+        case str():
+            return not any("\ud800" <= character <= "\udfff" for character in value)
+        case _:
+            return False
