@@ -10,7 +10,7 @@ from typing import Any
 
 from architecture import tree
 
-ABOVE_THE_CORE = ("cli", "lab", "agent", "servers", "adapters")
+ABOVE_THE_CORE = ("cli", "lab", "agent", "samples", "servers", "adapters")
 
 
 def _contracts() -> list[dict[str, Any]]:

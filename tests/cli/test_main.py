@@ -207,5 +207,5 @@ def test_an_ascii_output_gets_ascii_bars() -> None:
 def test_completion_offers_the_commands() -> None:
     asked = {"_NUMALET_COMPLETE": "complete_bash", "COMP_WORDS": "numalet s", "COMP_CWORD": "1"}
 
-    assert process(environment=asked).out.split() == ["simulate", "state"]
+    assert {"simulate", "state"} <= set(process(environment=asked).out.split())
     assert "--show-completion" in process("--help").out

@@ -65,8 +65,8 @@ def _document(answer: Answered | CallRefused) -> dict[str, Any]:
     return dict(answer.document)
 
 
-def test_list_says_what_containers_hold(tmp_path: Path) -> None:
-    found = _document(Served(tmp_path).ask(PodResourcesClient.list_pods))
+def test_list_says_what_containers_hold(root: Path) -> None:
+    found = _document(Served(root).ask(PodResourcesClient.list_pods))
     aligned, shared, too_large = found["podResources"]
     assert ("aligned", "ns") == (aligned["name"], aligned["namespace"])
     app = aligned["containers"][1]
@@ -80,34 +80,34 @@ def test_list_says_what_containers_hold(tmp_path: Path) -> None:
     assert [{"name": "app", "cpuIds": ["2"]}] == too_large["containers"]
 
 
-def test_native_list_leaves_out_what_is_not_active(tmp_path: Path) -> None:
-    served = Served(tmp_path, behaviour=served_node.AT_ONCE)
+def test_native_list_leaves_out_what_is_not_active(root: Path) -> None:
+    served = Served(root, behaviour=served_node.AT_ONCE)
     found = _document(served.ask(PodResourcesClient.list_pods))
     assert ["aligned", "shared"] == [pod["name"] for pod in found["podResources"]]
 
 
-def test_the_older_interface_knows_devices_of_app_containers(tmp_path: Path) -> None:
-    found = _document(Served(tmp_path).ask(PodResourcesClient.list_pods_v1alpha1))
+def test_the_older_interface_knows_devices_of_app_containers(root: Path) -> None:
+    found = _document(Served(root).ask(PodResourcesClient.list_pods_v1alpha1))
     (app,) = found["podResources"][0]["containers"]
     assert {"name", "devices"} == set(app)
     assert {"resourceName": GPU, "deviceIds": ["gpu0"]} in app["devices"]
 
 
-def test_allocatable_is_what_the_node_has(tmp_path: Path) -> None:
-    found = _document(Served(tmp_path).ask(PodResourcesClient.allocatable))
+def test_allocatable_is_what_the_node_has(root: Path) -> None:
+    found = _document(Served(root).ask(PodResourcesClient.allocatable))
     assert [str(cpu) for cpu in range(1, 8)] == found["cpuIds"]
     assert 4 == len(found["memory"])
     gpu2 = [each for each in found["devices"] if each["deviceIds"] == ["gpu2"]]
     assert [{"nodes": [{}]}, {"nodes": [{"ID": "1"}]}] == [each["topology"] for each in gpu2]
 
 
-def test_get_is_off_by_default(tmp_path: Path) -> None:
-    answer = Served(tmp_path).ask(lambda client: client.pod("ns", "aligned"))
+def test_get_is_off_by_default(root: Path) -> None:
+    answer = Served(root).ask(lambda client: client.pod("ns", "aligned"))
     assert answer == CallRefused("Unknown", "PodResources API Get method disabled")
 
 
-def test_get_answers_for_one_pod_or_says_that_it_is_not_known(tmp_path: Path) -> None:
-    served = Served(tmp_path, Settings(get_is_enabled=True, requests_per_second=None))
+def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> None:
+    served = Served(root, Settings(get_is_enabled=True, requests_per_second=None))
     one, none = served.ask(lambda client: (client.pod("ns", "shared"), client.pod("", "x")))
     assert "shared" == _document(one)["podResources"]["name"]
     assert none == CallRefused("Unknown", "pod x in namespace  not found")
@@ -118,8 +118,8 @@ def test_get_answers_for_one_pod_or_says_that_it_is_not_known(tmp_path: Path) ->
     } == served.counted()
 
 
-def test_every_call_is_counted_by_version(tmp_path: Path) -> None:
-    served = Served(tmp_path)
+def test_every_call_is_counted_by_version(root: Path) -> None:
+    served = Served(root)
 
     def all_of_them(client: PodResourcesClient) -> None:
         client.list_pods()
@@ -136,15 +136,15 @@ def test_every_call_is_counted_by_version(tmp_path: Path) -> None:
     } == served.counted()
 
 
-def test_what_is_too_much_is_refused_and_not_counted(tmp_path: Path) -> None:
-    served = Served(tmp_path, Settings(requests_per_second=0.001))
+def test_what_is_too_much_is_refused_and_not_counted(root: Path) -> None:
+    served = Served(root, Settings(requests_per_second=0.001))
     answers = served.ask(lambda client: [client.list_pods() for _ in range(12)])
     refused = [answer for answer in answers if isinstance(answer, CallRefused)]
     assert [CallRefused("ResourceExhausted", "rejected by rate limit")] * 2 == refused
     assert 10 == served.counted()["pod_resources_endpoint_requests_total", "v1"]
 
 
-def test_unknown_methods_are_unimplemented(tmp_path: Path) -> None:
+def test_unknown_methods_are_unimplemented(root: Path) -> None:
     def ask(client: PodResourcesClient) -> grpc.StatusCode:
         with grpc.insecure_channel(f"unix:{client.socket}", options=methods.OPTIONS) as channel:
             call: Bytes = channel.unary_unary("/v1.PodResourcesLister/Watch")
@@ -153,10 +153,10 @@ def test_unknown_methods_are_unimplemented(tmp_path: Path) -> None:
             assert isinstance(raised.value, grpc.Call)
             return raised.value.code()
 
-    assert grpc.StatusCode.UNIMPLEMENTED is Served(tmp_path).ask(ask)
+    assert grpc.StatusCode.UNIMPLEMENTED is Served(root).ask(ask)
 
 
-def test_bytes_on_the_wire_have_the_published_field_numbers(tmp_path: Path) -> None:
+def test_bytes_on_the_wire_have_the_published_field_numbers(root: Path) -> None:
     """The answer to an empty request, taken apart by hand."""
 
     def ask(client: PodResourcesClient) -> bytes:
@@ -166,7 +166,7 @@ def test_bytes_on_the_wire_have_the_published_field_numbers(tmp_path: Path) -> N
             assert isinstance(answer, bytes)
             return answer
 
-    answer = Served(tmp_path).ask(ask)
+    answer = Served(root).ask(ask)
     # Field 2, packed: seven numbers of one byte each.
     assert bytes([0x12, 7, 1, 2, 3, 4, 5, 6, 7]) in answer
     memory = b"\x0a\x06memory" + b"\x10" + _varint(16 << 30) + b"\x1a\x04\x0a\x02\x08\x01"
@@ -181,8 +181,8 @@ def _varint(number: int) -> bytes:
     return bytes([*groups, number])
 
 
-def test_an_old_socket_is_replaced_and_the_new_one_is_ours_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "pod-resources"
+def test_an_old_socket_is_replaced_and_the_new_one_is_ours_alone(root: Path) -> None:
+    folder = root / "pod-resources"
     folder.mkdir(mode=0o750)
     (folder / "kubelet.sock").write_text("left behind")
 
@@ -190,14 +190,14 @@ def test_an_old_socket_is_replaced_and_the_new_one_is_ours_alone(tmp_path: Path)
         names = [path.name for path in folder.iterdir()]
         return stat.S_IMODE(client.socket.stat().st_mode), names
 
-    assert (0o600, ["kubelet.sock"]) == Served(tmp_path).ask(look)
+    assert (0o600, ["kubelet.sock"]) == Served(root).ask(look)
     assert [] == list(folder.iterdir())
 
 
 def test_the_command_shows_tables_and_documents(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    served = Served(tmp_path)
+    served = Served(root)
 
     def run(client: PodResourcesClient) -> list[int]:
         chosen = ("podresources", "--socket", str(client.socket))
@@ -224,18 +224,18 @@ def _unusable(code: str) -> Iterator[None]:
     assert [code] == [finding.code for finding in raised.value.findings]
 
 
-def test_sockets_where_nobody_answers_are_told_apart(tmp_path: Path) -> None:
+def test_sockets_where_nobody_answers_are_told_apart(root: Path) -> None:
     import socket
 
     with _unusable("rpc/no-socket"):
-        PodResourcesClient(tmp_path / "none.sock").list_pods()
-    (tmp_path / "file").touch()
+        PodResourcesClient(root / "none.sock").list_pods()
+    (root / "file").touch()
     with _unusable("rpc/not-a-socket"):
-        PodResourcesClient(tmp_path / "file").list_pods()
+        PodResourcesClient(root / "file").list_pods()
     with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(str(tmp_path / "deaf.sock"))
+        bound.bind(str(root / "deaf.sock"))
         with _unusable("rpc/no-answer"):
-            PodResourcesClient(tmp_path / "deaf.sock", 0.2).list_pods()
+            PodResourcesClient(root / "deaf.sock", 0.2).list_pods()
 
 
 def test_the_bucket_fills_again_up_to_its_burst() -> None:

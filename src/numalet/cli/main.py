@@ -24,6 +24,7 @@ from numalet.cli import (
     podresources,
     replay,
     reserve,
+    sample_device_plugin,
     simulate,
     state,
     what_if,
@@ -84,6 +85,12 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
         "Compare policies and machines on the same pods.",
         what_if.what_if,
         what_if.EPILOG,
+    ),
+    (
+        "sample-device-plugin",
+        "Offer made-up devices to a node, to try it.",
+        sample_device_plugin.sample_device_plugin,
+        sample_device_plugin.EPILOG,
     ),
     (
         "podresources",

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import grpc.aio
+
+from numalet.model.findings import BadInput, Finding, Location
+
+LONGEST_PATH_BYTES: Final = 107
+"""The kernel's limit for the name of a socket."""
 
 
 async def serve(server: grpc.aio.Server, path: Path) -> None:
     """Start the server so that its socket appears under this name at once, mode 0600.
 
     It is made under another name and renamed, so that whoever finds it can connect, and an old
-    socket is replaced. Raises ``OSError`` or ``RuntimeError`` if that can not be done.
+    socket is replaced.
+
+    Raises:
+        BadInput: the name is too long, or the folder does not take a socket.
     """
     fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    server.add_insecure_port(f"unix:{fresh}")
-    await server.start()
-    fresh.chmod(0o600)
-    fresh.rename(path)
+    where = Location(str(path))
+    if len(bytes(fresh)) > LONGEST_PATH_BYTES:
+        fields = {"path": str(path), "longest": LONGEST_PATH_BYTES - len(fresh.name)}
+        raise BadInput([Finding("rpc/socket-name-too-long", fields, where)])
+    try:
+        fresh.unlink(missing_ok=True)
+        server.add_insecure_port(f"unix:{fresh}")
+        await server.start()
+        fresh.chmod(0o600)
+        fresh.rename(path)
+    except (OSError, RuntimeError) as error:
+        fields = {"path": str(path), "error": getattr(error, "strerror", None) or str(error)}
+        raise BadInput([Finding("rpc/can-not-listen", fields, where)]) from None

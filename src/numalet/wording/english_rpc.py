@@ -10,6 +10,11 @@ SENTENCES: Mapping[str, str] = {
         " is --socket its PodResources socket?"
     ),
     "rpc/not-a-socket": "{path!r} is no socket; name the PodResources socket of a node",
+    "rpc/socket-name-too-long": (
+        "{path!r} is too long for the name of a socket; the folder may have {longest} bytes, so"
+        " choose a root with a shorter path"
+    ),
+    "rpc/can-not-listen": "can not listen at {path!r}: {error}",
     "rpc/no-answer": "no answer at {path!r}: {error}",
     "rpc/refused": "the server at {path!r} refused: {code}: {text}",
     "rpc/pod-name-missing": "'podresources get' needs the name of a pod",

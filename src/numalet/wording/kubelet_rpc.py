@@ -11,3 +11,52 @@ POD_RESOURCES_GET_DISABLED: Final = "PodResources API Get method disabled"
 def pod_resources_not_found(name: str, namespace: str) -> str:
     """What ``Get`` says of a pod that is not known."""
     return f"pod {name} in namespace {namespace} not found"
+
+
+DIAL_FAILED: Final = "failed to dial device plugin: context deadline exceeded"
+
+
+def error_text(code: str, details: str) -> str:
+    """An error of a call as Go prints it; ``code`` is Go's word."""
+    return f"rpc error: code = {code} desc = {details}"
+
+
+def options_failed(error: str) -> str:
+    """What a plugin is told whose options could not be had."""
+    return f"failed to get device plugin options: {error}"
+
+
+def endpoint_stopped(resource: str) -> str:
+    """The error of a call to a plugin that has gone; the kubelet prints internals for the name."""
+    return f"endpoint {resource} has been stopped"
+
+
+def endpoint_missing(resource: str) -> str:
+    """The error where no plugin of a registered resource was ever connected."""
+    return f"endpoint not found in cache for a registered resource: {resource}"
+
+
+def pre_start_failed(error: str) -> str:
+    """Why a container waits whose plugin did not agree to its start."""
+    return f"device plugin PreStartContainer rpc failed with err: {error}"
+
+
+def unsupported_version(version: str) -> str:
+    """What a plugin of another API version is told."""
+    return (
+        f'requested API version "{version}" is not supported by kubelet.'
+        ' Supported version is ["v1beta1"]'
+    )
+
+
+def invalid_resource(name: str) -> str:
+    """What a plugin is told whose resource has a name that no extended resource can have."""
+    return f'the ResourceName "{name}" is invalid'
+
+
+def invalid_endpoint(name: str) -> str:
+    """What a plugin is told that wants to be called outside the plugins' folder.
+
+    The kubelet does not look; the words are ours.
+    """
+    return f'the endpoint "{name}" is not a file name in the device plugin directory'

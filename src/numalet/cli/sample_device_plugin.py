@@ -1,0 +1,106 @@
+"""``numalet sample-device-plugin``: a device plugin to try a node with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numalet.cli import output
+from numalet.model.findings import BadInput, Finding, Location
+
+if TYPE_CHECKING:
+    from numalet.managers.device.inventory import Device
+    from numalet.samples.device_plugin import SamplePlugin
+
+EPILOG = """Examples:
+
+  numalet sample-device-plugin --device gpu0@0 --device gpu1@1
+
+  numalet sample-device-plugin --resource example.com/nic --device nic0@0+1 --root /tmp/node
+
+While it runs it takes lines such as 'unhealthy gpu0', 'healthy gpu0', 'remove gpu1' and
+'add gpu2@1' from its standard input. It ends with Ctrl-C.
+
+Exit status: 0 ended, 2 unusable input, 3 a bug.
+"""
+
+
+def sample_device_plugin(
+    *,
+    devices: Annotated[
+        list[str],
+        typer.Option(
+            "--device",
+            metavar="ID[@NODES]",
+            help="A device and its NUMA nodes, such as gpu0@0 or gpu1@0+1; repeatable.",
+        ),
+    ],
+    resource: Annotated[
+        str, typer.Option("--resource", metavar="NAME", help="The resource that it offers.")
+    ] = "example.com/gpu",
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="The root folder of the node.")
+    ] = Path("/var/lib/numalet"),
+) -> None:
+    """Offer made-up devices to a numalet agent or a kubelet, as a device plugin does."""
+    import asyncio
+
+    from numalet.samples import device_plugin
+
+    folder = root / "device-plugins"
+    if not folder.is_dir():
+        fields = {"path": str(folder)}
+        raise BadInput([Finding("samples/no-plugin-folder", fields, Location("--root"))])
+    parsed = [_device(text) for text in devices]
+    plugin = device_plugin.SamplePlugin(folder, resource, device_plugin.by_id(parsed), typer.echo)
+    asyncio.run(_until_interrupted(plugin))
+
+
+def _device(text: str) -> Device:
+    from numalet.samples import device_plugin
+
+    try:
+        return device_plugin.parse_device(text)
+    except ValueError:
+        fields = {"value": text}
+        raise BadInput([Finding("samples/device", fields, Location("--device"))]) from None
+
+
+async def _until_interrupted(plugin: SamplePlugin) -> None:
+    import asyncio
+    import signal
+
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    serving = asyncio.create_task(plugin.run())
+    listening = asyncio.create_task(_control(plugin))
+    waiting = asyncio.create_task(ended.wait())
+    await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
+    for task in (serving, listening, waiting):
+        task.cancel()
+    for outcome in await asyncio.gather(serving, listening, waiting, return_exceptions=True):
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+async def _control(plugin: SamplePlugin) -> None:
+    """Obey the lines of the standard input; an end of it is no end of the plugin."""
+    import asyncio
+    import sys
+
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    except (ValueError, OSError):
+        return  # A plain file, or nothing at all, can not be waited for.
+    while line := (await reader.readline()).decode(errors="replace").strip():
+        try:
+            await plugin.obey(line)
+            typer.echo(line)
+        except ValueError:
+            typer.echo(f"not understood: {output.printable(line)}", err=True)

@@ -1,0 +1,390 @@
+"""Device plugins over real sockets: sample plugins, slow ones, and ones that lie."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from device_bench import devices
+from numalet.adapters.device_plugins import Deadlines
+from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.adapters.rpc import methods
+from numalet.managers.device.inventory import Device, Health
+from numalet.managers.device.preference import (
+    Accepted,
+    CallFailed,
+    EmptyAnswer,
+    PreferenceQuestion,
+    Preferred,
+)
+from numalet.model.pod import ContainerKey
+from numalet.samples.device_plugin import SamplePlugin, by_id, environment_name, parse_device
+from numalet.servers import device_plugins
+from numalet.servers.device_plugins import DevicePlugins, Settings
+
+GPU = "example.com/gpu"
+KEY = ContainerKey("u", "c")
+QUICK = Settings(deadlines=Deadlines(connect_seconds=0.5, call_seconds=0.3))
+
+
+@dataclass
+class Heard:
+    """What the listener was told, in order; a test waits until something is in it."""
+
+    told: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
+        shown = tuple(
+            f"{each.device_id}{'' if each.health is Health.HEALTHY else '!'}" for each in devices
+        )
+        self._add("reported", resource, shown)
+
+    def plugin_stopped(self, resource: str) -> None:
+        self._add("stopped", resource, ())
+
+    def plugin_expired(self, resource: str) -> None:
+        self._add("expired", resource, ())
+
+    def _add(self, what: str, resource: str, ids: tuple[str, ...]) -> None:
+        self.told.append((what, resource, ids))
+        self.changed.set()
+
+    async def until(self, what: str, ids: Sequence[str] = (), times: int = 1) -> None:
+        """Return when this was told so often."""
+        wanted = (what, tuple(ids))
+        async with asyncio.timeout(30):
+            while [(t[0], t[2]) for t in self.told].count(wanted) < times:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@asynccontextmanager
+async def registry(
+    root: Path, settings: Settings = QUICK, known: Sequence[str] = ()
+) -> AsyncIterator[tuple[DevicePlugins, Heard]]:
+    heard = Heard()
+    plugins = DevicePlugins(heard, settings)
+    await plugins.start(root, known)
+    try:
+        yield plugins, heard
+    finally:
+        await plugins.stop()
+
+
+@asynccontextmanager
+async def running(plugin: SamplePlugin) -> AsyncIterator[SamplePlugin]:
+    task = asyncio.create_task(plugin.run())
+    try:
+        yield plugin
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def sample(root: Path, text: str = "gpu0@0 gpu1@1", resource: str = GPU) -> SamplePlugin:
+    return SamplePlugin(root / "device-plugins", resource, by_id(devices(text)))
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+def question(*available: str, size: int = 1) -> PreferenceQuestion:
+    return PreferenceQuestion(KEY, GPU, frozenset(available), frozenset(), size)
+
+
+def test_a_plugin_registers_reports_prefers_and_allocates(root: Path) -> None:
+    async def test() -> None:
+        async with registry(root) as (plugins, heard), running(sample(root)) as plugin:
+            await heard.until("reported", ["gpu0", "gpu1"])
+            asked = asyncio.to_thread(plugins.preferred, question("gpu1", "gpu0"))
+            assert Preferred(frozenset({"gpu0"})) == await asked
+            answer = await asyncio.to_thread(plugins.allocate, KEY, GPU, ("gpu1", "gpu0"))
+            assert isinstance(answer, Accepted)
+            given = messages.ContainerAllocateResponse.FromString(answer.response)
+            assert {"EXAMPLE_COM_GPU": "gpu0,gpu1"} == dict(given.envs)
+            assert await plugins.pre_start(GPU, ["gpu0"]) is None
+            await plugin.obey("unhealthy gpu1")
+            await heard.until("reported", ["gpu0", "gpu1!"])
+            await plugin.obey("healthy gpu1")
+            await plugin.obey("remove gpu0")
+            await heard.until("reported", ["gpu1"])
+            await plugin.obey("add gpu7@0+1")
+            await heard.until("reported", ["gpu1", "gpu7"])
+        assert 1 == plugins.counts.of("device_plugin_registration_total", (("resource_name", GPU),))
+
+    run(test())
+
+
+def test_a_plugin_that_ends_stops_and_expires(root: Path) -> None:
+    async def test() -> None:
+        settings = replace(QUICK, grace_seconds=0.2)
+        async with registry(root, settings) as (plugins, heard):
+            async with running(sample(root)):
+                await heard.until("reported", ["gpu0", "gpu1"])
+            await heard.until("stopped")
+            gone = CallFailed("endpoint example.com/gpu has been stopped")
+            assert gone == plugins.allocate(KEY, GPU, ("gpu0",))
+            await heard.until("expired")
+            missing = "endpoint not found in cache for a registered resource: example.com/gpu"
+            assert CallFailed(missing) == plugins.preferred(question("gpu0"))
+
+    run(test())
+
+
+def test_a_plugin_that_comes_back_in_time_does_not_expire(root: Path) -> None:
+    async def test() -> None:
+        settings = replace(QUICK, grace_seconds=3600.0)
+        async with registry(root, settings) as (_, heard):
+            for times in (1, 2, 3):
+                async with running(sample(root)):
+                    await heard.until("reported", ["gpu0", "gpu1"], times)
+                await heard.until("stopped", times=times)
+            assert "expired" not in {what for what, _, _ in heard.told}
+
+    run(test())
+
+
+def test_a_second_instance_takes_the_place_of_the_first(root: Path) -> None:
+    """What the old stream says afterwards, its end among it, is not heard."""
+
+    async def test() -> None:
+        async with registry(root) as (plugins, heard):
+            first, second = (Liar(root, name) for name in ("one", "two"))
+            await first.start()
+            await first.register()
+            await heard.until("reported", ["one"])
+            await second.start()
+            await second.register()
+            await heard.until("reported", ["two"])
+            await first.stop()
+            answer = await asyncio.to_thread(plugins.allocate, KEY, GPU, ("two",))
+            assert isinstance(answer, Accepted)
+            assert "stopped" not in {what for what, _, _ in heard.told}
+            await second.stop()
+
+    run(test())
+
+
+def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
+    async def test() -> None:
+        async with registry(root) as (_, heard):
+            task = asyncio.create_task(sample(root).run())
+            await heard.until("reported", ["gpu0", "gpu1"])
+        async with registry(root, known=[GPU]) as (_, heard):
+            await heard.until("reported", ["gpu0", "gpu1"])
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(test())
+
+
+def test_resources_of_the_checkpoint_count_as_stopped_until_they_register(root: Path) -> None:
+    async def test() -> None:
+        settings = replace(QUICK, grace_seconds=0.2)
+        async with registry(root, settings, [GPU]) as (plugins, heard):
+            assert Preferred() == plugins.preferred(question("gpu0"))
+            stopped = CallFailed("endpoint example.com/gpu has been stopped")
+            assert stopped == plugins.allocate(KEY, GPU, ("gpu0",))
+            await heard.until("expired")
+
+    run(test())
+
+
+@dataclass
+class Liar:
+    """A plugin that answers as a test wants it to."""
+
+    root: Path
+    name: str = "liar"
+    options: Callable[[], Awaitable[messages.DevicePluginOptions]] | None = None
+    allocation: Callable[[], Awaitable[messages.AllocateResponse]] | None = None
+    preference: Callable[[], Awaitable[messages.PreferredAllocationResponse]] | None = None
+    server: grpc.aio.Server | None = None
+
+    async def start(self) -> None:
+        self.server = grpc.aio.server()
+        handlers: list[tuple[methods.Method[Any, Any], methods.Handler]] = [
+            (methods.PLUGIN_OPTIONS, self._options),
+            (methods.ALLOCATE, self._allocate),
+            (methods.PREFERRED, self._prefer),
+            (methods.PRE_START, self._pre_start),
+        ]
+        watch = grpc.unary_stream_rpc_method_handler(
+            self._watch,
+            request_deserializer=messages.Empty.FromString,
+            response_serializer=messages.ListAndWatchResponse.SerializeToString,
+        )
+        self.server.add_generic_rpc_handlers(
+            (
+                grpc.method_handlers_generic_handler(
+                    "v1beta1.DevicePlugin", {"ListAndWatch": watch}
+                ),
+                *methods.services(handlers),
+            )
+        )
+        self.server.add_insecure_port(f"unix:{self.root}/device-plugins/{self.name}.sock")
+        await self.server.start()
+
+    async def stop(self) -> None:
+        assert self.server is not None
+        await self.server.stop(0)
+
+    async def register(self, **changes: str) -> None:
+        asked = {"version": "v1beta1", "endpoint": f"{self.name}.sock", "resource_name": GPU}
+        request = messages.RegisterRequest()
+        for name, text in {**asked, **changes}.items():
+            setattr(request, name, text)
+        target = f"unix:{self.root}/device-plugins/kubelet.sock"
+        async with grpc.aio.insecure_channel(target, options=methods.OPTIONS) as channel:
+            await methods.REGISTER.call_async(channel)(request, timeout=20)
+
+    async def _options(self, _request: object, _call: object) -> messages.DevicePluginOptions:
+        if self.options is not None:
+            return await self.options()
+        return messages.DevicePluginOptions(
+            get_preferred_allocation_available=True, pre_start_required=True
+        )
+
+    async def _watch(
+        self, _request: object, _call: object
+    ) -> AsyncIterator[messages.ListAndWatchResponse]:
+        named = messages.Device(ID=self.name, health="Healthy")
+        yield messages.ListAndWatchResponse(devices=[named])
+        await asyncio.Event().wait()
+
+    async def _allocate(self, _request: object, _call: object) -> messages.AllocateResponse:
+        if self.allocation is not None:
+            return await self.allocation()
+        return messages.AllocateResponse(container_responses=[{}])
+
+    async def _prefer(
+        self, _request: object, _call: object
+    ) -> messages.PreferredAllocationResponse:
+        if self.preference is not None:
+            return await self.preference()
+        return messages.PreferredAllocationResponse()
+
+    async def _pre_start(self, _request: object, call: Any) -> messages.PreStartContainerResponse:
+        await call.abort(grpc.StatusCode.INTERNAL, "device is on fire")
+        raise AssertionError
+
+
+@asynccontextmanager
+async def lying(root: Path, liar: Liar) -> AsyncIterator[DevicePlugins]:
+    async with registry(root) as (plugins, heard):
+        await liar.start()
+        await liar.register()
+        await heard.until("reported", [liar.name])
+        yield plugins
+        await liar.stop()
+
+
+async def _never() -> Any:
+    await asyncio.Event().wait()
+
+
+def test_a_plugin_that_hangs_is_waited_for_no_longer_than_its_deadline(root: Path) -> None:
+    async def test() -> None:
+        liar = Liar(root, allocation=_never, preference=_never)
+        async with lying(root, liar) as plugins:
+            late = CallFailed("rpc error: code = DeadlineExceeded desc = Deadline Exceeded")
+            assert late == await asyncio.to_thread(plugins.allocate, KEY, GPU, ("liar",))
+            assert late == await asyncio.to_thread(plugins.preferred, question("liar"))
+
+    run(test())
+
+
+def test_answers_for_no_container_and_failures_are_told(root: Path) -> None:
+    async def nothing() -> messages.AllocateResponse:
+        return messages.AllocateResponse()
+
+    async def test() -> None:
+        async with lying(root, Liar(root, allocation=nothing)) as plugins:
+            assert EmptyAnswer("") == await asyncio.to_thread(plugins.allocate, KEY, GPU, ("liar",))
+            assert Preferred() == await asyncio.to_thread(plugins.preferred, question("liar"))
+            refused = await plugins.pre_start(GPU, ["liar"])
+            assert refused is not None
+            assert refused.error.endswith(
+                "rpc failed with err: rpc error: code = Internal desc = device is on fire"
+            )
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"version": "v1alpha"}, 'requested API version "v1alpha" is not supported by kubelet.'),
+        ({"resource_name": "cpu"}, 'the ResourceName "cpu" is invalid'),
+        ({"endpoint": "../../x.sock"}, 'the endpoint "../../x.sock" is not a file name'),
+        ({"endpoint": ""}, 'the endpoint "" is not a file name'),
+        ({"endpoint": "nobody.sock"}, "failed to dial device plugin: context deadline exceeded"),
+    ],
+)
+def test_a_bad_registration_is_refused(changes: dict[str, str], says: str, root: Path) -> None:
+    async def test() -> None:
+        async with registry(root) as (_, heard):
+            liar = Liar(root)
+            await liar.start()
+            with pytest.raises(grpc.aio.AioRpcError) as raised:
+                await liar.register(**changes)
+            await liar.stop()
+            assert grpc.StatusCode.UNKNOWN is raised.value.code()
+            assert says in (raised.value.details() or "")
+            assert [] == heard.told
+
+    run(test())
+
+
+def test_a_plugin_that_does_not_tell_its_options_is_refused(root: Path) -> None:
+    async def test() -> None:
+        async with registry(root):
+            liar = Liar(root, options=_never)
+            await liar.start()
+            with pytest.raises(grpc.aio.AioRpcError, match="failed to get device plugin options"):
+                await liar.register()
+            await liar.stop()
+
+    run(test())
+
+
+def test_only_old_sockets_are_removed_at_the_start(root: Path) -> None:
+    import socket
+
+    folder = root / device_plugins.FOLDER
+    folder.mkdir()
+    (folder / "kubelet_internal_checkpoint").write_text("{}")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(folder / "old.sock"))
+
+    async def test() -> None:
+        async with registry(root):
+            names = sorted(path.name for path in folder.iterdir())
+            assert ["kubelet.sock", "kubelet_internal_checkpoint"] == names
+
+    run(test())
+
+
+@pytest.mark.parametrize("line", ["explode", "unhealthy nobody", "add @1"])
+def test_control_lines_that_say_nothing_known_change_nothing(line: str, root: Path) -> None:
+    plugin = sample(root)
+    with pytest.raises(ValueError, match=re.escape(line[-2:])):
+        asyncio.run(plugin.obey(line))
+    assert {"gpu0", "gpu1"} == set(plugin.devices)
+
+
+def test_devices_are_written_with_their_nodes() -> None:
+    assert Device("a", (0, 1)) == parse_device("a@0+1")
+    assert Device("b") == parse_device("b")
+    assert "EXAMPLE_COM_GPU_A" == environment_name("example.com/gpu-a")
