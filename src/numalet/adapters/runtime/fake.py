@@ -1,0 +1,327 @@
+"""A runtime without processes: programs are entries that end when somebody says so.
+
+For tests, and for trying the agent on a described machine. What a program does is said by a
+*fate*: by default an init container ends well at once, everything else runs until it is stopped,
+and two words are understood: ``exit CODE`` and ``sleep SECONDS``. With a folder the entries are
+kept in it, one small file each, so that they outlive the agent as processes would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from numalet.adapters import faults
+from numalet.adapters.runtime.port import (
+    Capabilities,
+    Ended,
+    Launch,
+    NotStarted,
+    Observed,
+    Reality,
+    Started,
+)
+from numalet.enforcement import settings
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.pod import ContainerKey, ContainerKind
+from numalet.workload.run import Exit, ExitReason
+
+_SIGTERM: Final = 15
+_SIGKILL: Final = 9
+_FIRST_PID: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The program runs until it is stopped; ``ignores_term`` until it is killed."""
+
+    ignores_term: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The program ends by itself."""
+
+    code: int = 0
+    after_seconds: float = 0.0
+
+
+Fate: TypeAlias = Runs | Ends | NotStarted
+
+
+def fate_of(launch: Launch) -> Fate:
+    """What a program does if nobody says otherwise."""
+    words = (*launch.spec.command, *launch.spec.args)
+    try:
+        if words[:1] == ("exit",):
+            return Ends(int(words[1]))
+        if words[:1] == ("sleep",):
+            return Ends(0, float(words[1]))
+    except (IndexError, ValueError):
+        return Runs()
+    return Ends() if launch.spec.kind is ContainerKind.INIT else Runs()
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One container: its latest attempt."""
+
+    key: ContainerKey
+    attempt: int
+    pid: int
+    started_at: datetime
+    ends_at: datetime | None = None
+    code: int = 0
+    ignores_term: bool = False
+    exit: Exit | None = None
+    settings: CgroupSettings | None = None
+
+
+class FakeRuntime:
+    """Entries in memory, and in ``folder`` if one is given.
+
+    ``starts`` are all attempts that began, in order; ``doubled`` those that were asked for while
+    another attempt of the same container ran.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        fate: Callable[[Launch], Fate] = fate_of,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.fate = fate
+        self.starts: list[tuple[ContainerKey, int]] = []
+        self.doubled: list[tuple[ContainerKey, int]] = []
+        self.tree: dict[str, CgroupSettings] = {}
+        self._folder = folder
+        self._clock = clock
+        self._entries: dict[ContainerKey, _Entry] = {}
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._ends: asyncio.Queue[Ended] = asyncio.Queue()
+        self._next_pid = _FIRST_PID
+
+    def capabilities(self) -> Capabilities:
+        """Nothing is enforced: only the books know."""
+        return Capabilities(GuaranteeLevel.NONE)
+
+    async def open(self) -> Sequence[Observed]:
+        """What an earlier agent left."""
+        self._ends = asyncio.Queue()
+        if self._folder is not None:
+            self._entries = {entry.key: entry for entry in _load(self._folder)}
+        for entry in self._entries.values():
+            self._next_pid = max(self._next_pid, entry.pid)
+            if entry.exit is None and entry.ends_at is not None:
+                self._end_at(entry, entry.ends_at)
+        return [
+            Observed(entry.key, entry.attempt, entry.started_at, entry.exit, GuaranteeLevel.NONE)
+            for entry in self._entries.values()
+        ]
+
+    async def close(self) -> None:
+        """Forget the timers; the entries stay."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
+        """Take the settings over; the paths whose settings differed."""
+        changed = [path for path, wanted in tree.items() if self.tree.get(path) != wanted]
+        self.tree = dict(tree)
+        return changed
+
+    async def start(self, launch: Launch) -> Started | NotStarted:
+        """Start one attempt, as its fate says."""
+        there = self._entries.get(launch.key)
+        if there is not None and there.attempt == launch.attempt:
+            return _started(there)
+        if there is not None and there.exit is None:
+            self.doubled.append((launch.key, launch.attempt))
+        fate = self.fate(launch)
+        if isinstance(fate, NotStarted):
+            return fate
+        now = self._clock()
+        self._next_pid += 1
+        entry = _Entry(
+            launch.key, launch.attempt, self._next_pid, now, settings=launch.settings.cgroup
+        )
+        match fate:
+            case Runs(ignores_term):
+                entry.ignores_term = ignores_term
+            case Ends(code, after_seconds):
+                entry.code = code
+                entry.ends_at = now + timedelta(seconds=after_seconds)
+        self._entries[launch.key] = entry
+        self.starts.append((launch.key, launch.attempt))
+        self._save(entry)
+        if entry.ends_at is not None:
+            self._end_at(entry, entry.ends_at)
+        return _started(entry)
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """End the program: at once, or after the grace period if it does not listen."""
+        entry = self._entries.get(key)
+        if entry is None or entry.exit is not None:
+            return
+        if entry.ignores_term and grace_seconds > 0:
+            entry.code = 128 + _SIGKILL
+            self._end_at(entry, self._clock() + timedelta(seconds=grace_seconds))
+            return
+        signal = _SIGKILL if entry.ignores_term else _SIGTERM
+        self._end(entry, 128 + signal, signal)
+
+    def end(self, key: ContainerKey, code: int = 0) -> None:
+        """Let a running program end with this code. Raises ``KeyError`` without one."""
+        self._end(self._entries[key], code)
+
+    def drift(self, key: ContainerKey, cgroup: CgroupSettings) -> None:
+        """Let somebody else have written these settings."""
+        self._entries[key].settings = cgroup
+
+    def running(self) -> dict[ContainerKey, int]:
+        """The running containers and their attempts."""
+        return {key: each.attempt for key, each in self._entries.items() if each.exit is None}
+
+    def settings_of(self, key: ContainerKey) -> CgroupSettings | None:
+        """The settings with which a container runs now."""
+        return self._entries[key].settings
+
+    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+        """Take the settings over; the names of those that differed."""
+        entry = self._entries.get(key)
+        if entry is None or entry.exit is not None or entry.settings == settings.cgroup:
+            return ()
+        before, wanted = entry.settings or CgroupSettings(), settings.cgroup
+        changed = [name for name in _NAMES if getattr(before, name) != getattr(wanted, name)]
+        entry.settings = wanted
+        self._save(entry)
+        return changed
+
+    async def reality(self, key: ContainerKey) -> Reality | None:
+        """The settings, as if the kernel kept to them."""
+        entry = self._entries.get(key)
+        if entry is None or entry.exit is not None:
+            return None
+        seen = entry.settings or CgroupSettings()
+        return Reality(
+            pages_bytes={},
+            allowed_cpus=seen.cpus or frozenset(),
+            allowed_nodes=seen.memory_nodes or (),
+            cgroup=entry.settings,
+            processes=1,
+        )
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove the pod's entries."""
+        for key in [key for key in self._entries if key.pod_uid == pod_uid]:
+            del self._entries[key]
+        if self._folder is not None:
+            with faults.point("process.forget"):
+                shutil.rmtree(self._folder / pod_uid, ignore_errors=True)
+
+    async def pods(self) -> Sequence[str]:
+        """The uids of all pods with an entry."""
+        return sorted({key.pod_uid for key in self._entries})
+
+    async def ended(self) -> AsyncIterator[Ended]:
+        """Ends of containers as they happen."""
+        while True:
+            yield await self._ends.get()
+
+    def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
+        """Nothing has an output here."""
+        return None
+
+    def _end_at(self, entry: _Entry, moment: datetime) -> None:
+        delay = max(0.0, (moment - self._clock()).total_seconds())
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(delay, lambda: self._end(entry, entry.code))
+        self._timers.add(timer)
+
+    def _end(self, entry: _Entry, code: int, signal: int | None = None) -> None:
+        if entry.exit is not None or self._entries.get(entry.key) is not entry:
+            return
+        entry.exit = Exit(
+            code=code,
+            reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
+            started_at=entry.started_at,
+            finished_at=self._clock(),
+            signal=signal,
+        )
+        self._save(entry)
+        self._ends.put_nowait(Ended(entry.key, entry.attempt, entry.exit))
+
+    def _save(self, entry: _Entry) -> None:
+        if self._folder is None:
+            return
+        folder = self._folder / entry.key.pod_uid
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        text = json.dumps(_plain(entry))
+        hidden = folder / f".{entry.key.container}"
+        with faults.point("process.start" if entry.exit is None else "process.end"):
+            hidden.write_text(text)
+            hidden.replace(folder / f"{entry.key.container}.json")
+
+
+_NAMES: Final = tuple(
+    name for name in settings.CgroupSettings.__dataclass_fields__ if name != "cpu_period_us"
+)
+
+
+def _started(entry: _Entry) -> Started:
+    return Started(entry.started_at, entry.pid, GuaranteeLevel.NONE)
+
+
+def _plain(entry: _Entry) -> dict[str, object]:
+    ended = entry.exit
+    return {
+        "pod_uid": entry.key.pod_uid,
+        "container": entry.key.container,
+        "attempt": entry.attempt,
+        "pid": entry.pid,
+        "started_at": entry.started_at.isoformat(),
+        "ends_at": None if entry.ends_at is None else entry.ends_at.isoformat(),
+        "code": entry.code,
+        "ignores_term": entry.ignores_term,
+        "exit": None
+        if ended is None
+        else {"code": ended.code, "finished_at": ended.finished_at.isoformat()},
+    }
+
+
+def _load(folder: Path) -> list[_Entry]:
+    return [_entry(json.loads(path.read_text())) for path in sorted(folder.glob("*/*.json"))]
+
+
+def _entry(plain: Mapping[str, object]) -> _Entry:
+    started_at = datetime.fromisoformat(str(plain["started_at"]))
+    ends_at, ended = plain["ends_at"], plain["exit"]
+    found = None
+    if isinstance(ended, dict):
+        code = int(ended["code"])
+        found = Exit(
+            code=code,
+            reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
+            started_at=started_at,
+            finished_at=datetime.fromisoformat(str(ended["finished_at"])),
+            signal=code - 128 if code > 128 else None,
+        )
+    return _Entry(
+        ContainerKey(str(plain["pod_uid"]), str(plain["container"])),
+        int(str(plain["attempt"])),
+        int(str(plain["pid"])),
+        started_at,
+        None if ends_at is None else datetime.fromisoformat(str(ends_at)),
+        int(str(plain["code"])),
+        bool(plain["ignores_term"]),
+        found,
+    )
