@@ -17,6 +17,7 @@ import typer
 
 from numalet import __version__
 from numalet.cli import (
+    agent,
     check,
     explain,
     lab,
@@ -99,6 +100,7 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
         podresources.EPILOG,
     ),
     ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
+    ("agent", "Keep a node: admit, start and pin pods.", agent.agent, agent.EPILOG),
 )
 for _name, _help, _function, _epilog_text in _COMMANDS:
     app.command(_name, cls=Command, epilog=with_line_breaks(_epilog_text), short_help=_help)(

@@ -16,6 +16,7 @@ from numalet.hints.reasons import Reason
 from numalet.model import numa_mask
 from numalet.model.findings import Finding, Location
 from numalet.wording import (
+    english_agent,
     english_config,
     english_cpu,
     english_decisions,
@@ -38,6 +39,7 @@ from numalet.wording import (
 )
 
 SENTENCES: Mapping[str, str] = {
+    **english_agent.SENTENCES,
     **english_config.SENTENCES,
     **english_cpu.SENTENCES,
     **english_decisions.SENTENCES,

@@ -1,0 +1,96 @@
+"""Books: everything that the keeper knows and must not lose, as one immutable value.
+
+A request turns these books into the next ones; the store writes what differs. Until it has been
+written nobody sees it, and if it can not be written it is dropped: so what is in memory is never
+ahead of what is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from numalet.node.node import Node
+from numalet.reports.metrics import Counts, Labels
+from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.run import PodRun
+
+EVENTS_KEPT: Final = 1000
+"""So many events are kept in memory and shown; the journal holds more."""
+_LOOKED_BACK: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """The node's promises, every pod's record by uid in order of acceptance, recent events.
+
+    ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
+    the disk: counters begin anew with the agent.
+    """
+
+    node: Node
+    records: Mapping[str, PodRecord] = field(default_factory=lambda: MappingProxyType({}))
+    events: tuple[NodeEvent, ...] = ()
+    resource_version: int = 0
+    counts: Counts = field(default_factory=Counts)
+
+    def at(self, node: Node) -> Books:
+        """The same records over another node."""
+        return self if node is self.node else replace(self, node=node)
+
+    def named(self, namespace: str, name: str) -> PodRecord | None:
+        """The record of the pod of this name; rather one that stays than one that is to go."""
+        leaving = None
+        for record in self.records.values():
+            pod = record.workload.pod
+            if pod.name == name and pod.namespace == namespace:
+                if record.run.deletion is None:
+                    return record
+                leaving = record
+        return leaving
+
+    def with_record(self, record: PodRecord) -> Books:
+        """The books with this record, which gets the next resource version."""
+        version = self.resource_version + 1
+        numbered = replace(record, resource_version=version)
+        return replace(
+            self, records={**self.records, record.uid: numbered}, resource_version=version
+        )
+
+    def with_run(self, uid: str, run: PodRun) -> Books:
+        """The books after something happened to a pod."""
+        record = self.records[uid]
+        return self if record.run == run else self.with_record(replace(record, run=run))
+
+    def without(self, uid: str) -> Books:
+        """The books without this pod's record; going is a change too."""
+        kept = {key: record for key, record in self.records.items() if key != uid}
+        return replace(self, records=kept, resource_version=self.resource_version + 1)
+
+    def with_event(self, event: NodeEvent) -> Books:
+        """The books with one more event; one that repeats the last of its kind is counted."""
+        version = self.resource_version + 1
+        last = next(
+            (each for each in reversed(self.events[-_LOOKED_BACK:]) if _same(each, event)), None
+        )
+        if last is not None:
+            event = replace(event, first_at=last.first_at or last.at, count=last.count + 1)
+        kept = [each for each in self.events if each is not last]
+        events = (*kept, replace(event, resource_version=version))[-EVENTS_KEPT:]
+        return replace(self, events=events, resource_version=version)
+
+    def counted(self, name: str, labels: Labels = (), amount: float = 1.0) -> Books:
+        """The books after something was counted."""
+        return replace(self, counts=self.counts.plus(name, labels, amount))
+
+
+def _same(one: NodeEvent, other: NodeEvent) -> bool:
+    return (one.pod_uid, one.container, one.kind, one.reason, one.message) == (
+        other.pod_uid,
+        other.container,
+        other.kind,
+        other.reason,
+        other.message,
+    )

@@ -1,0 +1,205 @@
+"""What becomes of the books when a pod is asked for, or is to go. Pure: books in, books out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from numalet.admission.collector import Collector, Event
+from numalet.admission.decision import Decision
+from numalet.admission.reasons import Rejection
+from numalet.agent.books import Books
+from numalet.agent.requests import FolderRead
+from numalet.config.rules import NodeRules
+from numalet.model.pod import Pod
+from numalet.reports import admission_counts
+from numalet.servers.door import Refusal, Refused
+from numalet.wording import english, kubelet, kubelet_events
+from numalet.workload import folding
+from numalet.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.workload.run import PodRun, Verdict
+from numalet.workload.spec import Source, Workload
+
+Stopwatch: TypeAlias = Callable[[], float]
+"""Seconds since some moment; for measuring how long a decision takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A decision, everything that was recorded while it was made, and how long it took."""
+
+    rules: NodeRules
+    decision: Decision
+    recording: tuple[Event, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The books after a request, the answer, and what was decided if anything was."""
+
+    books: Books
+    answer: PodRecord | Refused
+    heard: tuple[Heard, ...] = ()
+
+
+def create(books: Books, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
+    """The pod is admitted or rejected; either way it has a record from now on."""
+    pod = workload.pod
+    there = books.named(pod.namespace, pod.name)
+    leaves = there is not None and there.run.deletion is not None
+    if there is not None and not (leaves and workload.source is Source.FILE):
+        fields = {"namespace": pod.namespace, "name": pod.name, "uid": there.uid}
+        return Decided(books, Refused(Refusal.ALREADY_EXISTS, fields))
+    if pod.uid in books.records:
+        other = books.records[pod.uid].workload.pod
+        fields = {"uid": pod.uid, "namespace": other.namespace, "name": other.name}
+        return Decided(books, Refused(Refusal.CONFLICT, fields))
+    decided = _decided(books, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
+    run = decided.books.records[pod.uid].run
+    if run.verdict is None or run.verdict.admitted:
+        return decided
+    counts = admission_counts.after_rejection(decided.books.counts, run.verdict.reason)
+    return replace(decided, books=replace(decided.books, counts=counts))
+
+
+def readmit(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
+    """A pod that is known asks again, as every pod does after a start."""
+    return _decided(books, record, now, stopwatch)
+
+
+def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
+    pod = record.workload.pod
+    collector = Collector()
+    began = stopwatch()
+    node, decision = books.node.admit(pod, collector)
+    heard = Heard(node.rules, decision, tuple(collector.events), stopwatch() - began)
+    verdict = verdict_of(decision.rejection)
+    run = record.run
+    if verdict != run.verdict:
+        run = folding.decided(run, verdict, now)
+    counts = admission_counts.after_admission(
+        books.counts, node.rules, decision, heard.recording, heard.seconds
+    )
+    after = replace(books.at(node), counts=counts)
+    if record.run is not run or pod.uid not in books.records:
+        after = after.with_record(replace(record, run=run))
+    if not verdict.admitted:
+        after = after.with_event(
+            event_of(pod, EventKind.WARNING, verdict.reason, verdict.message, now)
+        )
+    return Decided(after, after.records[pod.uid], (heard,))
+
+
+def verdict_of(rejection: Rejection | None) -> Verdict:
+    """What admission said, in the kubelet's words."""
+    if rejection is None:
+        return Verdict(True)
+    return Verdict(False, kubelet.reason(rejection), kubelet.message(rejection), rejection.code)
+
+
+def delete(
+    books: Books,
+    namespace: str,
+    name: str,
+    *,
+    grace_seconds: float | None,
+    uid: str | None,
+    now: datetime,
+) -> Decided:
+    """The pod is to end and go. Asked again with a shorter period, it has less time."""
+    record = books.named(namespace, name)
+    fields = {"namespace": namespace, "name": name}
+    if record is None:
+        return Decided(books, Refused(Refusal.NOT_FOUND, fields))
+    if uid is not None and uid != record.uid:
+        return Decided(books, Refused(Refusal.CONFLICT, fields | {"uid": uid, "is": record.uid}))
+    if record.workload.source is Source.FILE:
+        origin = record.workload.origin
+        return Decided(books, Refused(Refusal.CONFLICT, fields | {"origin": origin}))
+    after = with_deletion(books, record.uid, grace_seconds, now)
+    return Decided(after, after.records[record.uid])
+
+
+def with_deletion(books: Books, uid: str, grace_seconds: float | None, now: datetime) -> Books:
+    """The books in which this pod is to go."""
+    record = books.records[uid]
+    grace = record.workload.grace_period_seconds if grace_seconds is None else grace_seconds
+    return books.with_run(uid, folding.deletion_requested(record.run, now, grace))
+
+
+def event_of(
+    pod: Pod, kind: EventKind, reason: str, message: str, now: datetime, container: str = ""
+) -> NodeEvent:
+    """An event about a pod; the books give it its version."""
+    return NodeEvent(
+        kind=kind,
+        reason=reason,
+        message=message,
+        at=now,
+        resource_version=0,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
+        container=container,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The books after the manifest folder was read, and what was decided."""
+
+    books: Books
+    heard: tuple[Heard, ...]
+
+
+def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) -> Followed:
+    """Pods whose files went are to go, pods of new files are decided upon; first the former.
+
+    A pod that keeps its uid while its file says something else goes first, and comes back when
+    the folder is read after that.
+    """
+    wanted = {workload.uid: workload for workload in read.workloads}
+    for uid, record in books.records.items():
+        workload = record.workload
+        if workload.source is not Source.FILE or record.run.deletion is not None:
+            continue
+        if uid in wanted and _same_content(wanted[uid], workload):
+            continue
+        if uid not in wanted and workload.origin in read.unreadable:
+            continue
+        books = with_deletion(books, uid, None, now)
+        if not books.node.rules.behaviour.release_at_once:
+            # The kubelet's pod manager lets go of it while its containers still stop.
+            books = books.at(books.node.remove(uid))
+    heard: list[Heard] = []
+    for uid, workload in wanted.items():
+        if uid in books.records:
+            continue
+        decided = create(books, workload, now, stopwatch)
+        books = decided.books
+        heard += decided.heard
+    for path, findings in read.broken.items():
+        message = "; ".join(english.of_finding(each) for each in findings)
+        books = books.with_event(
+            NodeEvent(
+                kind=EventKind.WARNING,
+                reason=kubelet_events.INVALID_MANIFEST,
+                message=kubelet_events.invalid_manifest(path, message),
+                at=now,
+                resource_version=0,
+            )
+        )
+    return Followed(books, tuple(heard))
+
+
+def _same_content(one: Workload, other: Workload) -> bool:
+    """Whether two readings of a file mean the same, whenever they were."""
+    return (one.pod, one.containers, one.restart_policy, one.grace_period_seconds) == (
+        other.pod,
+        other.containers,
+        other.restart_policy,
+        other.grace_period_seconds,
+    )

@@ -1,0 +1,152 @@
+"""What becomes of the books when something happened. Pure: books in, books out.
+
+A fact that came late or twice, or about a pod that is gone, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import assert_never
+
+from numalet.adapters.runtime.port import Ended, NotStarted, Observed, Started
+from numalet.agent import decisions
+from numalet.agent.books import Books
+from numalet.agent.requests import (
+    Began,
+    Fact,
+    FolderRead,
+    Forgotten,
+    Looked,
+    SourcesReady,
+    TakenBack,
+)
+from numalet.model.findings import Finding
+from numalet.model.pod import ContainerKey
+from numalet.reports.metric_definitions import DRIFT_MENDED
+from numalet.wording import english, kubelet_events
+from numalet.workload import folding, lifecycle
+from numalet.workload.record import EventKind
+from numalet.workload.run import ContainerPhase, PodRun
+
+
+def told(books: Books, fact: Fact, now: datetime) -> Books:
+    """The books after a fact, but for those on which a decision hangs."""
+    match fact:
+        case Began(key, attempt, result):
+            return _began(books, key, attempt, result, now)
+        case Ended(key, attempt, exit_):
+            return _ended(books, Ended(key, attempt, exit_), now)
+        case TakenBack(key):
+            return _with_run(books, key, lambda run: folding.start_taken_back(run, key.container))
+        case Forgotten(pod_uid):
+            record = books.records.get(pod_uid)
+            is_to_go = record is not None and record.run.deletion is not None
+            return books.without(pod_uid) if is_to_go else books
+        case Looked():
+            return _looked(books, fact, now)
+        case SourcesReady():
+            return heard(books)
+        case FolderRead():
+            return books
+        case _:
+            assert_never(fact)
+
+
+def heard(books: Books) -> Books:
+    """The books after every source of pods was heard: what is held for nobody may go."""
+    if books.node.snapshot.sources_ready:
+        return books
+    node = books.node.sources_ready()
+    return books.at(node.release_stale() if node.rules.behaviour.release_at_once else node)
+
+
+def taken_over(books: Books, observed: Iterable[Observed], now: datetime) -> Books:
+    """The books after a start, with what the runtime says became of every program."""
+    found = {each.key: each for each in observed}
+    for uid, record in books.records.items():
+        run = record.run
+        for name in record.run.containers:
+            run = _adopted(run, name, found.get(ContainerKey(uid, name)), now)
+        books = books.with_run(uid, run)
+    return books
+
+
+def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> PodRun:
+    of = run.of(name)
+    if seen is None or seen.attempt != of.attempt:
+        # Nobody knows of it: it never began, or it went while nobody looked.
+        return folding.lost(run, name, now) if of.phase is ContainerPhase.RUNNING else run
+    if seen.exit is not None:
+        return folding.ended(run, name, seen.attempt, seen.exit)
+    return folding.started(run, name, seen.attempt, seen.started_at or now, seen.level)
+
+
+def _began(
+    books: Books, key: ContainerKey, attempt: int, result: Started | NotStarted, now: datetime
+) -> Books:
+    name = key.container
+    match result:
+        case Started(at, _, level, shortfalls):
+            after = _with_run(
+                books, key, lambda run: folding.started(run, name, attempt, at, level, shortfalls)
+            )
+            kind, reason, message = (
+                EventKind.NORMAL,
+                kubelet_events.STARTED,
+                kubelet_events.started(name),
+            )
+        case NotStarted(code, fields):
+            text = english.of_finding(Finding(code, fields))
+            after = _with_run(
+                books, key, lambda run: folding.not_started(run, name, attempt, now, text)
+            )
+            kind, reason, message = (
+                EventKind.WARNING,
+                kubelet_events.FAILED,
+                kubelet_events.failed(text),
+            )
+        case _:
+            assert_never(result)
+    return after if after is books else _with_event(after, key, kind, reason, message, now)
+
+
+def _ended(books: Books, end: Ended, now: datetime) -> Books:
+    key, name = end.key, end.key.container
+    after = _with_run(books, key, lambda run: folding.ended(run, name, end.attempt, end.exit))
+    if after is books:
+        return books
+    record = after.records[key.pod_uid]
+    run = record.run.of(name)
+    again = lifecycle.will_restart(record.workload, record.workload.container(name), run)
+    if not run.back_off_seconds or not again or lifecycle.is_ending(record.workload, record.run):
+        return after
+    message = kubelet_events.back_off(name, str(record.workload.pod))
+    return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
+
+
+def _looked(books: Books, look: Looked, now: datetime) -> Books:
+    for key, settings in look.mended.items():
+        for setting in settings:
+            books = books.counted(DRIFT_MENDED, (("setting", setting),))
+        if key.pod_uid in books.records:
+            message = kubelet_events.drift_mended(", ".join(settings))
+            books = _with_event(
+                books, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
+            )
+    return books
+
+
+def _with_run(books: Books, key: ContainerKey, fold: Callable[[PodRun], PodRun]) -> Books:
+    record = books.records.get(key.pod_uid)
+    if record is None:
+        return books
+    run = fold(record.run)
+    return books if run is record.run else books.with_run(key.pod_uid, run)
+
+
+def _with_event(
+    books: Books, key: ContainerKey, kind: EventKind, reason: str, message: str, now: datetime
+) -> Books:
+    pod = books.records[key.pod_uid].workload.pod
+    return books.with_event(decisions.event_of(pod, kind, reason, message, now, key.container))

@@ -1,0 +1,396 @@
+"""The keeper: the one task that changes the node.
+
+It takes everything that waits, decides one after the other in memory, writes once for all of
+them in a thread while further messages gather, and then, and not before, shows the new view,
+answers, and asks the performer for what is to be done. If the books can not be written the
+decisions are dropped and their requests refused; facts are held on to and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters.runtime.port import Runtime
+from numalet.admission.decision import Decision
+from numalet.agent import changes, decisions, facts, journal, steps
+from numalet.agent.books import Books
+from numalet.agent.changes import History
+from numalet.agent.decisions import Heard
+from numalet.agent.performer import Performer, Wanted
+from numalet.agent.requests import Create, Delete, Fact, FolderRead, Looked, Message
+from numalet.agent.store import StorageFailed, Store
+from numalet.agent.tasks import Look, Settle, Task
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.enforcement.audit import Audit
+from numalet.model.pod import ContainerKey
+from numalet.servers.door import AgentView, EventChange, PodChange, Refusal, Refused, Standing
+from numalet.workload.record import PodRecord
+from numalet.workload.spec import Workload
+
+RETRY_SECONDS: Final = 1.0
+"""So long after the books could not be written the keeper tries again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the keeper works with.
+
+    ``heard`` is told of every decision that is safe on the disk, for logs and tests.
+    """
+
+    store: Store
+    runtime: Runtime
+    wanted: Wanted
+    clock: Callable[[], datetime]
+    stopwatch: Callable[[], float]
+    node_name: str
+    standing: Standing = Standing.ENFORCING
+    notes: tuple[str, ...] = ()
+    config: KubeletConfig = field(default_factory=KubeletConfig)
+    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    look_every_seconds: float = 10.0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Decisions that are not written yet."""
+
+    books: Books
+    answers: list[tuple[Create | Delete, PodRecord | Refused]] = field(default_factory=list)
+    heard: list[Heard] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    audits: dict[ContainerKey, Audit] | None = None
+
+
+class Keeper:
+    """Implements the ``Door`` of ``servers``; ``run`` is its life."""
+
+    def __init__(self, books: Books, around: Surroundings) -> None:
+        self._books = books
+        self._around = around
+        self._started_at = around.clock()
+        self._inbox: asyncio.Queue[Message] = asyncio.Queue()
+        self._held: list[Fact] = []
+        self._pods: History[PodChange] = History(books.resource_version)
+        self._events: History[EventChange] = History(books.resource_version)
+        self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._started_at)
+        self._audits: Mapping[ContainerKey, Audit] = {}
+        self._problem = ""
+        self._stopping = False
+        self._busy = asyncio.Lock()
+        self._folder: FolderRead | None = None
+        self._performer = Performer(
+            around.runtime, around.wanted, lambda: self._books, self.tell, around.clock
+        )
+        self._news = asyncio.Event()
+        self._view = self._viewed()
+
+    # The door.
+
+    def view(self) -> AgentView:
+        """The agent as it is now, as far as its books are safe on disk."""
+        return self._view
+
+    async def create(self, workload: Workload) -> PodRecord | Refused:
+        """Decide about a pod; returns after the decision is on disk, admitted or not."""
+        closed = self._closed()
+        if closed is not None:
+            return closed
+        request = Create(workload, asyncio.get_running_loop().create_future())
+        self._inbox.put_nowait(request)
+        return await request.answer
+
+    async def delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> PodRecord | Refused:
+        """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+        closed = self._closed()
+        if closed is not None:
+            return closed
+        request = Delete(
+            namespace=namespace,
+            name=name,
+            grace_seconds=grace_seconds,
+            uid=uid,
+            answer=asyncio.get_running_loop().create_future(),
+        )
+        self._inbox.put_nowait(request)
+        return await request.answer
+
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
+        """All changes after this resource version, then those to come."""
+        return self._pods.since(since)
+
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
+        """All events after this resource version, then those to come."""
+        return self._events.since(since)
+
+    def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
+        """Where the output of a container's latest (or previous) attempt is kept."""
+        record = self._books.records.get(key.pod_uid)
+        attempt = 0 if record is None else record.run.of(key.container).attempt
+        attempt -= previous
+        return self._around.runtime.log_path(key, attempt) if attempt > 0 else None
+
+    def _closed(self) -> Refused | None:
+        if self._around.standing is Standing.OBSERVING:
+            return Refused(Refusal.OBSERVING)
+        return Refused(Refusal.STOPPING) if self._stopping else None
+
+    # The work.
+
+    def tell(self, fact: Fact) -> None:
+        """Let the keeper know of something that happened."""
+        self._inbox.put_nowait(fact)
+
+    async def changed(self) -> None:
+        """Wait until there is another view."""
+        await self._news.wait()
+
+    def begin(self, tasks: Iterable[Task]) -> None:
+        """What a recovery left to do."""
+        self._performer.ask(tasks)
+
+    async def stop(self) -> None:
+        """Take no more requests, and return when what is being written is written."""
+        self._stopping = True
+        self._show()
+        await self._busy.acquire()
+
+    async def settled(self) -> None:
+        """Wait until nothing that is known now is left to do. For tests and a clean stop."""
+        while True:
+            await self._inbox.join()
+            await self._performer.idle()
+            if self._inbox.empty() and not self._held:
+                return
+
+    async def run(self) -> None:
+        """Keep the node until cancelled. Whatever runs goes on running."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                if self._around.standing is Standing.ENFORCING:
+                    group.create_task(self._performer.run())
+                    group.create_task(self._listen())
+                    group.create_task(self._look())
+                group.create_task(self._keep())
+        finally:
+            self._stopping = True
+            self._pods.close()
+            self._events.close()
+            self._turn_away()
+
+    async def _listen(self) -> None:
+        async for end in self._around.runtime.ended():
+            self.tell(end)
+
+    async def _look(self) -> None:
+        while True:
+            self._performer.ask([Look()])
+            await asyncio.sleep(self._around.look_every_seconds)
+
+    async def _keep(self) -> None:
+        while True:
+            messages = await self._next_messages()
+            try:
+                async with self._busy:
+                    await self._handle(messages)
+            finally:
+                for _ in messages:
+                    self._inbox.task_done()
+
+    async def _next_messages(self) -> list[Message]:
+        """Everything that waits, at least one message or a pod whose time has come."""
+        try:
+            async with asyncio.timeout(self._patience()):
+                messages = [await self._inbox.get()]
+        except TimeoutError:
+            return []
+        while not self._inbox.empty():
+            messages.append(self._inbox.get_nowait())
+        return messages
+
+    def _patience(self) -> float | None:
+        """How long nothing has to be looked at."""
+        if self._held or self._problem:
+            return RETRY_SECONDS
+        if not self._wakes or self._around.standing is Standing.OBSERVING:
+            return None
+        wait = min(self._wakes.values()) - self._around.clock()
+        return max(0.0, wait.total_seconds())
+
+    async def _handle(self, messages: list[Message]) -> None:
+        now = self._around.clock()
+        held, self._held = self._held, []
+        batch = _Batch(self._books)
+        kept: list[Fact] = [*held]
+        for message in (*held, *messages):
+            self._decide(batch, message, now)
+        kept += [each for each in messages if not isinstance(each, Create | Delete)]
+        wakes = self._advance(batch, now)
+        try:
+            await self._write(batch)
+        except StorageFailed as failed:
+            self._problem = failed.problem
+            self._held = kept
+            refused = Refused(Refusal.STORAGE, {"problem": failed.problem})
+            self._answer([(request, refused) for request, _ in batch.answers])
+            self._show()
+            return
+        self._problem = ""
+        self._wakes = wakes
+        self._publish(batch)
+
+    def _decide(self, batch: _Batch, message: Message, now: datetime) -> None:
+        before = batch.books
+        match message:
+            case Create(workload):
+                decided = decisions.create(before, workload, now, self._around.stopwatch)
+                batch.books = decided.books
+                batch.heard += decided.heard
+                batch.answers.append((message, decided.answer))
+            case Delete():
+                decided = decisions.delete(
+                    before,
+                    message.namespace,
+                    message.name,
+                    grace_seconds=message.grace_seconds,
+                    uid=message.uid,
+                    now=now,
+                )
+                batch.books = decided.books
+                batch.answers.append((message, decided.answer))
+            case FolderRead():
+                self._folder = message
+                self._follow(batch, message, now)
+            case Looked(audits, _):
+                batch.audits = dict(audits)
+                batch.books = facts.told(before, message, now)
+            case _:
+                batch.books = facts.told(before, message, now)
+                if self._folder is not None and before.records.keys() - batch.books.records.keys():
+                    # Whoever waits for the place of a pod that kept its uid may come now.
+                    self._follow(batch, replace(self._folder, broken={}), now)
+
+    def _follow(self, batch: _Batch, read: FolderRead, now: datetime) -> None:
+        followed = decisions.follow(batch.books, read, now, self._around.stopwatch)
+        batch.books = followed.books
+        batch.heard += followed.heard
+
+    def _advance(self, batch: _Batch, now: datetime) -> dict[str, datetime]:
+        """Let every pod that changed, or whose time has come, take its next steps."""
+        wakes = {uid: at for uid, at in self._wakes.items() if at > now}
+        due = [
+            uid
+            for uid, record in batch.books.records.items()
+            if (uid not in wakes and (uid in self._wakes))
+            or self._books.records.get(uid) is not record
+        ]
+        snapshot = self._books.node.snapshot
+        for uid in due:
+            taken = steps.take(batch.books, uid, now)
+            batch.books = taken.books
+            batch.tasks += taken.tasks
+            wakes.pop(uid, None)
+            if taken.look_again_at is not None:
+                wakes[uid] = max(taken.look_again_at, now + timedelta(milliseconds=1))
+        after = batch.books.node.snapshot
+        if after.cpu is not snapshot.cpu or after.memory is not snapshot.memory:
+            batch.tasks.append(Settle())
+        return wakes
+
+    async def _write(self, batch: _Batch) -> None:
+        """Put the batch on the disk, unless nothing in it belongs there."""
+        before, after = self._books, batch.books
+        if after is before and not self._problem:
+            return
+        if self._around.standing is Standing.OBSERVING:
+            return
+        old = {id(event) for event in before.events}
+        lines = [journal.line_of(each) for each in after.events if id(each) not in old]
+        lines += [_verdict_line(each.decision, self._around.clock()) for each in batch.heard]
+        await asyncio.to_thread(self._around.store.commit, before, after, lines)
+
+    def _publish(self, batch: _Batch) -> None:
+        before, self._books = self._books, batch.books
+        if batch.audits is not None:
+            self._audits = batch.audits
+        self._show()
+        after = self._books
+        self._pods.publish(changes.of_pods(before.records, after.records, after.resource_version))
+        self._events.publish(changes.of_events(before.events, after.events))
+        self._answer([(request, self._current(answer)) for request, answer in batch.answers])
+        self._performer.ask(batch.tasks)
+        for heard in batch.heard:
+            self._around.heard(heard)
+
+    def _current(self, answer: PodRecord | Refused) -> PodRecord | Refused:
+        """A record as it is after the whole batch."""
+        if isinstance(answer, Refused):
+            return answer
+        return self._books.records.get(answer.uid, answer)
+
+    def _answer(self, answers: list[tuple[Create | Delete, PodRecord | Refused]]) -> None:
+        for request, answer in answers:
+            # Who asked may have gone away meanwhile.
+            if not request.answer.done():
+                request.answer.set_result(answer)
+
+    def _turn_away(self) -> None:
+        while not self._inbox.empty():
+            message = self._inbox.get_nowait()
+            if isinstance(message, Create | Delete):
+                self._answer([(message, Refused(Refusal.STOPPING))])
+            self._inbox.task_done()
+
+    def _show(self) -> None:
+        """Let everybody see the books as they are now."""
+        self._view = self._viewed()
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def _viewed(self) -> AgentView:
+        around, books = self._around, self._books
+        return AgentView(
+            node_name=around.node_name,
+            node=books.node,
+            standing=around.standing,
+            level=around.runtime.capabilities().level,
+            started_at=self._started_at,
+            resource_version=books.resource_version,
+            ready=not self._problem and not self._stopping and books.node.snapshot.sources_ready,
+            records=books.records,
+            events=books.events,
+            audits=self._audits,
+            counts=books.counts,
+            config=around.config,
+            notes=self._noted(),
+        )
+
+    def _noted(self) -> tuple[str, ...]:
+        notes = list(self._around.notes)
+        if self._problem:
+            notes.append("agent/books-unwritable")
+        if self._around.store.journal_problem:
+            notes.append("agent/journal-unwritable")
+        if self._performer.problem:
+            notes.append("agent/runtime-failed")
+        return tuple(notes)
+
+
+def _verdict_line(decision: Decision, now: datetime) -> dict[str, object]:
+    pod = decision.pod
+    verdict = decisions.verdict_of(decision.rejection)
+    return {
+        "at": now.isoformat(),
+        "verdict": "admitted" if verdict.admitted else "rejected",
+        "uid": pod.uid,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "cause": verdict.cause,
+    }

@@ -1,0 +1,80 @@
+"""The life of an agent in a process of its own: signals, log, socket, readiness."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+
+from numalet.adapters import logs
+from numalet.adapters.logs import LogFormat
+from numalet.agent import notify, owners, wiring
+from numalet.agent.decisions import Heard
+from numalet.agent.keeper import Keeper
+from numalet.agent.owners import Owner
+from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind
+from numalet.agent.wiring import Hooks
+from numalet.model.findings import Finding
+from numalet.reports import admission_log, node_log
+from numalet.reports.log_line import LogLine
+from numalet.wording import english
+
+
+def run(settings: AgentSettings) -> None:
+    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: AgentSettings) -> None:
+    log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
+    others = _others(settings)
+    settings = _standing(settings, others)
+    for each in others:
+        log.write([_line(Finding("agent/other-owner", {"owner": each.who}))])
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+
+    def heard(what: Heard) -> None:
+        log.write(admission_log.of_admission(what.rules, what.decision, what.recording))
+
+    def told(findings: Sequence[Finding]) -> None:
+        log.write([_line(each) for each in findings])
+
+    async with wiring.opened(settings, Hooks(heard=heard, told=told)) as keeper:
+        log.write(node_log.of_start(keeper.view().node.rules))
+        async with wiring.served(keeper, settings):
+            await _ready(keeper)
+            notify.tell("READY=1")
+            log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
+            await stopped.wait()
+            notify.tell("STOPPING=1")
+            log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+async def _ready(keeper: Keeper) -> None:
+    """Wait until every source of pods was heard."""
+    while not keeper.view().ready:
+        await keeper.changed()
+
+
+def _others(settings: AgentSettings) -> tuple[Owner, ...]:
+    """Other owners of this machine, if it is this machine that is kept."""
+    return owners.find() if settings.runtime is RuntimeKind.PROCESS else ()
+
+
+def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:
+    match settings.ownership:
+        case OwnerChoice.OBSERVE:
+            return replace(settings, observe=True)
+        case OwnerChoice.ENFORCE:
+            owners.refuse_to_enforce(tuple(others))
+            return settings
+        case OwnerChoice.AUTO:
+            return replace(settings, observe=bool(others))
+
+
+def _line(finding: Finding) -> LogLine:
+    return LogLine(english.sentence(finding), {"code": finding.code}, is_error=True)

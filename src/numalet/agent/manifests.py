@@ -1,0 +1,143 @@
+"""The manifest folder: a file is a pod, as the kubelet's static pods are.
+
+A pod's uid is made of what the file says, the node and the path, so a changed file is another
+pod. Otherwise than in the kubelet, a file that can not be read any more leaves its pod as it is:
+it may be half-written. Kubelet: ``pkg/kubelet/config/file.go`` and ``common.go``, v1.32.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.adapters.documents import typed, yaml_source
+from numalet.adapters.documents import workload as workloads
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.workload import Programs, WorkloadOptions
+from numalet.agent.requests import FolderRead
+from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.workload import static_pods
+from numalet.workload.spec import Source, Workload
+
+FULL_LOOK_SECONDS: Final = 20.0
+RETRY_SECONDS: Final = 0.5
+"""So soon a file that could not be read is looked at again: it may have been half-written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A file as it was read: its bytes, and what they are worth."""
+
+    content: bytes
+    workload: Workload | None
+    findings: tuple[Finding, ...] = ()
+
+
+class ManifestFolder:
+    """A folder, or one file. ``read`` blocks; ``looks`` reads whenever something changed."""
+
+    def __init__(
+        self,
+        path: Path,
+        node_name: str,
+        clock: Callable[[], datetime],
+        programs: Programs = Programs.COMMAND,
+        full_look_seconds: float = FULL_LOOK_SECONDS,
+    ) -> None:
+        self._path = path
+        self._node_name = node_name
+        self._clock = clock
+        self._programs = programs
+        self._full_look_seconds = full_look_seconds
+        self._seen: dict[str, _Seen] = {}
+
+    def read(self) -> FolderRead:
+        """Everything in the folder; ``broken`` are files that were not known to be broken."""
+        before, self._seen = self._seen, {}
+        broken: dict[str, tuple[Finding, ...]] = {}
+        unreadable = set()
+        for path in self._files():
+            seen = self._look_at(path, before.get(str(path)))
+            self._seen[str(path)] = seen
+            if seen.findings and seen != before.get(str(path)):
+                broken[str(path)] = seen.findings
+            if seen.workload is None:
+                unreadable.add(str(path))
+        by_name = {
+            (each.workload.pod.namespace, each.workload.pod.name): each.workload
+            for each in self._seen.values()
+            if each.workload is not None
+        }
+        return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable))
+
+    async def looks(self) -> AsyncIterator[FolderRead]:
+        """The folder now, then after every change and from time to time."""
+        while True:
+            found = await asyncio.to_thread(self.read)
+            yield found
+            await self._news(RETRY_SECONDS if found.broken else self._full_look_seconds)
+
+    async def _news(self, seconds: float) -> None:
+        """Wait until something in the folder changes, but no longer than this."""
+        from watchfiles import awatch
+
+        watched = self._path if self._path.is_dir() else self._path.parent
+        if not watched.is_dir():
+            await asyncio.sleep(min(seconds, RETRY_SECONDS * 4))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for _ in awatch(watched, recursive=False, debounce=100, step=20):
+                    return
+
+    def _files(self) -> list[Path]:
+        try:
+            if self._path.is_file():
+                return [self._path]
+            entries = sorted(self._path.iterdir())
+        except OSError:
+            return []
+        return [each for each in entries if not each.name.startswith(".") and each.is_file()]
+
+    def _look_at(self, path: Path, before: _Seen | None) -> _Seen:
+        try:
+            content = yaml_source.read_bytes(path)
+        except BadInput as bad:
+            return _Seen(b"", None, bad.findings)
+        if before is not None and before.content == content:
+            return before
+        try:
+            return _Seen(content, self._workload(content, str(path)))
+        except BadInput as bad:
+            return _Seen(content, None, bad.findings)
+
+    def _workload(self, content: bytes, origin: str) -> Workload:
+        documents = yaml_source.load_documents(yaml_source.decode(content, origin), origin)
+        filled = [each for each in documents if each.value is not None]
+        if not filled:
+            raise BadInput([Finding("pods/empty-document", {}, Location(origin))])
+        first = filled[0]
+        place = Place(origin, "$", first.line_of)
+        if not isinstance(first.value, Mapping):
+            findings = Findings()
+            typed.wrong_type(first.value, "a Pod", place, findings)
+            raise BadInput(findings.all)
+        return self._static_pod(first.value, origin, place)
+
+    def _static_pod(self, value: Mapping[Any, Any], origin: str, place: Place) -> Workload:
+        found = static_pods.static_pod(
+            value, node_name=self._node_name, path=origin, seen_at=self._clock()
+        )
+        options = WorkloadOptions(
+            source=Source.FILE, origin=origin, node_name=self._node_name, programs=self._programs
+        )
+        findings = Findings()
+        workload = workloads.decode_workload(found, place, options, findings)
+        if workload is None:
+            raise BadInput(findings.all)
+        return workload

@@ -1,0 +1,25 @@
+"""Telling systemd how the agent is. Kubernetes knows nothing of it; ``sd_notify(3)`` says how."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from typing import Final
+
+_VARIABLE: Final = "NOTIFY_SOCKET"
+
+
+def tell(state: str) -> None:
+    """Send a state such as ``READY=1``, if somebody wants to know."""
+    address = os.environ.get(_VARIABLE, "")
+    if not address.startswith(("/", "@")):
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender,
+    ):
+        sender.connect(address)
+        sender.sendall(state.encode())

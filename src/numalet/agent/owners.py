@@ -1,0 +1,128 @@
+"""Who else owns CPUs or memory of this machine. Two owners undo each other's work.
+
+A kubelet is found by its process, by the socket in its directory, or by state files there that
+say it pins; others by their processes, or by the socket over which a container runtime lets
+plugins change containers. In doubt somebody is there: not enforcing can be seen and mended,
+fighting over cpusets can not.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters import kubelets
+from numalet.adapters.files import state_directory
+from numalet.checkpoint import cpu_file, memory_file
+from numalet.model.findings import BadInput, Finding
+from numalet.wording.kubelet_start import ROOT_DIR
+
+PROC: Final = kubelets.PROC
+KUBELET_ROOT: Final = Path(ROOT_DIR)
+NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")
+
+# The kernel keeps the first 15 bytes of a name.
+_NAME_BYTES: Final = 15
+_OTHERS: Final[Mapping[str, str]] = {
+    "numad": "moves processes between NUMA nodes",
+    "cri-resmgr": "pins containers between kubelet and container runtime",
+    "nri-resource-policy-topology-aware": "pins containers as a plugin of the container runtime",
+    "nri-resource-policy-balloons": "pins containers as a plugin of the container runtime",
+    "slurmd": "gives CPUs and memory to jobs with cpusets",
+    "pbs_mom": "gives CPUs and memory to jobs with cpusets",
+    "docker-cpusetd": "changes cpusets of containers",
+}
+_PATIENCE_SECONDS: Final = 1.0
+
+
+class OwnerKind(Enum):
+    """What somebody else owns."""
+
+    STATIC_KUBELET = "static-kubelet"
+    """A kubelet that pins CPUs or memory, or may: its state files say a static policy."""
+    KUBELET = "kubelet"
+    """A kubelet with the policies none."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Somebody who sets CPUs or memory of others. ``who`` tells people how to find it."""
+
+    kind: OwnerKind
+    who: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where is looked."""
+
+    proc: Path = PROC
+    kubelet_root: Path = KUBELET_ROOT
+    nri_socket: Path = NRI_SOCKET
+
+
+def find(places: Places = Places()) -> tuple[Owner, ...]:
+    """Every other owner."""
+    found = list(_others(places.proc))
+    if _answers(places.nri_socket):
+        found.append(Owner(OwnerKind.OTHER, f"NRI socket {places.nri_socket}"))
+    at_work = kubelets.at_work_in(places.kubelet_root, places.proc)
+    if at_work is not None:
+        kind = OwnerKind.STATIC_KUBELET if _pins(places.kubelet_root) else OwnerKind.KUBELET
+        found.insert(0, Owner(kind, f"kubelet ({at_work}) in {places.kubelet_root}"))
+    return tuple(found)
+
+
+def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
+    """Raise ``BadInput`` if one of them would fight back: a kubelet that pins."""
+    pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
+    if pinning:
+        raise BadInput([Finding("agent/kubelet-pins", {"owner": each.who}) for each in pinning])
+
+
+def _pins(root: Path) -> bool:
+    """Whether the state files tell of a static policy; files that can not be read may."""
+    try:
+        files = state_directory.read(root).files
+    except BadInput:
+        return True
+    if not files:
+        return True
+    texts = [files.get(name, "") for name in (cpu_file.FILE_NAME, memory_file.FILE_NAME)]
+    return any('"policyname":"static"' in text.lower() for text in texts)
+
+
+def _others(proc: Path) -> Iterator[Owner]:
+    short = {name[:_NAME_BYTES]: (name, what) for name, what in _OTHERS.items()}
+    try:
+        folders = sorted(proc.iterdir())
+    except OSError:
+        return
+    for folder in folders:
+        if not folder.name.isdigit():
+            continue
+        try:
+            comm = (folder / "comm").read_text(errors="replace").strip()
+            is_alive = bool((folder / "cmdline").read_bytes())
+        except OSError:
+            continue
+        if comm in short and is_alive:
+            name, what = short[comm]
+            yield Owner(OwnerKind.OTHER, f"process {folder.name}, {name}, which {what}")
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(_PATIENCE_SECONDS)
+        try:
+            client.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+    return True

@@ -1,0 +1,173 @@
+"""The performer: the only one who asks the runtime for anything, one task after the other.
+
+It keeps nothing that matters. What is to be done it reads from the books at the moment when it
+does it, so a task that waited long is done as of now, or not at all. What came of it goes back
+to the keeper as a fact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Final, Protocol, assert_never
+
+from numalet.adapters.runtime.port import Launch, NotStarted, Reality, Runtime, Started
+from numalet.agent.books import Books
+from numalet.agent.requests import Began, Fact, Forgotten, Looked, TakenBack
+from numalet.agent.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
+from numalet.enforcement.audit import Audit
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.pod import ContainerKey
+from numalet.workload import lifecycle
+from numalet.workload.run import ContainerPhase
+
+_TREE: Final = ContainerKey("", "")
+"""Who the cgroups above the containers count as, where settings are told by container."""
+
+
+class Wanted(Protocol):
+    """What the books mean for the kernel."""
+
+    def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
+        """The cgroups above the containers, by path."""
+
+    def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
+        """What holds a container that runs or is to start."""
+
+    def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+        """What the kernel says against what was promised."""
+
+
+class Performer:
+    """Does tasks in order. ``books`` gives those that are safe on the disk."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        wanted: Wanted,
+        books: Callable[[], Books],
+        report: Callable[[Fact], None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._runtime = runtime
+        self._wanted = wanted
+        self._books = books
+        self._report = report
+        self._clock = clock
+        self._tasks: asyncio.Queue[Task] = asyncio.Queue()
+        self._settled: object = None
+        self._given: dict[ContainerKey, ContainerSettings] = {}
+        self.problem = ""
+
+    def ask(self, tasks: Iterable[Task]) -> None:
+        """Put tasks at the end of the line."""
+        for task in tasks:
+            self._tasks.put_nowait(task)
+
+    async def idle(self) -> None:
+        """Wait until nothing is left to do."""
+        await self._tasks.join()
+
+    async def run(self) -> None:
+        """Do what comes, until cancelled."""
+        while True:
+            task = await self._tasks.get()
+            try:
+                await self._do(task)
+                self.problem = ""
+            except OSError as error:
+                # The neighbour is broken, not the books; the next look tries again.
+                self.problem = error.strerror or str(error)
+            finally:
+                self._tasks.task_done()
+
+    async def _do(self, task: Task) -> None:
+        match task:
+            case StartContainer(key, attempt):
+                await self._start(key, attempt)
+            case StopContainer(key, grace_seconds):
+                await self._runtime.stop(key, grace_seconds)
+            case ForgetPod(pod_uid):
+                await self._runtime.forget(pod_uid)
+                self._given = {k: v for k, v in self._given.items() if k.pod_uid != pod_uid}
+                self._report(Forgotten(pod_uid))
+            case Settle():
+                await self._settle()
+            case Look():
+                await self._look()
+            case _:
+                assert_never(task)
+
+    async def _start(self, key: ContainerKey, attempt: int) -> None:
+        books = self._books()
+        record = books.records.get(key.pod_uid)
+        if record is None or not _is_due(books, key, attempt):
+            return
+        if lifecycle.is_ending(record.workload, record.run):
+            self._report(TakenBack(key))
+            return
+        result: Started | NotStarted
+        try:
+            # Whoever had these CPUs or this memory until now leaves before somebody comes.
+            await self._settle()
+            settings = self._wanted.container(books, key)
+            launch = Launch(
+                key=key,
+                attempt=attempt,
+                spec=record.workload.container(key.container),
+                settings=settings,
+            )
+            result = await self._runtime.start(launch)
+            self._given[key] = settings
+        except OSError as error:
+            result = NotStarted("runtime/failed", {"error": error.strerror or str(error)})
+        self._report(Began(key, attempt, result))
+
+    async def _settle(self) -> None:
+        """Bring the settings of what runs to the books, where they became different."""
+        books = self._books()
+        # Promises are in the snapshot; which cgroups there are is in the records.
+        seen = (books.node.snapshot.cpu, books.node.snapshot.memory, tuple(books.records))
+        if seen == self._settled:
+            return
+        await self._runtime.arrange(self._wanted.tree(books))
+        for key in running(books):
+            wanted = self._wanted.container(books, key)
+            if self._given.get(key) != wanted:
+                await self._runtime.settle(wanted, key)
+                self._given[key] = wanted
+        self._settled = seen
+
+    async def _look(self) -> None:
+        books = self._books()
+        mended: dict[ContainerKey, tuple[str, ...]] = {}
+        audits: dict[ContainerKey, Audit] = {}
+        paths = await self._runtime.arrange(self._wanted.tree(books))
+        if paths:
+            mended[_TREE] = tuple(paths)
+        for key in running(books):
+            wanted = self._wanted.container(books, key)
+            written = await self._runtime.settle(wanted, key)
+            if written and self._given.get(key) == wanted:
+                mended[key] = tuple(written)
+            self._given[key] = wanted
+            seen = await self._runtime.reality(key)
+            if seen is not None:
+                audits[key] = self._wanted.audit(books, key, seen, self._clock())
+        self._report(Looked(audits, mended))
+
+
+def running(books: Books) -> list[ContainerKey]:
+    """Every container that runs, as far as the books know."""
+    return [
+        ContainerKey(uid, name)
+        for uid, record in books.records.items()
+        for name, run in record.run.containers.items()
+        if run.phase is ContainerPhase.RUNNING
+    ]
+
+
+def _is_due(books: Books, key: ContainerKey, attempt: int) -> bool:
+    run = books.records[key.pod_uid].run.of(key.container)
+    return run.phase is ContainerPhase.STARTING and run.attempt == attempt

@@ -1,0 +1,210 @@
+"""The start: from what is on the disk and at the runtime to books that are true.
+
+In this order: the state files are restored as the kubelet restores them; what became of every
+program is taken over from the runtime; every pod that is not finished asks for admission again,
+which changes nothing for one whose promises are in the books; what is held for nobody is let go;
+what runs for nobody is ended. Nothing that is healthy is restarted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+
+from numalet.adapters.runtime.port import Observed
+from numalet.agent import decisions, facts, steps
+from numalet.agent.books import Books
+from numalet.agent.decisions import Heard, Stopwatch
+from numalet.agent.store import Found
+from numalet.agent.tasks import ForgetPod, StartContainer, Task
+from numalet.checkpoint.state_files import StateFiles
+from numalet.config.behaviour import Behaviour
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.rules import StartRefused
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.machine_info import MachineInfo
+from numalet.model.pod import ContainerKey
+from numalet.node import node as nodes
+from numalet.node.node import NO_DEVICES, Devices, Node
+from numalet.reports import state_check
+from numalet.snapshot import placement
+from numalet.wording import english, kubelet_start
+from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.run import ContainerPhase
+from numalet.workload.spec import Source
+
+
+class OnInvalidState(Enum):
+    """What to do with state files that can not be restored."""
+
+    STOP = "stop"
+    REBASE = "rebase"
+    """Keep what still fits, as ``numalet state rebase`` does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """What the node is made from."""
+
+    config: KubeletConfig
+    machine: MachineInfo
+    behaviour: Behaviour
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    on_invalid_state: OnInvalidState = OnInvalidState.STOP
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The books to begin with, what is to be done at once, and what was decided anew.
+
+    ``findings`` tell what was lost or mended on the way.
+    """
+
+    books: Books
+    tasks: tuple[Task, ...]
+    heard: tuple[Heard, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def start_node(
+    premises: Premises, files: StateFiles, running: Iterable[ContainerKey]
+) -> tuple[Node, tuple[Finding, ...]]:
+    """The node on these files, and what rebasing them lost.
+
+    Raises:
+        BadInput: the node does not start; the kubelet's complaint, what became different, and
+            the mend.
+    """
+    running = tuple(running)
+    started = _start(premises, files, running)
+    if isinstance(started, Node):
+        return started, ()
+    if not state_check.is_about_files(started):
+        raise BadInput([Finding("agent/start-refused", {"text": kubelet_start.text(started)})])
+    checked = state_check.check(premises.config, premises.machine, files, premises.behaviour)
+    rebased = checked.rebased
+    if premises.on_invalid_state is OnInvalidState.REBASE and rebased is not None:
+        kept = {name: text for name, text in files.items() if name not in rebased.unusable}
+        mended = _start(premises, kept | dict(rebased.files), running)
+        if isinstance(mended, Node):
+            lost = [
+                Finding(
+                    "agent/record-lost",
+                    {"uid": each.key.pod_uid, "container": each.key.container, "file": each.file}
+                    | {"why": english.of_finding(each.why)},
+                )
+                for each in rebased.lost
+            ]
+            return mended, (*checked.drift, *lost)
+    text = kubelet_start.text(started, premises.root)
+    where = Location(premises.root)
+    mend = {"text": text, "root": premises.root}
+    raise BadInput([Finding("agent/state-invalid", mend, where), *checked.drift])
+
+
+def _start(
+    premises: Premises, files: StateFiles, running: tuple[ContainerKey, ...]
+) -> Node | StartRefused:
+    return nodes.start(
+        premises.config,
+        premises.machine,
+        files,
+        premises.devices,
+        running=running,
+        behaviour=premises.behaviour,
+    )
+
+
+def recover(
+    premises: Premises,
+    found: Found,
+    observed: Sequence[Observed],
+    pods_at_runtime: Iterable[str],
+    events: Sequence[NodeEvent],
+    now: datetime,
+    stopwatch: Stopwatch,
+) -> Recovered:
+    """The books after a start. Raises ``BadInput`` if there can be none; see ``start_node``."""
+    running = [each.key for each in observed if each.exit is None]
+    node, findings = start_node(premises, found.state_files, running)
+    node = _waiting(node, found.records)
+    version = max(
+        [record.resource_version for record in found.records.values()]
+        + [event.resource_version for event in events],
+        default=0,
+    )
+    books = Books(
+        node=node,
+        records=found.records,
+        events=tuple(events),
+        resource_version=version + 1,
+    )
+    books = facts.taken_over(books, observed, now)
+    books, asked = _readmitted(books, premises, now, stopwatch)
+    tasks: list[Task] = [
+        StartContainer(ContainerKey(uid, name), run.attempt)
+        for uid, record in books.records.items()
+        for name, run in record.run.containers.items()
+        if run.phase is ContainerPhase.STARTING
+    ]
+    tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in books.records]
+    return Recovered(books, tuple(tasks), asked, findings)
+
+
+def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
+    """The node before its pods have been heard: what they hold is not stale yet."""
+    unheard = node.at(replace(node.snapshot, sources_ready=False))
+    if not node.rules.behaviour.release_at_once:
+        return unheard
+    held = set(placement.of_all(node.snapshot))
+    return unheard.assume_running(key for key in held if key.pod_uid in records)
+
+
+def _readmitted(
+    books: Books, premises: Premises, now: datetime, stopwatch: Stopwatch
+) -> tuple[Books, tuple[Heard, ...]]:
+    """Every pod that may run asks again, the oldest first."""
+    heard: list[Heard] = []
+    for uid, record in books.records.items():
+        if not _asks_again(record, now):
+            books = books.at(books.node.remove(uid))
+            continue
+        held = placement.of_pod(books.node.snapshot, record.workload.pod)
+        decided = decisions.readmit(books, record, now, stopwatch)
+        decision = decided.heard[0].decision
+        after = decision.placements
+        moved = [
+            name
+            for name, run in record.run.containers.items()
+            if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
+        ]
+        if moved and premises.behaviour.release_at_once:
+            _refuse_lost_books(premises, record, moved)
+        books = decided.books
+        if not decision.admitted:
+            books = books.at(books.node.remove(uid))
+        heard += decided.heard
+    return books, tuple(heard)
+
+
+def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
+    """A running container whose promise is not in the books can not come from a crash."""
+    if premises.on_invalid_state is OnInvalidState.REBASE:
+        return
+    fields = {"pod": str(record.workload.pod), "containers": ", ".join(moved)}
+    where = Location(premises.root)
+    raise BadInput([Finding("agent/books-lost-hold", fields, where)])
+
+
+def _asks_again(record: PodRecord, now: datetime) -> bool:
+    """Whether a pod is admitted anew after a start.
+
+    One that was rejected stays so, but for a static pod, which the kubelet hears of anew.
+    """
+    run = record.run
+    if run.verdict is not None and not run.verdict.admitted:
+        return record.workload.source is Source.FILE and run.deletion is None
+    return not steps.is_finished(record, now)

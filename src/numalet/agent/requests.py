@@ -1,0 +1,97 @@
+"""What the keeper is told, one after the other: requests that wait for an answer, and facts.
+
+A request that can not be written to the disk is refused, and nothing has happened. A fact has
+happened whether it can be written or not, so the keeper holds on to it until it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from numalet.adapters.runtime.port import Ended, NotStarted, Started
+from numalet.enforcement.audit import Audit
+from numalet.model.findings import Finding
+from numalet.model.pod import ContainerKey
+from numalet.servers.door import Refused
+from numalet.workload.record import PodRecord
+from numalet.workload.spec import Workload
+
+Answer: TypeAlias = "asyncio.Future[PodRecord | Refused]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Create:
+    """Somebody wants this pod to run."""
+
+    workload: Workload
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Delete:
+    """Somebody wants this pod to end and go. ``grace_seconds`` None is the pod's own period."""
+
+    namespace: str
+    name: str
+    grace_seconds: float | None
+    uid: str | None
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The runtime started an attempt, or could not."""
+
+    key: ContainerKey
+    attempt: int
+    result: Started | NotStarted
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """An attempt that was recorded was not asked for: its pod is over."""
+
+    key: ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The runtime has nothing of this pod any more."""
+
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRead:
+    """What the manifest folder holds, and what is wrong in it by path.
+
+    ``unreadable`` are the paths whose pods are not known now: they are left as they are.
+    """
+
+    workloads: tuple[Workload, ...]
+    broken: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    unreadable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at reality found: audits of running containers, settings that were mended.
+
+    ``mended`` are names of settings by container; the key of a cgroup above has no container.
+    """
+
+    audits: Mapping[ContainerKey, Audit]
+    mended: Mapping[ContainerKey, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesReady:
+    """Every source of pods has been heard since the start."""
+
+
+Request: TypeAlias = Create | Delete
+Fact: TypeAlias = Began | TakenBack | Ended | Forgotten | FolderRead | Looked | SourcesReady
+Message: TypeAlias = Request | Fact

@@ -1,0 +1,159 @@
+"""What the administrator said about an agent, and what it comes to.
+
+Without a configuration file the agent has one of its own, fitted to the machine: all managers
+static, a part of the machine kept back for the system and split over the NUMA nodes so that the
+Memory Manager starts. It is what ``numalet reserve`` would work out.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters import devices as device_door
+from numalet.adapters.documents import kubelet_config
+from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.machines import LoadedMachine, MachineChoice
+from numalet.agent.recovery import OnInvalidState, Premises
+from numalet.config import node_allocatable, reservation
+from numalet.config.behaviour import Mode
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.config.numalet_config import AS_THE_KUBELET
+from numalet.config.reservation import Spread
+from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.machine_info import MachineInfo
+
+DEFAULT_ROOT: Final = Path("/var/lib/numalet")
+_GI: Final = 1 << 30
+_MI: Final = 1 << 20
+
+
+class RuntimeKind(Enum):
+    """Which runtime starts the containers."""
+
+    PROCESS = "process"
+    FAKE = "fake"
+
+
+class OwnerChoice(Enum):
+    """Whether to enforce beside other owners of CPUs and memory."""
+
+    AUTO = "auto"
+    """Observe if there are others."""
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """As it was said on the command line."""
+
+    root: Path = DEFAULT_ROOT
+    config_file: Path | None = None
+    manifests: Path | None = None
+    runtime: RuntimeKind = RuntimeKind.PROCESS
+    exact: bool = False
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    devices_file: str | None = None
+    devices: Sequence[str] = ()
+    on_invalid_state: OnInvalidState = OnInvalidState.STOP
+    node_name: str = ""
+    ownership: OwnerChoice = OwnerChoice.AUTO
+    verbosity: int = 2
+    log_format: str = "console"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """What an agent is made from. ``notes`` are what the administrator should know."""
+
+    premises: Premises
+    root: Path
+    manifests: Path | None
+    runtime: RuntimeKind
+    node_name: str
+    verbosity: int = 2
+    log_format: str = "console"
+    ownership: OwnerChoice = OwnerChoice.AUTO
+    observe: bool = False
+    notes: tuple[Finding, ...] = ()
+
+
+def resolve(options: AgentOptions) -> AgentSettings:
+    """The settings. Raises ``BadInput`` with everything that is wrong."""
+    findings = Findings()
+    machine = findings.collect(options.machine.open)
+    mode = Mode.EXACT if options.exact else None
+    sources = ConfigSources(config_file=options.config_file, mode=mode)
+    loaded = findings.collect(lambda: kubelet_config.load(sources))
+    if machine is None or loaded is None:
+        raise BadInput(findings.all)
+    _refuse_described(options, machine)
+    behaviour = loaded.behaviour
+    if loaded.numalet is AS_THE_KUBELET:
+        # Nobody named a mode, and an agent of ours need not have the kubelet's accidents.
+        behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
+    config = loaded.config if options.config_file is not None else fitted(machine.info)
+    node_ids = [node.node_id for node in machine.info.nodes]
+    named = device_door.named_devices(options.devices_file, list(options.devices), node_ids)
+    return AgentSettings(
+        premises=Premises(
+            config=config,
+            machine=machine.info,
+            behaviour=behaviour,
+            devices=named,
+            on_invalid_state=options.on_invalid_state,
+            root=str(options.root),
+        ),
+        root=options.root,
+        manifests=options.manifests,
+        runtime=options.runtime,
+        node_name=(options.node_name or socket.gethostname()).lower(),
+        verbosity=options.verbosity,
+        log_format=options.log_format,
+        ownership=options.ownership,
+        notes=(*machine.notes, *loaded.warnings),
+    )
+
+
+def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
+    """A described machine is not the one on which real programs would be pinned."""
+    if options.machine.text is not None and options.runtime is RuntimeKind.PROCESS:
+        fields = {"machine": options.machine.text, "nodes": len(machine.info.nodes)}
+        raise BadInput([Finding("agent/described-machine", fields, Location("-m"))])
+
+
+def fitted(machine: MachineInfo) -> KubeletConfig:
+    """The embedded configuration on this machine. Raises ``BadInput`` if it is too small."""
+    memory = machine.memory_capacity_bytes
+    kept_back = max(256 * _MI, min(2 * _GI, memory // 20 // _MI * _MI))
+    config = KubeletConfig(
+        cpu_manager_policy="static",
+        memory_manager_policy="Static",
+        topology_manager_policy="restricted",
+        kube_reserved={
+            "cpu": "500m" if machine.cpu_count < 4 else "1",
+            "memory": f"{kept_back // _MI}Mi",
+        },
+        eviction_hard=node_allocatable.default_eviction(machine.os),
+    )
+    findings = Findings()
+    parts = reservation.memory_parts(config, machine, findings)
+    findings.raise_errors()
+    shares = reservation.split(machine, parts.total, Spread.EVEN)
+    if isinstance(shares, Finding):
+        raise BadInput([shares])
+    return replace(config, reserved_memory=reservation.entries(shares))
+
+
+def default_root() -> Path:
+    """Where the books are without ``--root``: the system's place, or the user's own."""
+    if os.geteuid() == 0:
+        return DEFAULT_ROOT
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "numalet"

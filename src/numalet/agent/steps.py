@@ -1,0 +1,56 @@
+"""From the steps that a pod's life asks for to books and tasks.
+
+An attempt is in the books, and on the disk, before the runtime hears of it. What a finished pod
+held is let go before its record goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from numalet.agent.books import Books
+from numalet.agent.tasks import ForgetPod, StartContainer, StopContainer, Task
+from numalet.model.pod import ContainerKey
+from numalet.workload import folding, lifecycle
+from numalet.workload.record import PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The books after a pod's next steps, what is to be done, and when to look again."""
+
+    books: Books
+    tasks: tuple[Task, ...] = ()
+    look_again_at: datetime | None = None
+
+
+def take(books: Books, uid: str, now: datetime) -> Taken:
+    """Let a pod take the steps that are due."""
+    record = books.records[uid]
+    due = lifecycle.next_steps(record.workload, record.run, now)
+    tasks: list[Task] = [
+        StopContainer(ContainerKey(uid, each.container), each.grace_seconds) for each in due.stop
+    ]
+    node, run = books.node, record.run
+    for name in due.start:
+        key = ContainerKey(uid, name)
+        run = folding.starting(run, name)
+        if uid in node.snapshot.pods:
+            node = node.container_started(key)
+        tasks.append(StartContainer(key, run.of(name).attempt))
+    if due.finished and _is_active(books, uid):
+        node = node.remove(uid)
+    if due.forgettable:
+        tasks.append(ForgetPod(uid))
+    return Taken(books.at(node).with_run(uid, run), tuple(tasks), due.look_again_at)
+
+
+def is_finished(record: PodRecord, now: datetime) -> bool:
+    """Whether nothing of a pod runs or will run."""
+    return lifecycle.next_steps(record.workload, record.run, now).finished
+
+
+def _is_active(books: Books, uid: str) -> bool:
+    snapshot = books.node.snapshot
+    return uid in snapshot.pods or any(key.pod_uid == uid for key in snapshot.assumed)

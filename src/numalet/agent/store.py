@@ -1,0 +1,220 @@
+"""The store: the books on the disk, below the agent's root folder.
+
+One commit writes what differs between two books, in this order: the state files, the records,
+the removal of records, the journal. All new contents are on the disk before the first file takes
+its place. What a commit that failed may have left half done, the next one writes again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.adapters import faults
+from numalet.adapters.documents import yaml_source
+from numalet.adapters.files import atomic, state_directory
+from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirectory
+from numalet.agent.books import Books
+from numalet.agent.journal import Journal
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.workload.record import PodRecord
+
+PODS: Final = "pods"
+LOCK: Final = "books.lock"
+_FOLDER_MODE: Final = 0o700
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+Encode: TypeAlias = Callable[[PodRecord], bytes]
+Decode: TypeAlias = Callable[[bytes, str], PodRecord]
+"""From a content and the name of its file; raises ``BadInput``."""
+
+
+class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
+    """The books could not be written; ``problem`` is the operating system's complaint."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was on the disk: state files by name, and records by uid, oldest first."""
+
+    state_files: Mapping[str, str]
+    records: Mapping[str, PodRecord]
+
+
+class Store:
+    """The files below one root folder. Held by one process at a time."""
+
+    def __init__(self, root: Path, encode: Encode, decode: Decode) -> None:
+        self.root = root
+        self.journal = Journal(root)
+        self._encode = encode
+        self._decode = decode
+        self._lock: int | None = None
+        self._directory = StateDirectory(root, {})
+        self._unsure: set[str] = set()
+        self.journal_problem = ""
+
+    def open(self) -> Found:
+        """Make the folders, take the lock, read everything.
+
+        Raises:
+            BadInput: the folder belongs to somebody else, another process holds the books, or
+                a file can not be read.
+        """
+        try:
+            _prepare(self.root)
+            for name in (PODS, DEVICE_PLUGINS):
+                (self.root / name).mkdir(mode=_FOLDER_MODE, exist_ok=True)
+            self._lock = _locked(self.root / LOCK)
+        except OSError as error:
+            fields = {"path": str(self.root), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields, _here(self.root))]) from None
+        _sweep(self.root, self.root / PODS, self.root / DEVICE_PLUGINS)
+        self._directory = state_directory.read(self.root)
+        records = sorted(
+            map(self._read_record, sorted((self.root / PODS).glob("*.json"))),
+            key=lambda record: (record.run.accepted_at, record.resource_version),
+        )
+        return Found(self._directory.files, {record.uid: record for record in records})
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def commit(
+        self, before: Books | None, after: Books, lines: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Put on the disk what is different in ``after``. Blocks.
+
+        Raises:
+            StorageFailed: it could not be done. The next commit makes good what may be half done.
+        """
+        old = {} if before is None else before.records
+        changed = {uid for uid, each in after.records.items() if old.get(uid) is not each}
+        gone = old.keys() - after.records.keys()
+        touched = changed | gone | self._unsure
+        try:
+            self._write(before, after, touched)
+        except (BadInput, OSError) as error:
+            self._unsure |= touched
+            self._directory = StateDirectory(self.root, {})
+            raise StorageFailed(_problem(error)) from None
+        self._unsure.clear()
+        self._note(lines)
+
+    def _write(self, before: Books | None, after: Books, touched: set[str]) -> None:
+        texts: dict[Path, str] = {}
+        files = self._directory.files
+        if before is None or before.node is not after.node or not files:
+            wanted = after.node.state_files()
+            for name in sorted(wanted):
+                if files.get(name) != wanted[name]:
+                    texts[self._directory.path_of(name)] = wanted[name]
+            files = wanted
+        for uid in sorted(touched & after.records.keys()):
+            texts[self._path_of(uid)] = self._encode(after.records[uid]).decode()
+        if texts:
+            atomic.write_texts(texts)
+        self._directory = StateDirectory(self.root, files)
+        for uid in sorted(touched - after.records.keys()):
+            with faults.point("record.remove"):
+                self._path_of(uid).unlink(missing_ok=True)
+        for folder in {path.parent for path in texts}:
+            _sync(folder)
+
+    def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """The journal decides nothing, so that it fails is told and nothing else."""
+        try:
+            self.journal.append(lines)
+            self.journal_problem = ""
+        except OSError as error:
+            self.journal_problem = error.strerror or str(error)
+
+    def _path_of(self, uid: str) -> Path:
+        return self.root / PODS / f"{file_name(uid)}.json"
+
+    def _read_record(self, path: Path) -> PodRecord:
+        return self._decode(yaml_source.read_bytes(path), str(path))
+
+
+def file_name(uid: str) -> str:
+    """A uid as a file name: what is not plain is written as hexadecimal bytes after a ``%``."""
+    return "".join(
+        each
+        if (each.isascii() and each.isalnum()) or each in "-_"
+        else "".join(f"%{byte:02x}" for byte in each.encode())
+        for each in uid
+    )
+
+
+def _prepare(root: Path) -> None:
+    """The root folder: ours, and nobody else's to write in."""
+    root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    found = root.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
+        fields = {
+            "path": str(root),
+            "owner": found.st_uid,
+            "mode": f"{stat.S_IMODE(found.st_mode):04o}",
+            "user": os.geteuid(),
+        }
+        raise BadInput([Finding("agent/root-not-ours", fields, _here(root))])
+    root.chmod(_FOLDER_MODE)
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the lock file, locked; the process that holds it is written in it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
+        os.close(descriptor)
+        fields = {"path": str(path), "holder": holder}
+        raise BadInput([Finding("agent/books-held", fields, _here(path))]) from None
+    # Who reads this wants to know whom to ask; the lock itself is the kernel's.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor
+
+
+def _sweep(*folders: Path) -> None:
+    """Remove what writing left behind when it was killed."""
+    for folder in folders:
+        for path in folder.glob(".*"):
+            if path.is_file():
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder on the disk, so that they outlive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _problem(error: BadInput | OSError) -> str:
+    if isinstance(error, BadInput):
+        return str(error.findings[0].fields.get("error", error.findings[0].code))
+    return error.strerror or str(error)
+
+
+def _here(path: Path) -> Location:
+    return Location(str(path))

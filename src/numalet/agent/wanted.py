@@ -1,0 +1,51 @@
+"""What the books mean for the kernel, as the performer asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from numalet.agent.books import Books
+from numalet.enforcement import audit, desired
+from numalet.enforcement.audit import Audit
+from numalet.enforcement.limits import Limits
+from numalet.enforcement.reality import Reality
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.pod import ContainerKey
+from numalet.workload.run import ContainerPhase
+
+_UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class FromBooks:
+    """The settings by the kubelet's formulas; ``limits`` hold for all pods."""
+
+    limits: Limits
+
+    def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
+        """The cgroups above the containers, of every pod that runs or may run."""
+        snapshot = books.node.snapshot
+        pods = [
+            record.workload.pod
+            for uid, record in books.records.items()
+            if uid in snapshot.pods
+            or any(run.phase in _UP for run in record.run.containers.values())
+        ]
+        return desired.tree(self.limits, pods)
+
+    def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
+        """What holds a container that runs or is to start."""
+        workload = books.records[key.pod_uid].workload
+        return desired.container(
+            self.limits,
+            books.node.snapshot,
+            workload.pod,
+            key.container,
+            workload.priority_class,
+        )
+
+    def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+        """What the kernel says against what was promised."""
+        return audit.audit(self.container(books, key).cgroup, seen, now)

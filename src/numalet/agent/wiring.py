@@ -1,0 +1,162 @@
+"""The only place where the agent's parts meet: settings in, a running agent out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from numalet.adapters.documents import pod_record
+from numalet.adapters.files import state_directory
+from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.adapters.runtime.port import Runtime
+from numalet.agent import journal, owners, recovery
+from numalet.agent.books import EVENTS_KEPT
+from numalet.agent.decisions import Heard
+from numalet.agent.keeper import Keeper, Surroundings
+from numalet.agent.manifests import ManifestFolder
+from numalet.agent.requests import SourcesReady
+from numalet.agent.settings import AgentSettings, RuntimeKind
+from numalet.agent.store import Found, Store
+from numalet.agent.wanted import FromBooks
+from numalet.checkpoint.state_files import StateFiles
+from numalet.enforcement import limits
+from numalet.model.findings import BadInput, Finding
+from numalet.servers.door import Standing
+from numalet.workload.record import NodeEvent
+
+RUNS = "runs"
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What tests put in the place of the world."""
+
+    runtime: Runtime | None = None
+    clock: Callable[[], datetime] = utc_now
+    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
+    look_every_seconds: float = 10.0
+
+
+@asynccontextmanager
+async def opened(settings: AgentSettings, hooks: Hooks = Hooks()) -> AsyncIterator[Keeper]:
+    """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
+
+    Raises:
+        BadInput: the agent can not start: books, configuration, machine, or another owner.
+    """
+    store = Store(settings.root, pod_record.encode, pod_record.decode)
+    found = store.open()
+    if settings.observe:
+        found = Found(_of_the_owner(settings), {})
+    runtime = hooks.runtime or _runtime(settings)
+    try:
+        observed = await runtime.open()
+        try:
+            recovered = recovery.recover(
+                settings.premises,
+                found,
+                observed,
+                await runtime.pods(),
+                _events(store),
+                hooks.clock(),
+                time.perf_counter,
+            )
+            if not settings.observe:
+                store.commit(None, recovered.books, ())
+            keeper = Keeper(recovered.books, _surroundings(settings, hooks, store, runtime))
+            keeper.begin(recovered.tasks)
+            hooks.told(recovered.findings)
+            for heard in recovered.heard:
+                hooks.heard(heard)
+            async with _running(keeper, settings, hooks):
+                yield keeper
+        finally:
+            await runtime.close()
+    finally:
+        store.close()
+
+
+@asynccontextmanager
+async def _running(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        life = group.create_task(keeper.run())
+        source = group.create_task(_sources(keeper, settings, hooks))
+        try:
+            yield
+        finally:
+            source.cancel()
+            await keeper.stop()
+            life.cancel()
+
+
+@asynccontextmanager
+async def served(keeper: Keeper, settings: AgentSettings) -> AsyncIterator[None]:
+    """The API on its socket, as long as this lasts."""
+    yield
+
+
+async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
+    """Hear the manifest folder, if there is one; then every source has been heard."""
+    if settings.manifests is None or settings.observe:
+        keeper.tell(SourcesReady())
+        return
+    folder = ManifestFolder(settings.manifests, settings.node_name, hooks.clock)
+    is_first = True
+    async for read in folder.looks():
+        keeper.tell(read)
+        if is_first:
+            keeper.tell(SourcesReady())
+            is_first = False
+
+
+def _surroundings(
+    settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime
+) -> Surroundings:
+    premises = settings.premises
+    return Surroundings(
+        store=store,
+        runtime=runtime,
+        wanted=FromBooks(limits.resolve(premises.config, premises.machine)),
+        clock=hooks.clock,
+        stopwatch=time.perf_counter,
+        node_name=settings.node_name,
+        standing=Standing.OBSERVING if settings.observe else Standing.ENFORCING,
+        notes=runtime.capabilities().shortfalls,
+        config=premises.config,
+        heard=hooks.heard,
+        look_every_seconds=hooks.look_every_seconds,
+    )
+
+
+def _runtime(settings: AgentSettings) -> Runtime:
+    match settings.runtime:
+        case RuntimeKind.FAKE:
+            return FakeRuntime(settings.root / RUNS)
+        case RuntimeKind.PROCESS:
+            raise BadInput([Finding("agent/no-process-runtime")])
+
+
+def _of_the_owner(settings: AgentSettings) -> StateFiles:
+    """The state files of the kubelet that owns this machine, if this node can start with them."""
+    try:
+        files = state_directory.read(owners.KUBELET_ROOT).files
+        recovery.start_node(settings.premises, files, ())
+    except BadInput:
+        return {}
+    return files
+
+
+def _events(store: Store) -> Sequence[NodeEvent]:
+    """The latest events of the journal."""
+    found = [journal.event_of(line) for line in store.journal.lines()]
+    return [event for event in found if event is not None][-EVENTS_KEPT:]

@@ -1,0 +1,135 @@
+"""``numalet agent``: keep a node until told to stop."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from numalet.cli import machine_options
+from numalet.cli.option_groups import expanded
+
+EPILOG = """Examples:
+
+  # on this machine, with a configuration fitted to it
+  numalet agent --manifests /etc/numalet/manifests
+
+  # with a kubelet's configuration, deciding exactly as the kubelet
+  numalet agent -c kubelet.yaml --exact
+
+  # try a machine that is not here: decides and keeps books, starts nothing
+  numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try
+
+SIGTERM stops the agent; what it started goes on running and is taken over at the next start.
+Exit status: 0 stopped, 2 the agent can not start, 3 a bug.
+"""
+
+
+class Runtime(StrEnum):
+    """Which runtime starts the containers."""
+
+    PROCESS = "process"
+    FAKE = "fake"
+
+
+class Invalid(StrEnum):
+    """What to do with state files that can not be restored."""
+
+    STOP = "stop"
+    REBASE = "rebase"
+
+
+class Ownership(StrEnum):
+    """Whether to enforce."""
+
+    AUTO = "auto"
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+
+
+class Log(StrEnum):
+    """How the log looks."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+@expanded
+def agent(
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "-c",
+            "--config",
+            metavar="FILE",
+            help="KubeletConfiguration, and a NumaletConfiguration after it; default: a"
+            " configuration fitted to the machine.",
+        ),
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="Where books, journal and socket are; default: /var/lib/numalet, or"
+            " XDG_STATE_HOME/numalet for a user other than root.",
+            show_default=False,
+        ),
+    ] = None,
+    runtime: Annotated[
+        Runtime, typer.Option("--runtime", help="Real processes, or none at all.")
+    ] = Runtime.PROCESS,
+    manifests: Annotated[
+        Path | None,
+        typer.Option("--manifests", metavar="DIR", help="A folder of pod manifests to run."),
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Decide exactly as the kubelet, its limits included."),
+    ] = False,
+    machine: machine_options.Chosen,
+    devices: machine_options.Devices,
+    node_name: Annotated[
+        str, typer.Option("--node-name", metavar="NAME", help="Default: the host's name.")
+    ] = "",
+    ownership: Annotated[
+        Ownership,
+        typer.Option(
+            "--ownership",
+            help="Enforce beside others, or only observe; auto: observe if there are others.",
+        ),
+    ] = Ownership.AUTO,
+    on_invalid_state: Annotated[
+        Invalid,
+        typer.Option("--on-invalid-state", help="State files that can not be restored."),
+    ] = Invalid.STOP,
+    log_format: Annotated[Log, typer.Option("--log-format", help="Form of the log.")] = Log.CONSOLE,
+    verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
+) -> None:
+    """Admit, start and pin pods on this machine, and keep the books across crashes."""
+    from numalet.agent import main, settings
+    from numalet.agent.recovery import OnInvalidState
+    from numalet.agent.settings import AgentOptions, OwnerChoice, RuntimeKind
+    from numalet.cli.output import show_findings
+
+    options = AgentOptions(
+        root=root or settings.default_root(),
+        config_file=config,
+        manifests=manifests,
+        runtime=RuntimeKind(runtime.value),
+        exact=exact,
+        machine=machine.choice(),
+        devices_file=devices.file,
+        devices=devices.texts,
+        on_invalid_state=OnInvalidState(on_invalid_state.value),
+        node_name=node_name,
+        ownership=OwnerChoice(ownership.value),
+        verbosity=verbosity,
+        log_format=log_format.value,
+    )
+    resolved = settings.resolve(options)
+    show_findings(resolved.notes)
+    main.run(resolved)

@@ -1,0 +1,44 @@
+"""Sentences about the agent: its start, its books, its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+SENTENCES: Final[Mapping[str, str]] = {
+    "agent/root-unusable": "the root folder can not be used: {error}",
+    "agent/root-not-ours": (
+        "the root folder belongs to user {owner} and has mode {mode}; it must belong to user"
+        " {user}, and nobody else may write in it"
+    ),
+    "agent/books-held": (
+        "process {holder} holds the books; only one agent, or one 'numalet run' at a time,"
+        " can work with a root folder"
+    ),
+    "agent/start-refused": "the node does not start with this configuration: {text}",
+    "agent/state-invalid": (
+        "{text}\nWhat became different follows. To keep what still fits, run"
+        " 'numalet state rebase --write {root}' with the agent's configuration, or start the"
+        " agent with --on-invalid-state=rebase"
+    ),
+    "agent/record-lost": ("container {container} of pod {uid} lost what {file} promised it: {why}"),
+    "agent/books-lost-hold": (
+        "{pod} runs, but what its containers were promised is not in the books ({containers});"
+        " that can not come from a crash, so somebody changed the state files. Restore them, or"
+        " end the pod, or start with --on-invalid-state=rebase to have it placed anew"
+    ),
+    "agent/described-machine": (
+        "programs can not be pinned on a machine that is only described ({machine}, {nodes} NUMA"
+        " nodes); take --runtime fake to try it, or leave out -m"
+    ),
+    "agent/no-process-runtime": "the runtime process is not there; take --runtime fake",
+    "agent/kubelet-pins": (
+        "{owner} pins CPUs or memory itself, and two owners undo each other's work; stop it, or"
+        " set its cpuManagerPolicy and memoryManagerPolicy to none, or observe with --observe"
+    ),
+    "agent/other-owner": "another owner of CPUs or memory is at work: {owner}; observing only",
+    "agent/books-unwritable": "the books can not be written, so nothing is decided",
+    "agent/journal-unwritable": "the journal can not be written",
+    "agent/runtime-failed": "the runtime failed and is tried again",
+    "runtime/failed": "the runtime failed: {error}",
+}

@@ -1,0 +1,40 @@
+"""The kubelet's events about containers: reasons and messages, to the letter.
+
+Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended`` and
+``InvalidManifest`` are our own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STARTED: Final = "Started"
+FAILED: Final = "Failed"
+BACK_OFF: Final = "BackOff"
+DRIFT_MENDED: Final = "DriftMended"
+INVALID_MANIFEST: Final = "InvalidManifest"
+
+
+def started(container: str) -> str:
+    """A container runs."""
+    return f"Started container {container}"
+
+
+def failed(text: str) -> str:
+    """A container could not be started."""
+    return f"Error: {text}"
+
+
+def back_off(container: str, pod: str) -> str:
+    """A container that ended waits before it is started again."""
+    return f"Back-off restarting failed container {container} in pod {pod}"
+
+
+def drift_mended(settings: str) -> str:
+    """Somebody else changed settings of a container, and they were put right."""
+    return f"Settings changed by somebody else were put right: {settings}"
+
+
+def invalid_manifest(path: str, text: str) -> str:
+    """A file of the manifest folder is no pod."""
+    return f"{path}: couldn't parse as pod({text}), please check config file"
