@@ -19,4 +19,29 @@ SENTENCES: Mapping[str, str] = {
     "cgroup/no-cpu-controller": "CPU weights and quotas are not enforced: no cpu controller",
     "cgroup/no-hugetlb-controller": "limits of huge pages are not enforced: no hugetlb controller",
     "cgroup/no-pids-controller": "limits of processes are not enforced: no pids controller",
+    "runtime/no-command": (
+        "container {container!r} has no command; the image's own is not known here, so name one"
+    ),
+    "runtime/program-not-found": "{program!r} was not found; name its path, or set PATH",
+    "runtime/not-executable": "{program!r} can not be executed: {error}",
+    "runtime/program-refused": "{program!r} did not start: {error}",
+    "runtime/cgroup-not-joined": "cgroup {cgroup!r} can not be joined: {error}",
+    "runtime/cpus-refused": "the kernel refused the CPUs {cpus}: {error}",
+    "runtime/memory-nodes-refused": "the kernel refused memory from NUMA nodes {nodes}: {error}",
+    "runtime/user-refused": "user {user} can not be taken: {error}",
+    "runtime/no-working-dir": "the working directory {folder!r} can not be used: {error}",
+    "runtime/fork-failed": "no process could be started: {error}",
+    "runtime/storage": "what is needed to watch the program can not be written: {error}",
+    "runtime/watcher-silent": "the process that watches the program did not answer; see {folder}",
+    "runtime/watcher-gone": (
+        "the process that watched the program was killed, and the kernel killed the program with it"
+    ),
+    "runtime/nodes-exhausted": (
+        "killed for memory although its own limit was not reached: the NUMA nodes that it is bound"
+        " to, or a cgroup above, had none left"
+    ),
+    "runtime/sizes-not-limited": "sizes of memory and huge pages are kept in the books only",
+    "runtime/can-be-undone": "a program can undo its CPU affinity and its memory policy",
+    "runtime/no-memory-policy": "the kernel lets nobody set a memory policy here",
+    "runtime/oom-score-not-set": "oom_score_adj could not be set",
 }

@@ -1,0 +1,323 @@
+"""The runtime ``process``: containers are programs of the host, each with a watcher.
+
+What a program is held by depends on the ground (``levels``): a cgroup of its own where there is
+cgroup v2, else CPU affinity and memory policy. What is known of containers is on the disk and in
+the kernel; what is kept here are only the watchers that are looked at, by their pidfd, which works
+for those of an earlier agent as it does for our own children.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters import faults
+from numalet.adapters.cgroup_v2 import writing
+from numalet.adapters.cgroup_v2.writing import Refusal
+from numalet.adapters.runtime import ends, kernel_look, process_look, starting
+from numalet.adapters.runtime.attempts import RUNS, Attempt, Attempts, State, moment
+from numalet.adapters.runtime.levels import Ground, ground
+from numalet.adapters.runtime.port import (
+    Capabilities,
+    Ended,
+    Launch,
+    NotStarted,
+    Observed,
+    Reality,
+    Started,
+)
+from numalet.adapters.runtime.watched import Watched
+from numalet.adapters.runtime.watcher import papers
+from numalet.enforcement import paths
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.findings import BadInput
+from numalet.model.pod import ContainerKey
+
+NO_COMMAND: Final = "runtime/no-command"
+SILENT: Final = "runtime/watcher-silent"
+_PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
+_PAUSE_SECONDS: Final = 0.01
+
+
+class ProcessRuntime:
+    """See ``port.Runtime``. ``page_sizes`` are those of the machine's huge pages, in bytes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        on: Ground | None = None,
+        page_sizes: Sequence[int] = (),
+        patience_seconds: float = 60.0,
+    ) -> None:
+        self._attempts = Attempts(folder / RUNS)
+        self._ground = ground() if on is None else on
+        self._page_sizes = tuple(page_sizes)
+        self._patience = patience_seconds
+        self._watched: dict[ContainerKey, Watched] = {}
+        self._ends: asyncio.Queue[Ended] = asyncio.Queue()
+
+    def capabilities(self) -> Capabilities:
+        """What can be enforced here."""
+        return self._ground.capabilities
+
+    async def open(self) -> Sequence[Observed]:
+        """Find what an earlier agent left; from here on what runs is watched."""
+        found = []
+        for attempt in self._attempts.latest():
+            state = attempt.state()
+            if state is State.STARTING:
+                state = await self._settled(attempt)
+            if state is State.RUNNING and self._watch(attempt):
+                found.append(self._observed(attempt, running=True))
+            elif state not in (State.NOTHING, State.REFUSED):
+                self._bury(attempt)
+                found.append(self._observed(attempt, running=False))
+        return found
+
+    async def close(self) -> None:
+        """Stop watching. What runs goes on running."""
+        for watched in self._watched.values():
+            watched.close()
+        self._watched.clear()
+
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
+        """Make the cgroups above the containers; the paths that were not as wanted.
+
+        Where there are no cgroups there is nothing to arrange.
+        """
+        ours = self._ground.tree
+        if ours is None:
+            return ()
+        written = []
+        for path, settings in tree.items():
+            with contextlib.suppress(OSError):
+                ours.make(path)
+            if writing.apply(ours, path, settings):
+                written.append(path)
+        return written
+
+    async def start(self, launch: Launch) -> Started | NotStarted:
+        """Start one attempt, with all its settings in force before its first instruction."""
+        attempt = self._attempts.of(launch.key, launch.attempt)
+        state = attempt.state()
+        if state is State.NOTHING:
+            refused = await self._spawn(launch, attempt)
+            if refused is not None:
+                return refused
+            state = attempt.state()
+        elif state is State.STARTING:
+            state = await self._settled(attempt)
+        if state is State.REFUSED:
+            return starting.refusal(attempt)
+        if state in (State.NOTHING, State.STARTING):
+            return NotStarted(SILENT, {"folder": str(attempt.folder)})
+        if not self._watch(attempt):
+            self._finish(attempt)
+        return self._started(attempt)
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """Ask the container to end, and kill all of it after the grace period."""
+        watched = self._watched.get(key)
+        if watched is not None:
+            watched.stop(grace_seconds)
+
+    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+        """Bring a running container's settings to what is wanted; what had to be written."""
+        watched = self._watched.get(key)
+        if watched is None:
+            return ()
+        tree = self._ground.tree
+        if tree is None:
+            return process_look.move(watched.pid, settings.cgroup)
+        # Pages move with a set of NUMA nodes, and the write returns when they have.
+        applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
+        return () if isinstance(applied, Refusal) else applied
+
+    async def reality(self, key: ContainerKey) -> Reality | None:
+        """What the kernel says of a running container; None if it is not running."""
+        watched = self._watched.get(key)
+        if watched is None:
+            return None
+        tree = self._ground.tree
+        if tree is None or watched.cgroup is None:
+            return await asyncio.to_thread(process_look.look, watched.pid)
+        path = watched.cgroup
+        return await asyncio.to_thread(kernel_look.look, tree, path, self._page_sizes)
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove everything of a pod: what may be left running, cgroups, logs, papers."""
+        for attempt in self._attempts.all(pod_uid):
+            watched = self._watched.get(attempt.key)
+            if watched is not None:
+                watched.kill()
+            elif attempt.state() in (State.RUNNING, State.STARTING):
+                ends.kill(attempt, self._ground.tree)
+        await self._until(lambda: not any(key.pod_uid == pod_uid for key in self._watched))
+        tree = self._ground.tree
+        for parent in _PARENTS if tree is not None else ():
+            assert tree is not None
+            path = "/".join(filter(None, (parent, paths.pod_segment(pod_uid))))
+            if tree.exists(path):
+                tree.kill(path)
+                await self._until(lambda path=path: tree.remove(path))  # type: ignore[misc]
+        with contextlib.suppress(FileNotFoundError):
+            self._attempts.remove(pod_uid)
+
+    async def pods(self) -> Sequence[str]:
+        """The uids of all pods of which this runtime still has anything."""
+        found = set(self._attempts.pods())
+        tree = self._ground.tree
+        for parent in _PARENTS if tree is not None else ():
+            assert tree is not None
+            names = (n for n in tree.children(parent) if n.startswith(paths.POD_PREFIX))
+            uids = (paths.name_of(name.removeprefix(paths.POD_PREFIX)) for name in names)
+            found |= {uid for uid in uids if uid is not None}
+        return sorted(found)
+
+    async def ended(self) -> AsyncIterator[Ended]:
+        """Ends of containers as they happen; one reader."""
+        while True:
+            yield await self._ends.get()
+
+    def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
+        """Where the output of an attempt is; None if there is none."""
+        path = self._attempts.of(key, attempt).folder / papers.LOG
+        return path if path.exists() else None
+
+    async def _spawn(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+        """Give the order to a watcher and wait for its answer; what prevented that."""
+        if not (launch.spec.command or launch.spec.args):
+            return NotStarted(NO_COMMAND, {"container": launch.key.container})
+        refused = await self._enclose(launch)
+        if refused is not None:
+            return NotStarted(refused.code, refused.fields)
+        try:
+            attempt.prepare(starting.order(launch, self._ground, attempt))
+        except (BadInput, OSError) as error:
+            return NotStarted(starting.STORAGE, {"error": _told(error)})
+        try:
+            await self._hand_over(attempt)
+        except OSError as error:
+            return NotStarted(starting.FORK_FAILED, {"error": _told(error)})
+        except TimeoutError:
+            ends.kill(attempt, self._ground.tree)
+            return NotStarted(SILENT, {"folder": str(attempt.folder)})
+        return None
+
+    async def _enclose(self, launch: Launch) -> Refusal | None:
+        """Make the container's cgroup anew, with its settings in force."""
+        tree = self._ground.tree
+        if tree is None:
+            return None
+        path = launch.settings.path
+        try:
+            if tree.exists(path) and tree.processes(path):
+                tree.kill(path)
+                await self._until(lambda: not tree.processes(path))
+            tree.remove(path)
+            tree.make(path)
+        except OSError as error:
+            fields = {"cgroup": path, "file": path, "value": "", "error": _told(error)}
+            return Refusal(writing.REFUSED, fields)
+        applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
+        return applied if isinstance(applied, Refusal) else None
+
+    async def _hand_over(self, attempt: Attempt) -> None:
+        """Spawn the watcher with the lock, and wait until it has closed its report."""
+        lock = attempt.lock()
+        if lock is None:
+            return
+        answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            try:
+                starting.spawn(attempt, lock, report)
+            finally:
+                os.close(lock)
+                os.close(report)
+            await _until_readable(answer, self._patience)
+        finally:
+            os.close(answer)
+
+    async def _settled(self, attempt: Attempt) -> State:
+        """The state of an attempt that another agent gave to a watcher, when it has answered."""
+        await self._until(lambda: attempt.state() is not State.STARTING)
+        return attempt.state()
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds, or patience ends."""
+        loop = asyncio.get_running_loop()
+        last = loop.time() + self._patience
+        # The kernel and other processes tell nobody when it does.
+        while not condition() and loop.time() < last:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _watch(self, attempt: Attempt) -> bool:
+        """Look at the watcher from now on; False if it is gone already."""
+        if attempt.key in self._watched:
+            return True
+        watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
+        if watched is None:
+            return False
+        self._watched[attempt.key] = watched
+        return True
+
+    def _finish(self, attempt: Attempt) -> None:
+        """The watcher is gone: tell the end."""
+        watched = self._watched.pop(attempt.key, None)
+        if watched is not None:
+            watched.close()
+        self._bury(attempt)
+        self._ends.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
+
+    def _bury(self, attempt: Attempt) -> None:
+        """Make sure that an end is written down and nothing is left of the program."""
+        if (attempt.folder / papers.END).exists():
+            return
+        ends.kill(attempt, self._ground.tree)
+        with contextlib.suppress(BadInput), faults.point("runs.end"):
+            attempt.write_end(ends.unknown(attempt))
+
+    def _observed(self, attempt: Attempt, *, running: bool) -> Observed:
+        started = attempt.paper(papers.STARTED) or {}
+        return Observed(
+            key=attempt.key,
+            attempt=attempt.number,
+            started_at=moment(started.get("at")),
+            exit=None if running else ends.of(attempt),
+            level=self._ground.capabilities.level,
+        )
+
+    def _started(self, attempt: Attempt) -> Started:
+        paper = attempt.paper(papers.STARTED) or {}
+        at = moment(paper["at"])
+        assert at is not None
+        held = self._ground.capabilities
+        return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
+
+
+async def _until_readable(descriptor: int, patience_seconds: float) -> None:
+    """Wait for something, or the end, on a pipe. Raises ``TimeoutError``."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[None] = loop.create_future()
+
+    def answer() -> None:
+        loop.remove_reader(descriptor)
+        answered.set_result(None)
+
+    loop.add_reader(descriptor, answer)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            await answered
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _told(error: BadInput | OSError) -> str:
+    if isinstance(error, BadInput):
+        return str(error.findings[0].fields.get("error", error))
+    return error.strerror or str(error)

@@ -1,0 +1,138 @@
+"""From an order to a watcher: what it is told, how it is spawned, and what its answer means."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numalet
+from numalet.adapters import faults
+from numalet.adapters.runtime.attempts import Attempt
+from numalet.adapters.runtime.levels import Ground
+from numalet.adapters.runtime.port import Launch, NotStarted
+from numalet.adapters.runtime.watcher import family, papers, watch
+from numalet.adapters.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
+from numalet.model import cpu_set
+
+LOG_BYTES: Final = 10 << 20
+LOG_FILES: Final = 5
+
+FORK_FAILED: Final = "runtime/fork-failed"
+STORAGE: Final = "runtime/storage"
+_NOT_FOUND: Final = "runtime/program-not-found"
+_NOT_EXECUTABLE: Final = "runtime/not-executable"
+_STAGES: Final[Mapping[str, str]] = {
+    Stage.CGROUP.value: "runtime/cgroup-not-joined",
+    Stage.CPUS.value: "runtime/cpus-refused",
+    Stage.MEMORY_POLICY.value: "runtime/memory-nodes-refused",
+    Stage.USER.value: "runtime/user-refused",
+    Stage.WORKING_DIR.value: "runtime/no-working-dir",
+    "fork": FORK_FAILED,
+}
+_PROGRAM: Final[Mapping[int, str]] = {
+    errno.ENOENT: _NOT_FOUND,
+    errno.ENOTDIR: _NOT_FOUND,
+    errno.EACCES: _NOT_EXECUTABLE,
+    errno.EPERM: _NOT_EXECUTABLE,
+    errno.ENOEXEC: _NOT_EXECUTABLE,
+    errno.EISDIR: _NOT_EXECUTABLE,
+}
+_OTHER: Final = "runtime/program-refused"
+
+_SOURCE: Final = str(Path(numalet.__file__).parents[1])
+# The folder comes last, so that nothing in it can stand in for the standard library.
+_CODE: Final = (
+    "import sys; sys.path.append(sys.argv[1]); from pathlib import Path;"
+    "from numalet.adapters.runtime.watcher.watch import main;"
+    "sys.exit(main(Path(sys.argv[2])))"
+)
+_LOWEST_FREE: Final = 10
+
+
+def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
+    """What the program is given; by which means depends on what there is."""
+    spec, cgroup = launch.spec, launch.settings.cgroup
+    env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, family.MARK: mark}
+    tree = ground.tree
+    nodes = cgroup.memory_nodes if ground.binds_memory else None
+    return Setup(
+        argv=(*spec.command, *spec.args),
+        env=env,
+        working_dir=spec.working_dir,
+        user=spec.run_as_user,
+        group=_group(launch),
+        cgroup=None if tree is None else str(tree.folder(launch.settings.path)),
+        cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
+        memory_nodes=None if tree is not None or not nodes else nodes,
+    )
+
+
+def _group(launch: Launch) -> int | None:
+    """A user without a group has the first one, as in a container."""
+    spec = launch.spec
+    if spec.run_as_group is None and spec.run_as_user not in (None, os.geteuid()):
+        return 0 if os.geteuid() == 0 else None
+    return spec.run_as_group
+
+
+def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]:
+    """What the watcher is told."""
+    prepared = setup(launch, ground, attempt.mark)
+    return {
+        "setup": asdict(prepared),
+        "cgroup": prepared.cgroup,
+        "path": launch.settings.path,
+        "oom_score_adj": launch.settings.oom_score_adj,
+        "log_bytes": LOG_BYTES,
+        "log_files": LOG_FILES,
+    }
+
+
+def spawn(attempt: Attempt, lock: int, report: int) -> int:
+    """Start the watcher in a session of its own, with the lock; its id. Raises ``OSError``."""
+    high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE) for each in (lock, report)]
+    words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
+    errors = str(attempt.folder / "watcher.log")
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_DUP2, high[0], watch.LOCK),
+        (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
+    ]
+    try:
+        with faults.point("process.spawn"):
+            return os.posix_spawn(
+                sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
+            )
+    finally:
+        for each in high:
+            os.close(each)
+
+
+def refusal(attempt: Attempt) -> NotStarted:
+    """Why an attempt did not start, from the watcher's answer."""
+    answer = attempt.paper(papers.REFUSED) or {}
+    launch = attempt.paper(papers.LAUNCH) or {}
+    return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
+
+
+def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted:
+    """What a step that failed means to the user."""
+    code = _STAGES.get(stage) or _PROGRAM.get(number, _OTHER)
+    fields = {
+        "program": (given["argv"] or [""])[0],
+        "error": os.strerror(number),
+        "cpus": cpu_set.text(given["cpus"] or ()),
+        "nodes": cpu_set.text(given["memory_nodes"] or ()),
+        "user": str(given["user"]),
+        "folder": given["working_dir"],
+        "cgroup": given["cgroup"] or "",
+    }
+    return NotStarted(code, fields)

@@ -1,0 +1,192 @@
+"""What is done in the program's own process before its first instruction.
+
+In this order: join the cgroup, set CPU affinity and memory policy, say how ready the kernel is to
+kill it, become the user, go to the folder, and become the program. Each step that fails ends it.
+All that is set here is inherited by what the program starts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NoReturn
+
+DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_MPOL_BIND: Final = 2
+_BITS: Final = 64
+_SET_MEMPOLICY: Final = {
+    "x86_64": 238, "aarch64": 237, "riscv64": 237, "ppc64le": 261, "s390x": 270,
+}  # fmt: skip
+_GET_MEMPOLICY: Final = {
+    "x86_64": 239, "aarch64": 236, "riscv64": 236, "ppc64le": 260, "s390x": 269,
+}  # fmt: skip
+_FORGIVING: Final = (errno.EACCES, errno.EPERM)
+_IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Stage(Enum):
+    """Where a start failed."""
+
+    CGROUP = "cgroup"
+    CPUS = "cpus"
+    MEMORY_POLICY = "memory-policy"
+    USER = "user"
+    WORKING_DIR = "working-dir"
+    PROGRAM = "program"
+
+
+class StageFailed(Exception):  # noqa: N818 - carried out of the process as values
+    """A step was refused by the kernel."""
+
+    def __init__(self, stage: Stage, number: int) -> None:
+        super().__init__(stage, number)
+        self.stage = stage
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a program is given. None means: as it is inherited."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    working_dir: str = ""
+    user: int | None = None
+    group: int | None = None
+    cgroup: str | None = None
+    cpus: Sequence[int] | None = None
+    memory_nodes: Sequence[int] | None = None
+    oom_score_adj: int | None = None
+
+
+def become(setup: Setup, parent: int) -> NoReturn:
+    """Turn this process, a child that was just forked, into the program.
+
+    Raises ``StageFailed``. ``parent`` is the process whose end is to be the program's end.
+    """
+    if setup.cgroup is not None:
+        _step(Stage.CGROUP, _join, setup.cgroup)
+    if setup.cpus is not None:
+        _step(Stage.CPUS, os.sched_setaffinity, 0, setup.cpus)
+    if setup.memory_nodes is not None:
+        _step(Stage.MEMORY_POLICY, bind_memory, setup.memory_nodes)
+    _step(Stage.USER, _become_user, setup.user, setup.group)
+    # Changing the user forgets it, so it comes after.
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    if setup.working_dir:
+        _step(Stage.WORKING_DIR, os.chdir, setup.working_dir)
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _execute(setup.argv, dict(setup.env))
+
+
+def spare(score: int) -> bool:
+    """Say how ready the kernel is to kill this process; False if it may not be said.
+
+    Below what it was takes a privilege.
+    """
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
+            file.write(str(score))
+    except OSError:
+        return False
+    return True
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parent ends."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def bind_memory(nodes: Sequence[int]) -> None:
+    """Let memory come from these NUMA nodes only. Raises ``OSError``."""
+    words = (max(nodes) // _BITS) + 1
+    mask = (ctypes.c_ulong * words)()
+    for node in nodes:
+        mask[node // _BITS] |= 1 << (node % _BITS)
+    # The kernel takes one bit less than it is told of.
+    _syscall(_SET_MEMPOLICY, _MPOL_BIND, mask, words * _BITS + 1)
+
+
+def can_bind_memory() -> bool:
+    """Whether the kernel lets this process set a memory policy; nothing is changed."""
+    mode = ctypes.c_int()
+    try:
+        _syscall(_GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _step(stage: Stage, function: object, *arguments: object) -> None:
+    try:
+        function(*arguments)  # type: ignore[operator]
+    except OSError as error:
+        raise StageFailed(stage, error.errno or errno.EINVAL) from None
+
+
+def _join(folder: str) -> None:
+    descriptor = os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, b"0")
+    finally:
+        os.close(descriptor)
+
+
+def _become_user(user: int | None, group: int | None) -> None:
+    if user is None and group is None:
+        return
+    if user in (None, os.geteuid()) and group in (None, os.getegid()):
+        return
+    gid = os.getegid() if group is None else group
+    os.setgroups([gid])
+    os.setresgid(gid, gid, gid)
+    if user is not None:
+        os.setresuid(user, user, user)
+
+
+def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
+    """Become the program; the error of the most telling place of the search path."""
+    name = argv[0]
+    places = [name] if "/" in name else _places(name, env.get("PATH", DEFAULT_PATH))
+    problem = errno.ENOENT
+    for place in places:
+        try:
+            os.execve(place, list(argv), env)  # noqa: S606 - there is none on purpose
+        except (OSError, ValueError) as error:
+            number = getattr(error, "errno", None) or errno.EINVAL
+            if number not in (errno.ENOENT, errno.ENOTDIR):
+                problem = number
+            if number not in (errno.ENOENT, errno.ENOTDIR, *_FORGIVING):
+                break
+    raise StageFailed(Stage.PROGRAM, problem)
+
+
+def _places(name: str, path: str) -> list[str]:
+    return [f"{folder or '.'}/{name}" for folder in path.split(":")]
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _syscall(numbers: Mapping[str, int], *arguments: object) -> None:
+    number = numbers.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(number, *arguments) != 0:
+        problem = ctypes.get_errno()
+        raise OSError(problem, os.strerror(problem))

@@ -1,0 +1,89 @@
+"""Processes by what the proc file system says of them: whose children, when started, marked how."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PROC: Final = Path("/proc")
+MARK: Final = "NUMALET_CONTAINER"
+"""The variable in the environment of every program, by which lost ones are found again."""
+
+
+class Process(NamedTuple):
+    """One process. ``started`` is in clock ticks since the boot: with the id it names it."""
+
+    pid: int
+    parent: int
+    session: int
+    started: int
+    is_dead: bool
+
+
+def process(pid: int, proc: Path = PROC) -> Process | None:
+    """The process of this id; None if there is none."""
+    try:
+        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name of the program stands in brackets and may have any character in it.
+    words = text[text.rindex(")") + 2 :].split()
+    dead = words[0] in ("Z", "X")
+    return Process(pid, int(words[1]), int(words[3]), int(words[19]), dead)
+
+
+def is_alive(pid: int, started: int) -> bool:
+    """Whether this very process is still there and has not ended."""
+    found = process(pid)
+    return found is not None and found.started == started and not found.is_dead
+
+
+def all_processes(proc: Path = PROC) -> Iterator[Process]:
+    """Every process that can be seen."""
+    for folder in proc.iterdir():
+        if folder.name.isdigit() and (found := process(int(folder.name), proc)) is not None:
+            yield found
+
+
+def descendants(pid: int) -> tuple[int, ...]:
+    """The ids of all processes below this one that have not ended."""
+    below: dict[int, list[Process]] = {}
+    for each in all_processes():
+        below.setdefault(each.parent, []).append(each)
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        for child in below.get(waiting.pop(), ()):
+            waiting.append(child.pid)
+            if not child.is_dead:
+                found.append(child.pid)
+    return tuple(sorted(found))
+
+
+def strays(session: int, mark: str) -> tuple[int, ...]:
+    """What is left of a program whose watcher is gone: its session, and all with its mark."""
+    word = f"{MARK}={mark}".encode()
+    found = []
+    for each in all_processes():
+        if each.is_dead or each.pid == os.getpid():
+            continue
+        if each.session == session or word in _environment(each.pid):
+            found.append(each.pid)
+    return tuple(sorted(found))
+
+
+def _environment(pid: int) -> list[bytes]:
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    return []
+
+
+def kill(pids: Iterable[int]) -> None:
+    """SIGKILL to all of them that are there."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,60 @@
+"""The files of one attempt, each written whole, put in place by a rename, and never changed.
+
+``launch.json`` is the agent's order. ``watcher.json`` says who watches, ``started.json`` or
+``refused.json`` what came of the order, ``end.json`` how the program ended. ``lock`` is held by
+the watcher as long as it lives, from before its first instruction: the agent takes it and hands
+it down. A free lock and no answer means that nothing was started and nothing will be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+LAUNCH: Final = "launch.json"
+WATCHER: Final = "watcher.json"
+STARTED: Final = "started.json"
+REFUSED: Final = "refused.json"
+END: Final = "end.json"
+LOCK: Final = "lock"
+LOG: Final = "output.log"
+
+_ROOM_BYTES: Final = 4096
+_MODE: Final = 0o600
+
+
+class Paper:
+    """A file whose room on the disk is taken before it is needed, so that a full disk is no end."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / name
+        self._temporary = folder / f".{name}.{os.getpid()}"
+        flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
+        self._descriptor = os.open(self._temporary, flags, _MODE)
+        os.posix_fallocate(self._descriptor, 0, _ROOM_BYTES)
+
+    def write(self, content: dict[str, Any]) -> None:
+        """Put the file in its place. Raises ``OSError``."""
+        text = json.dumps(content).encode()
+        # JSON may be followed by blanks; blocks that are taken already can always be filled.
+        os.pwrite(self._descriptor, text.ljust(_ROOM_BYTES - 1) + b"\n", 0)
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+        self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """It is not needed."""
+        os.close(self._descriptor)
+        self._temporary.unlink(missing_ok=True)
+
+
+def read(folder: Path, name: str) -> dict[str, Any] | None:
+    """What a file of the attempt says; None if it is not there, or was damaged."""
+    with contextlib.suppress(OSError, ValueError):
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return content
+    return None

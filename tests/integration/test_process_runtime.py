@@ -1,0 +1,480 @@
+"""Real programs, with real watchers, held by CPU affinity and memory policy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalet.adapters import faults
+from numalet.adapters.runtime.port import NotStarted, Started
+from numalet.adapters.runtime.process import ProcessRuntime
+from numalet.adapters.runtime.watcher import begin
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.pod import ContainerKey
+from numalet.wording import english
+from numalet.workload.run import ExitReason
+from process_builders import (
+    KEY,
+    NO_GROUPS,
+    a_cpu,
+    is_there,
+    launch,
+    next_end,
+    python,
+    until,
+)
+
+
+def runtime(folder: Path) -> ProcessRuntime:
+    return ProcessRuntime(folder, on=NO_GROUPS)
+
+
+def run(folder: Path, body: Any) -> None:
+    """Run a test's body with a runtime, and leave nothing of it behind."""
+
+    async def main() -> None:
+        ours = runtime(folder)
+        try:
+            await body(ours)
+        finally:
+            await ours.close()
+            last = runtime(folder)
+            await last.open()
+            for uid in await last.pods():
+                await last.forget(uid)
+            await last.close()
+
+    work: Coroutine[Any, Any, None] = main()
+    asyncio.run(work)
+
+
+async def started(ours: ProcessRuntime, *command: str, **given: Any) -> Started:
+    answer = await ours.start(launch(*command, **given))
+    assert isinstance(answer, Started), answer
+    return answer
+
+
+def output(ours: ProcessRuntime, attempt: int = 1) -> list[str]:
+    path = ours.log_path(KEY, attempt)
+    return [] if path is None else path.read_text(encoding="utf-8").splitlines()
+
+
+def words(ours: ProcessRuntime) -> list[str]:
+    """What was printed, without time, stream and tag."""
+    return [line.split(" ", 3)[3] for line in output(ours)]
+
+
+def test_a_program_runs_and_its_end_is_told(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await started(ours, "sh", "-c", "echo out; echo err >&2; exit 3")
+        assert GuaranteeLevel.PROCESS == answer.level
+        end = await next_end(ours)
+        assert (KEY, 1, 3, ExitReason.ERROR, None) == (
+            end.key,
+            end.attempt,
+            end.exit.code,
+            end.exit.reason,
+            end.exit.signal,
+        )
+        assert end.exit.started_at is not None
+        assert answer.at == end.exit.started_at
+        assert end.exit.started_at <= end.exit.finished_at
+        lines = [line.split(" ", 1)[1] for line in output(ours)]
+        assert {"stdout F out", "stderr F err"} == set(lines)
+
+    run(tmp_path, body)
+
+
+def test_a_program_that_ends_well_is_completed(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "true")
+        assert ExitReason.COMPLETED is (await next_end(ours)).exit.reason
+
+    run(tmp_path, body)
+
+
+def test_the_environment_is_the_containers_alone(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "env", env=(("A", "1"), ("PATH", "/bin:/usr/bin")), working_dir="/usr")
+        await next_end(ours)
+        names = {line.partition("=")[0] for line in words(ours)}
+        assert {"A", "PATH", "NUMALET_CONTAINER"} == names - {"PWD", "LC_CTYPE"}
+
+    run(tmp_path, body)
+
+
+def test_the_first_instruction_sees_all_settings(tmp_path: Path) -> None:
+    code = (
+        "import os; print(sorted(os.sched_getaffinity(0)), os.getcwd(), os.umask(0),"
+        "os.getsid(0) == os.getpid());"
+        "print([l for l in open('/proc/self/status') if l.startswith('SigBlk')]);"
+        "print(open('/proc/self/numa_maps').readline().split()[1])"
+    )
+    settings = CgroupSettings(cpus=frozenset({a_cpu()}), memory_nodes=(0,))
+
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, *python(code), cgroup=settings, working_dir="/usr")
+        assert 0 == (await next_end(ours)).exit.code, output(ours)
+        first, blocked, policy = words(ours)
+        assert f"[{a_cpu()}] /usr 18 True" == first
+        assert "0000000000000000" in blocked
+        if begin.can_bind_memory():
+            assert "bind:0" == policy
+
+    run(tmp_path, body)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
+@pytest.mark.parametrize(("group", "expected"), [(65533, 65533), (None, 0)])
+def test_a_program_runs_as_the_user_that_is_wanted(
+    tmp_path: Path, group: int | None, expected: int
+) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        command = ("sh", "-c", "id -u; id -g; id -G")
+        await started(ours, *command, run_as_user=65534, run_as_group=group)
+        await next_end(ours)
+        assert ["65534", str(expected), str(expected)] == words(ours)
+
+    run(tmp_path, body)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("/nowhere/program",), "runtime/program-not-found"),
+        (("no-such-program-here",), "runtime/program-not-found"),
+        (("/etc",), "runtime/not-executable"),
+        (("/etc/passwd",), "runtime/not-executable"),
+        ((), "runtime/no-command"),
+        (("a\0b",), "runtime/program-refused"),
+    ],
+)
+def test_a_program_that_can_not_start_is_told_why(
+    tmp_path: Path, command: tuple[str, ...], code: str
+) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        for _ in range(2):
+            answer = await ours.start(launch(*command))
+            assert isinstance(answer, NotStarted)
+            assert code == answer.code
+            assert english.SENTENCES[code].format(**answer.fields)
+
+    run(tmp_path, body)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await ours.start(launch("true", working_dir="/nowhere"))
+        assert isinstance(answer, NotStarted)
+        assert ("runtime/no-working-dir", "/nowhere") == (answer.code, answer.fields["folder"])
+
+    run(tmp_path, body)
+
+
+def test_cpus_and_nodes_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        cpus = CgroupSettings(cpus=frozenset({1000}))
+        nodes = CgroupSettings(memory_nodes=(1000,))
+        answers = [
+            await ours.start(launch("true", attempt=at, cgroup=each))
+            for at, each in ((1, cpus), (2, nodes))
+        ]
+        codes = [answer.code for answer in answers if isinstance(answer, NotStarted)]
+        expected = ["runtime/cpus-refused", "runtime/memory-nodes-refused"]
+        assert expected[: 1 + begin.can_bind_memory()] == codes
+
+    run(tmp_path, body)
+
+
+def test_names_never_lead_out_of_the_folder(tmp_path: Path) -> None:
+    key = ContainerKey("../../up", "../c")
+
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "true", key=key)
+        assert key == (await next_end(ours)).key
+        assert ["../../up"] == list(await ours.pods())
+        assert ["runs"] == [each.name for each in (tmp_path / "root").iterdir()]
+        await ours.forget("../../up")
+        assert [] == list(await ours.pods())
+
+    run(tmp_path / "root", body)
+
+
+def test_the_same_attempt_started_twice_is_one_program(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        command = ("sh", "-c", "echo once; exec sleep 1000")
+        first = await started(ours, *command)
+        assert first == await started(ours, *command)
+        other = runtime(tmp_path)
+        assert first == await other.start(launch(*command))
+        await other.close()
+        await ours.stop(KEY, 0)
+        await next_end(ours)
+        assert ["once"] == words(ours)
+
+    run(tmp_path, body)
+
+
+def test_two_agents_at_once_start_one_program(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        other = runtime(tmp_path)
+        order = launch("sh", "-c", "echo once; exec sleep 1000")
+        one, two = await asyncio.gather(ours.start(order), other.start(order))
+        assert isinstance(one, Started)
+        if isinstance(two, Started):
+            assert one.pid == two.pid
+        await other.close()
+        await ours.stop(KEY, 0)
+        await next_end(ours)
+        assert ["once"] == words(ours)
+
+    run(tmp_path, body)
+
+
+def test_stop_asks_first(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        await started(
+            ours,
+            "sh",
+            "-c",
+            "trap 'echo asked; exit 7' TERM; echo up; while :; do sleep 0.01; done",
+        )
+        await until(lambda: words(ours) == ["up"])
+        await ours.stop(KEY, 1000)
+        end = await next_end(ours)
+        assert 7 == end.exit.code
+        assert ["up", "asked"] == words(ours)
+
+    run(tmp_path, body)
+
+
+def test_stop_kills_after_the_period_and_a_shorter_one_shortens_it(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.01; done")
+        await until(lambda: words(ours) == ["up"])
+        await ours.stop(KEY, 1000)
+        await ours.stop(KEY, 0.05)
+        end = await next_end(ours)
+        assert (137, signal.SIGKILL, ExitReason.ERROR) == (
+            end.exit.code,
+            end.exit.signal,
+            end.exit.reason,
+        )
+        await ours.stop(KEY, 0)
+
+    run(tmp_path, body)
+
+
+def test_nothing_that_the_program_started_outlives_it(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time\n"
+        "for _ in range(2):\n"
+        "    if os.fork(): time.sleep(0.2 * (_ == 0)); os._exit(5)\n"
+        "    os.setsid()\n"
+        "open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(1000)"
+    )
+    note = tmp_path / "pid"
+
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, *python(code, str(note)))
+        await next_end(ours)
+        if note.exists() and note.read_text(encoding="ascii"):
+            pid = int(note.read_text(encoding="ascii"))
+            await until(lambda: not is_there(pid))
+
+    run(tmp_path / "root", body)
+
+
+def test_a_program_outlives_the_agent_and_is_adopted(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sleep", "1000")
+        await ours.close()
+        assert is_there(first.pid)
+        later = runtime(tmp_path)
+        (seen,) = await later.open()
+        assert (KEY, 1, first.at, None) == (seen.key, seen.attempt, seen.started_at, seen.exit)
+        await later.stop(KEY, 0)
+        # It was asked and killed in one go, so either may have come first.
+        assert (await next_end(later)).exit.signal in (signal.SIGTERM, signal.SIGKILL)
+        assert not is_there(first.pid)
+        await later.close()
+
+    run(tmp_path, body)
+
+
+def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sh", "-c", "sleep 0.1; exit 4")
+        await ours.close()
+        await until(lambda: not is_there(first.pid))
+        papers = tmp_path / "runs" / "u-1" / "c" / "1"
+        await until((papers / "end.json").exists)
+        (seen,) = await runtime(tmp_path).open()
+        assert seen.exit is not None
+        assert 4 == seen.exit.code
+
+    run(tmp_path, body)
+
+
+def _watcher(folder: Path) -> int:
+    from numalet.adapters.runtime.watcher import papers
+
+    started = papers.read(folder / "runs" / "u-1" / "c" / "1", papers.STARTED)
+    assert started is not None
+    return int(started["watcher"])
+
+
+def test_a_program_dies_with_its_watcher_and_all_it_started(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sh", "-c", "setsid sleep 1000 & echo $!; wait")
+        await until(lambda: len(words(ours)) == 1)
+        orphan = int(words(ours)[0])
+        os.kill(_watcher(tmp_path), signal.SIGKILL)
+        end = await next_end(ours)
+        assert ExitReason.UNKNOWN is end.exit.reason
+        assert end.exit.message
+        await until(lambda: not is_there(first.pid) and not is_there(orphan))
+        (seen,) = await runtime(tmp_path).open()
+        assert end.exit == seen.exit
+
+    run(tmp_path, body)
+
+
+def test_agent_and_watcher_killed_leave_nothing(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sh", "-c", "setsid sleep 1000 & echo $!; wait")
+        await until(lambda: len(words(ours)) == 1)
+        orphan = int(words(ours)[0])
+        await ours.close()
+        os.kill(_watcher(tmp_path), signal.SIGKILL)
+        await until(lambda: not is_there(first.pid))
+        later = runtime(tmp_path)
+        await until(lambda: not is_there(_watcher(tmp_path)))
+        (seen,) = await later.open()
+        assert seen.exit is not None
+        assert ExitReason.UNKNOWN is seen.exit.reason
+        await until(lambda: not is_there(orphan))
+
+    run(tmp_path, body)
+
+
+def test_a_watcher_that_does_not_answer_is_killed_with_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numalet.adapters.runtime.watched.STUBBORN_SECONDS", 0.05)
+
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sleep", "1000")
+        os.kill(_watcher(tmp_path), signal.SIGSTOP)
+        await ours.stop(KEY, 0)
+        assert ExitReason.UNKNOWN is (await next_end(ours)).exit.reason
+        await until(lambda: not is_there(first.pid))
+
+    run(tmp_path, body)
+
+
+def test_forget_kills_and_removes_everything(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sleep", "1000")
+        await ours.forget("u-1")
+        assert not is_there(first.pid)
+        assert [] == list(await ours.pods())
+        assert ours.log_path(KEY, 1) is None
+        await ours.forget("u-1")
+        await ours.stop(KEY, 0)
+
+    run(tmp_path, body)
+
+
+def test_cpus_of_what_runs_are_mended(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        first = await started(ours, "sleep", "1000")
+        wanted = ContainerSettings(path="x", cgroup=CgroupSettings(cpus=frozenset({a_cpu()})))
+        before = os.sched_getaffinity(first.pid)
+        expected = ("cpuset.cpus",) if before != {a_cpu()} else ()
+        assert expected == await ours.settle(wanted, KEY)
+        assert () == await ours.settle(wanted, KEY)
+        assert {a_cpu()} == os.sched_getaffinity(first.pid)
+        assert () == await ours.settle(ContainerSettings(path="x", cgroup=CgroupSettings()), KEY)
+        assert () == await ours.settle(wanted, ContainerKey("other", "c"))
+
+    run(tmp_path, body)
+
+
+def test_reality_is_read_from_the_kernel(tmp_path: Path) -> None:
+    code = "import time; x = bytearray(50 << 20); print('up', flush=True); time.sleep(1000)"
+    settings = CgroupSettings(cpus=frozenset({a_cpu()}), memory_nodes=(0,))
+
+    async def body(ours: ProcessRuntime) -> None:
+        assert await ours.reality(KEY) is None
+        await started(ours, *python(code), cgroup=settings)
+        await until(lambda: words(ours) == ["up"])
+        found = await ours.reality(KEY)
+        assert found is not None
+        assert found.pages_bytes["memory"][0] >= 50 << 20
+        assert found.pages_bytes["file"][0] > 0
+        assert frozenset({a_cpu()}) == found.allowed_cpus
+        assert (0,) == found.allowed_nodes
+        assert 1 == found.processes
+        assert found.cgroup is None
+
+    run(tmp_path, body)
+
+
+def test_a_disk_without_room_is_a_clear_answer(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        before = faults.install(faults.planned("file.write:before:1:ENOSPC"))
+        try:
+            answer = await ours.start(launch("true"))
+        finally:
+            faults.install(before)
+        assert isinstance(answer, NotStarted)
+        assert ("runtime/storage", "No space left on device") == (
+            answer.code,
+            answer.fields["error"],
+        )
+        await started(ours, "true")
+        await next_end(ours)
+
+    run(tmp_path, body)
+
+
+def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        before = faults.install(faults.planned("process.spawn:before:1:EAGAIN"))
+        try:
+            answer = await ours.start(launch("true"))
+        finally:
+            faults.install(before)
+        assert isinstance(answer, NotStarted)
+        assert "runtime/fork-failed" == answer.code
+        await started(ours, "true")
+        await next_end(ours)
+
+    run(tmp_path, body)
+
+
+def test_papers_and_logs_are_for_their_owner_alone(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "echo", "x")
+        await next_end(ours)
+        for path in (tmp_path / "runs").rglob("*"):
+            assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
+
+    run(tmp_path, body)
+
+
+def test_there_is_nothing_to_arrange_without_cgroups(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        assert () == await ours.arrange({"": CgroupSettings(cpu_weight=1)})
+        assert "cgroup/no-cgroup-v2" in ours.capabilities().shortfalls
+
+    run(tmp_path, body)

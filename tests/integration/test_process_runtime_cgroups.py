@@ -1,0 +1,201 @@
+"""The process runtime with cgroups: real programs and watchers over a tree that enforces nothing.
+
+What the kernel does with the settings is shown in the lab's guests. Here is that they are made,
+refused, mended and removed as they should.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_cgroups import FakeCgroups
+from numalet.adapters.cgroup_v2.root import Usable
+from numalet.adapters.runtime.levels import ground
+from numalet.adapters.runtime.port import NotStarted, Started
+from numalet.adapters.runtime.process import ProcessRuntime
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.workload.run import ExitReason
+from process_builders import KEY, launch, next_end, until
+
+PATH = "podu-1/c"
+WANTED = CgroupSettings(cpus=frozenset({1}), memory_nodes=(1,), memory_max_bytes=1 << 30)
+
+
+class Stage:
+    """A tree, a runtime on it, and where it keeps its things."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = FakeCgroups(folder / "fs")
+        self.folder = folder / "root"
+        self.runtime = self.another()
+
+    def another(self) -> ProcessRuntime:
+        on = ground(Usable(self.tree, ("cgroup/no-pids-controller",)))
+        return ProcessRuntime(self.folder, on=on, page_sizes=(2 << 20,), patience_seconds=20)
+
+    def read(self, file: str) -> str | None:
+        return self.tree.read(PATH, file)
+
+
+def run(folder: Path, body: Any) -> None:
+    async def main() -> None:
+        stage = Stage(folder)
+        try:
+            await body(stage)
+        finally:
+            await stage.runtime.close()
+            last = stage.another()
+            await last.open()
+            for uid in await last.pods():
+                await last.forget(uid)
+            await last.close()
+
+    asyncio.run(main())
+
+
+def test_a_program_begins_in_its_own_cgroup(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        answer = await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
+        assert isinstance(answer, Started)
+        assert GuaranteeLevel.KERNEL is answer.level
+        assert ("cgroup/no-pids-controller",) == answer.shortfalls
+        assert ("1", "1") == (stage.read("cpuset.cpus"), stage.read("cpuset.mems.effective"))
+        # The child wrote "0", itself, before it became the program.
+        assert "0" == stage.read("cgroup.procs")
+        await stage.runtime.stop(KEY, 0)
+        await next_end(stage.runtime)
+        assert PATH in stage.tree.killed
+
+    run(tmp_path, body)
+
+
+def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        stage.tree.with_memory = frozenset({0, 2})
+        answer = await stage.runtime.start(launch("true", cgroup=WANTED))
+        assert isinstance(answer, NotStarted)
+        assert "cgroup/not-in-force" == answer.code
+        assert ("cpuset.mems", "1", "0,2") == tuple(
+            answer.fields[name] for name in ("file", "value", "found")
+        )
+        assert stage.runtime.log_path(KEY, 1) is None
+
+    run(tmp_path, body)
+
+
+def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
+    levels = {
+        "": CgroupSettings(memory_max_bytes=1 << 33),
+        "burstable": CgroupSettings(cpu_weight=39, cpus=frozenset(), memory_nodes=()),
+    }
+
+    async def body(stage: Stage) -> None:
+        assert ["burstable"] == list(
+            await stage.runtime.arrange({"burstable": levels["burstable"]})
+        )
+        assert [] == list(await stage.runtime.arrange({"burstable": levels["burstable"]}))
+        stage.tree.write("burstable", "cpuset.mems", "1")
+        assert ["burstable"] == list(
+            await stage.runtime.arrange({"burstable": levels["burstable"]})
+        )
+        assert "" == stage.tree.read("burstable", "cpuset.mems")
+
+    run(tmp_path, body)
+
+
+def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
+        settings = ContainerSettings(path=PATH, cgroup=WANTED)
+        assert () == await stage.runtime.settle(settings, KEY)
+        stage.tree.write(PATH, "cpuset.mems", "0-3")
+        assert ("cpuset.mems",) == await stage.runtime.settle(settings, KEY)
+        stage.tree.with_memory = frozenset({0})
+        stage.tree.write(PATH, "cpuset.mems", "1")
+        assert () == await stage.runtime.settle(settings, KEY)
+        (stage.tree.folder(PATH) / "memory.numa_stat").write_text("anon N0=0 N1=4096\n")
+        found = await stage.runtime.reality(KEY)
+        assert found is not None
+        assert {"memory": {1: 4096}} == found.pages_bytes
+        assert found.cgroup is not None
+        assert 1 << 30 == found.cgroup.memory_max_bytes
+
+    run(tmp_path, body)
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [("oom 1\noom_kill 1\n", False), ("oom 0\noom_kill 1\n", True)],
+)
+def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, message: bool) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.runtime.start(launch("sh", "-c", "read x < fifo", working_dir=str(tmp_path)))
+        (stage.tree.folder(PATH) / "memory.events").write_text(events)
+        await stage.runtime.stop(KEY, 0)
+        # As the kernel would: the whole container at once.
+        end = await next_end(stage.runtime)
+        if end.exit.code == 137:
+            assert ExitReason.OOM_KILLED is end.exit.reason
+            assert message == bool(end.exit.message)
+
+    import os
+
+    os.mkfifo(tmp_path / "fifo")
+    run(tmp_path, body)
+
+
+def test_forget_removes_the_cgroups_of_a_pod(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
+        stage.tree.make("burstable/podlost/x")
+        assert ["lost", "u-1"] == list(await stage.runtime.pods())
+        await stage.runtime.forget("u-1")
+        await stage.runtime.forget("lost")
+        assert [] == list(await stage.runtime.pods())
+        assert not stage.tree.exists("podu-1")
+
+    run(tmp_path, body)
+
+
+def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        stage.tree.make(PATH)
+        stage.tree.write(PATH, "memory.max", "4096")
+        await stage.runtime.start(launch("true"))
+        await next_end(stage.runtime)
+        assert "max" == stage.read("memory.max")
+
+    run(tmp_path, body)
+
+
+def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        from numalet.adapters import faults
+
+        before = faults.install(faults.planned("cgroup.make:before:1:EACCES"))
+        answer = await stage.runtime.start(launch("true"))
+        faults.install(before)
+        assert isinstance(answer, NotStarted)
+        assert ("cgroup/refused", "Permission denied") == (answer.code, answer.fields["error"])
+
+    run(tmp_path, body)
+
+
+def test_a_program_of_an_earlier_agent_is_adopted_with_its_cgroup(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
+        await stage.runtime.close()
+        later = stage.another()
+        (seen,) = await later.open()
+        assert seen.exit is None
+        assert await later.reality(KEY) is not None
+        await later.forget("u-1")
+        await until(lambda: not stage.tree.exists(PATH))
+        await later.close()
+
+    run(tmp_path, body)
