@@ -200,8 +200,26 @@ def test_a_node_without_memory_has_words_of_its_own() -> None:
 def test_a_node_without_cpus_is_warned_about() -> None:
     nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
     own = found(config(entry(1, memory="100Mi")), replace(TWO, nodes=nodes))
-    assert list(own) == ["reserved-on-cpuless-node"]
+    assert list(own) == ["reserved-on-cpuless-node", "memory-on-cpuless-nodes"]
     assert own["reserved-on-cpuless-node"].where.path == "$.reservedMemory[0]"
+
+
+def test_memory_without_cpus_that_pods_may_get_is_told() -> None:
+    nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
+    far = replace(TWO, nodes=nodes)
+    own = found(config(entry(0, memory="100Mi")), far)
+    assert list(own) == ["memory-on-cpuless-nodes"]
+    assert own["memory-on-cpuless-nodes"].fields == {"numa_nodes": "1", "left_bytes": 10 << 30}
+    assert own["memory-on-cpuless-nodes"].severity is Severity.WARNING
+    assert own["memory-on-cpuless-nodes"].where.path == "$.memoryManagerPolicy"
+    unpinned = replace(config(), memory_manager_policy="None")
+    assert "memory-on-cpuless-nodes" not in found(unpinned, far)
+
+
+def test_memory_without_cpus_that_is_kept_back_whole_is_fine() -> None:
+    nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
+    of = config(entry(0, memory="100Mi"), entry(1, memory="10Gi"), kube_reserved={"memory": "10Gi"})
+    assert found(of, replace(TWO, nodes=nodes)) == {}
 
 
 def test_an_uneven_split_is_told_where_it_costs_room() -> None:

@@ -7,20 +7,17 @@ from typing import Any, Final
 
 import pytest
 
-from builders import simple
-from explain_bench import asking
 from numalet.adapters.devices import named_devices
-from numalet.adapters.documents import kubelet_config, machine_file, profile_library
+from numalet.adapters.documents import machine_file, profile_library
 from numalet.adapters.machines import open_machine
 from numalet.adapters.profile_rows import profile_rows
+from numalet.config.behaviour import NATIVE
 from numalet.config.rules import Stage, StartRefused
 from numalet.model.findings import NOWHERE, BadInput, Location
-from numalet.model.machine_info import MachineInfo
-from numalet.node.node import Node, start
 from numalet.reports import machine_map, profile_list
 from numalet.reports.machine_map import View
-from numalet.snapshot import placement
 from numalet.wording.english_machine import SENTENCES
+from profile_bench import asks, devices_of, held, machine_of, start_profile, started
 
 # Nodes, nodes with CPUs, nodes with memory, sockets, cores, CPUs, MiB of memory (rounded down),
 # devices.
@@ -44,37 +41,13 @@ EXPECTED: Final = {
 NAMES: Final = tuple(EXPECTED)
 
 
-def _info(name: str) -> MachineInfo:
-    return open_machine(f"profile:{name}").info
-
-
-def _config(machine: MachineInfo, **fields: Any) -> dict[str, Any]:
-    """All managers at work, as many NUMA nodes allowed as there are."""
-    options = {"max-allowable-numa-nodes": str(max(8, len(machine.nodes)))}
-    return {
-        "cpuManagerPolicy": "static",
-        "memoryManagerPolicy": "Static",
-        "topologyManagerPolicy": "restricted",
-        "topologyManagerPolicyOptions": options,
-        "kubeReserved": {"cpu": "1", "memory": "924Mi"},
-        "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
-        **fields,
-    }
-
-
-def _started(name: str, **fields: Any) -> Node | StartRefused:
-    machine = _info(name)
-    lists = named_devices(f"profile:{name}", ())
-    return start(kubelet_config.decode(_config(machine, **fields), "test"), machine, None, lists)
-
-
 def test_every_profile_is_in_the_table() -> None:
     assert sorted(NAMES) == list(profile_library.names())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_counts_are_those_of_the_real_machine(name: str) -> None:
-    machine = _info(name)
+    machine = machine_of(name)
     devices = named_devices(f"profile:{name}", (), machine.node_ids)
     assert EXPECTED[name] == (
         len(machine.nodes),
@@ -99,7 +72,7 @@ def test_it_is_read_without_findings_and_is_in_the_kubelets_order(name: str) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_distances_are_a_symmetric_table_with_ten_at_home(name: str) -> None:
-    machine = _info(name)
+    machine = machine_of(name)
     ids = sorted(machine.node_ids)
     rows = {node.node_id: node.distances for node in machine.nodes}
     table = [list(rows[node_id] or ()) for node_id in ids]
@@ -112,7 +85,7 @@ def test_distances_are_a_symmetric_table_with_ten_at_home(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_nodes_have_the_page_sizes_of_the_kernel_and_no_pages(name: str) -> None:
-    machine = _info(name)
+    machine = machine_of(name)
     grace = {2048: 0, 524288: 0, 16777216: 0}
     wanted = grace if name.startswith("g") else {2048: 0, 1048576: 0}
     if name == "uv-24n":
@@ -140,38 +113,45 @@ def test_its_map_notes_what_is_odd_and_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "ac922-6n"])
 def test_a_pod_with_a_device_and_memory_stays_on_one_node_with_cpus(name: str) -> None:
-    node = _started(name)
-    assert isinstance(node, Node)
-    lists = named_devices(f"profile:{name}", ())
-    sizes = {"cpu": "2", "memory": "8Gi"} | dict.fromkeys(lists, "1")
-    after, decision = node.admit(asking(simple("sample", "8Gi"), **sizes))
+    node = started(name)
+    lists = devices_of(name)
+    sizes = {"cpu": "2"} | dict.fromkeys(lists, "1")
+    after, decision = node.admit(asks("sample", "8Gi", **sizes))
     assert decision.rejection is None
-    held = placement.of_container(after.snapshot, "sample", "c")
-    (place,) = (each for each in _info(name).nodes if (each.node_id,) == held.memory_nodes)
-    assert held.cpus < {cpu for core in place.cores for cpu in core.threads}
-    assert len(held.cpus) == 2
+    got = held(after, "sample")
+    (place,) = (each for each in machine_of(name).nodes if (each.node_id,) == got.memory_nodes)
+    assert got.cpus < {cpu for core in place.cores for cpu in core.threads}
+    assert len(got.cpus) == 2
     for resource, devices in lists.items():
-        assert set(held.devices[resource]) <= {
+        assert set(got.devices[resource]) <= {
             device.device_id for device in devices if device.numa_nodes == (place.node_id,)
         }
-        assert len(held.devices[resource]) == 1
+        assert len(got.devices[resource]) == 1
 
 
 def test_ids_above_63_are_refused_by_the_exact_mode() -> None:
-    refused = _started("ac922-6n")
+    refused = start_profile("ac922-6n")
     assert isinstance(refused, StartRefused)
     assert refused.stage is Stage.NUMALET
 
 
+def test_ids_above_63_are_ordinary_in_native_mode() -> None:
+    node = started("ac922-6n", NATIVE)
+    after, decision = node.admit(asks("sample", "100Gi", cpu="8", gpu="1"))
+    assert decision.admitted
+    assert held(after, "sample").memory_nodes == (0,)
+    assert held(after, "sample").devices["nvidia.com/gpu"][0] in {"gpu0", "gpu1"}
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if EXPECTED[name][0] > 8])
 def test_more_than_eight_nodes_need_the_kubelets_option(name: str) -> None:
-    refused = _started(name, topologyManagerPolicyOptions={})
+    refused = start_profile(name, topologyManagerPolicyOptions={})
     assert isinstance(refused, StartRefused)
     assert refused.stage is Stage.TOPOLOGY_MANAGER
 
 
 def test_gb200_has_a_gpus_memory_in_the_first_of_its_eight_nodes() -> None:
-    machine = _info("gb200-34n")
+    machine = machine_of("gb200-34n")
     sizes = {node.node_id: node.memory_bytes >> 20 for node in machine.nodes if node.memory_bytes}
     assert sizes == {0: 489935, 1: 489795, 2: 188416, 10: 188416, 18: 188416, 26: 188416}
     near = Counter((machine.nodes[0].distances or ())[2:])
@@ -179,7 +159,7 @@ def test_gb200_has_a_gpus_memory_in_the_first_of_its_eight_nodes() -> None:
 
 
 def test_l3_as_numa_has_nodes_in_another_order_than_cpus() -> None:
-    machine = _info("l3-as-numa")
+    machine = machine_of("l3-as-numa")
     cpus = {
         node.node_id: {cpu for core in node.cores for cpu in core.threads} for node in machine.nodes
     }

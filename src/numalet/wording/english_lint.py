@@ -47,6 +47,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "lint/reserved-on-cpuless-node": (
         "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no CPUs"
     ),
+    "lint/memory-on-cpuless-nodes": (
+        "{left_bytes} of the memory that pods may get are on NUMA nodes without CPUs: {numa_nodes}"
+    ),
     "lint/unbalanced-reservation": (
         "the reservation leaves {left_bytes} on NUMA node {numa_node}; an even or proportional"
         " split of the same sum leaves {better_bytes} on every node with CPUs"
@@ -167,6 +170,11 @@ RULES: Final[Mapping[str, str]] = {
     "lint/reserved-on-cpuless-node": (
         "The system and the kubelet run on CPUs, and use the memory near them first."
     ),
+    "lint/memory-on-cpuless-nodes": (
+        "The Memory Manager takes the memory of every NUMA node for the same: also that of an"
+        " accelerator, of a CXL expander, or high-bandwidth memory. A pod without CPUs of its own,"
+        " or one that needs several nodes, can get it."
+    ),
     "lint/unbalanced-reservation": (
         "Pods of one size, one for each NUMA node, must fit the node that has least left; where"
         " they do not, they take two nodes together and block both for others."
@@ -246,6 +254,9 @@ MENDS: Final[Mapping[str, str]] = {
     "lint/reserved-more-than-node": "keep back less here and more on another node; " + _RESERVE,
     "lint/reserved-on-memoryless-node": "move the amount to a node that has memory; " + _RESERVE,
     "lint/reserved-on-cpuless-node": "move the amount to nodes with CPUs; " + _RESERVE,
+    "lint/memory-on-cpuless-nodes": (
+        "keep back all of it: on these nodes in reservedMemory, and as much more in kubeReserved"
+    ),
     "lint/unbalanced-reservation": "split the sum evenly, or let 'numalet reserve' do it",
     "lint/reservation-widens-pod": "run 'numalet reserve --strategy {strategy}'",
     "lint/max-allowable-not-a-number": "write {nodes}, in quotes",

@@ -11,7 +11,7 @@ from numalet.config.reservation import NodeShare, Spread, Strategy
 from numalet.config.rules import Scope
 from numalet.managers.memory import demand as demands
 from numalet.managers.memory.reasons import NotAnInteger
-from numalet.model import resources
+from numalet.model import cpu_set, resources
 from numalet.model.findings import Finding, Location, Severity
 from numalet.model.pod import Pod
 from numalet.model.quantity import Quantity
@@ -41,12 +41,30 @@ def more_than_a_node_has(subject: Subject) -> Iterator[Finding]:
 
 
 def on_nodes_without_cpus(subject: Subject) -> Iterator[Finding]:
-    """What the system shall use is kept back where the system does not run."""
+    """What the system shall use is kept back where the system does not run.
+
+    A node of which everything is kept back is kept from pods, and not for the system.
+    """
     for share in _shares(subject):
-        if share.reserved_bytes and not share.has_cpus:
+        if share.reserved_bytes and share.left_bytes and not share.has_cpus:
             fields = {"numa_node": share.numa_node, "reserved_bytes": share.reserved_bytes}
             where = _where(subject, share.numa_node)
             yield Finding("lint/reserved-on-cpuless-node", fields, where, Severity.WARNING)
+
+
+def memory_without_cpus(subject: Subject) -> Iterator[Finding]:
+    """Ordinary memory of pods may lie on nodes without CPUs, as in that of an accelerator."""
+    if not subject.pins_memory:
+        return
+    shares = _shares(subject)
+    far = [share for share in shares if not share.has_cpus and share.left_bytes > 0]
+    if far and len(far) < len(shares):
+        fields = {
+            "numa_nodes": cpu_set.text(share.numa_node for share in far),
+            "left_bytes": sum(share.left_bytes for share in far),
+        }
+        where = subject.config.where("memoryManagerPolicy")
+        yield Finding("lint/memory-on-cpuless-nodes", fields, where, Severity.WARNING)
 
 
 def absent_hugepages(subject: Subject) -> Iterator[Finding]:

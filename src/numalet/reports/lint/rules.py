@@ -27,6 +27,7 @@ _OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     on_reservation.reservation_is_not_read,
     on_nodes.more_than_a_node_has,
     on_nodes.on_nodes_without_cpus,
+    on_nodes.memory_without_cpus,
     on_nodes.absent_hugepages,
     on_nodes.uneven_split,
     on_nodes.widened_pods,
