@@ -214,6 +214,31 @@ def test_sizes_go_with_shapes_and_not_with_profiles() -> None:
     assert [finding.code for finding in bad.value.findings] == ["machine/only-for-shapes"]
 
 
+def test_nodes_with_cpus_get_the_huge_pages_that_are_asked_for() -> None:
+    asked = open_machine("profile:gb200-34n", hugepages_per_node={"512Mi": "64"})
+    described = {"profile": "gb200-34n", "hugepages_per_node": {"512Mi": 64}}
+    assert asked.machine == machine_file.decode(described, Location("here"))
+    pages = {node.node_id: node.hugepages for node in asked.info.nodes}
+    assert {page.page_size_kib: page.count for page in pages[1]} == {
+        2048: 0,
+        524288: 64,
+        16777216: 0,
+    }
+    assert {page.count for page in pages[2]} == {0}
+    assert {page.page_size_kib: page.count for page in asked.info.hugepages}[524288] == 128
+
+
+def test_huge_pages_of_a_profile_have_a_size_of_its_kernel() -> None:
+    with pytest.raises(BadInput) as bad:
+        open_machine("profile:gb200-34n", hugepages_per_node={"1Gi": "4"})
+    (finding,) = bad.value.findings
+    assert finding.where == Location("--hugepages-per-node", "")
+    assert SENTENCES[finding.code].format(**finding.fields) == (
+        "the machine of the profile gb200-34n has no hugepages-1Gi; it has hugepages-2Mi, "
+        "hugepages-512Mi, hugepages-16Gi"
+    )
+
+
 def test_a_file_of_the_same_name_wins(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "profile:single").write_text("- resource: a.b/c\n  devices: [d]\n")

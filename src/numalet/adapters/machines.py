@@ -28,7 +28,7 @@ from numalet.model import machine_shape
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.kubelet_view import kubelet_view
 from numalet.model.machine import Machine
-from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_info import HugePages, MachineInfo
 
 DEFAULT_MEMORY_PER_NODE: Final = "64Gi"
 LIVE_SYS: Final = "/sys"
@@ -78,18 +78,20 @@ def open_machine(
     Args:
         text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
         memory_per_node: a size, for shapes only.
-        hugepages_per_node: counts by page size (``1Gi``), for shapes only.
+        hugepages_per_node: counts by page size (``1Gi``), for shapes, and for profiles, where
+            they are those of every node with CPUs.
     """
     is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})
+    if text is not None and not _exists(text) and text.startswith(profile_library.PREFIX):
+        refuse_sizes(text, memory_per_node, None)
+        return _open_profile(text, hugepages_per_node or {})
     refuse_sizes(text or LIVE_SYS, memory_per_node, hugepages_per_node)
     if text is None:
         return open_folder(Path(LIVE_SYS), LIVE_SYS)
     if _exists(text):
         return _open_path(Path(text), text)
-    if text.startswith(profile_library.PREFIX):
-        return _open_profile(text)
     for container, root in _splits(text):
         if Path(container).is_dir():
             return open_folder(Path(container) / root, text)
@@ -187,10 +189,14 @@ def _open_document(path: Path, text: str) -> LoadedMachine:
     return LoadedMachine(machine, kubelet_view(machine))
 
 
-def _open_profile(text: str) -> LoadedMachine:
-    """The machine of a profile."""
+def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
+    """The machine of a profile, with huge pages from a flag."""
     name = text.removeprefix(profile_library.PREFIX)
-    machine = machine_file.of_profile(profile_library.read(name, Location(text)))
+    profile = profile_library.read(name, Location(text))
+    findings = Findings()
+    pages = _pages(hugepages_per_node, findings)
+    findings.raise_errors()
+    machine = machine_file.of_profile(profile, pages, Place(_PAGES_FLAG, ""))
     return LoadedMachine(machine, kubelet_view(machine))
 
 
@@ -236,12 +242,17 @@ def _open_shape(
         notes = (note,)
     place = Place(_MEMORY_FLAG, "")
     memory = machine_sizes.size_bytes(memory_per_node or DEFAULT_MEMORY_PER_NODE, place, findings)
-    counts = {size: _page_count(count, findings) for size, count in hugepages_per_node.items()}
-    pages = machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
+    pages = _pages(hugepages_per_node, findings)
     findings.raise_errors()
     by_size = {page.page_size_kib: page.count for page in pages}
     machine = machine_shape.machine_of_shape(shape, memory or 0, by_size, text)
     return LoadedMachine(machine, kubelet_view(machine), notes)
+
+
+def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[HugePages, ...]:
+    """The huge pages of the flag."""
+    counts = {size: _page_count(count, findings) for size, count in hugepages_per_node.items()}
+    return machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
 
 
 def _page_count(text: str, findings: Findings) -> int:

@@ -34,6 +34,10 @@ EPILOG = """Examples:
       --topology-manager-policy restricted \\
       --device example.com/gpu=gpu0@0,gpu1@1 pods.yaml
 
+  # a machine that comes with numalet, and its GPUs
+  numalet simulate -c kubelet.yaml -m profile:epyc-nps4 \\
+      --devices profile:epyc-nps4 pods.yaml
+
   # the pods of one node of a cluster
   kubectl get pods -A -o json |
       numalet simulate -c kubelet.yaml --node-name worker-3 -

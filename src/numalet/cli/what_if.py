@@ -27,6 +27,9 @@ EPILOG = """Examples:
       --policies restricted,best-effort --scopes container \\
       --options '' --options prefer-closest-numa-nodes=true pods.yaml
 
+  # what another setting of the firmware would change
+  numalet what-if -c kubelet.yaml -m profile:epyc-nps1 -m profile:epyc-nps4 pods.yaml
+
   # the spread over 50 arrival orders
   numalet what-if -c kubelet.yaml -m 2n16c2t --orders 50 --seed 7 pods.yaml
 

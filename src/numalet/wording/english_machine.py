@@ -74,6 +74,9 @@ _DESCRIPTIONS = {
         "137438953472, 128Gi or 512Mi"
     ),
     "machine/page-size": "{value!r} is no size of huge pages; it must be a multiple of 1Ki",
+    "machine/profile-page-size": (
+        "the machine of the profile {profile} has no {value}; it has {known}"
+    ),
     "machine/page-size-twice": "huge pages of {size_kib} KiB are there twice; a size comes once",
     "machine/both": "{one!r} and {other!r} say the same thing; give one of them",
     "machine/no-memory-said": "the node has no 'memory'; say how much it has, 0 for none",

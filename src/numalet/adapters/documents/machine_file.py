@@ -15,11 +15,12 @@ from typing import Any, Final
 from numalet.adapters.documents import machine_cpus, machine_sizes, profile_library, typed
 from numalet.adapters.documents.profile_library import Profile
 from numalet.adapters.documents.typed import LineOf, Place, no_line
-from numalet.model import machine_shape
+from numalet.model import machine_shape, resources
 from numalet.model.findings import BadInput, Findings, Location
-from numalet.model.kubelet_view import machine_of_view
+from numalet.model.kubelet_view import kubelet_view, machine_of_view
 from numalet.model.machine import Machine
 from numalet.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
+from numalet.model.machine_queries import NodeClass, node_class
 
 HIGHEST_NODE_ID: Final = 1023
 """The Linux kernel can be built for 1,024 NUMA nodes and no more."""
@@ -35,7 +36,7 @@ _NODE: Final = (
     "distances",
     *machine_cpus.FIELDS,
 )
-_PROFILED: Final = ("profile",)
+_PROFILED: Final = ("profile", "hugepages_per_node")
 _SYSTEMS: Final = {system.value: system for system in OperatingSystem}
 
 
@@ -63,9 +64,43 @@ def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
     return machine_of_view(_view(nodes, system), where.document)
 
 
-def of_profile(profile: Profile) -> Machine:
-    """The machine of a profile that comes with numalet."""
-    return decode(profile.machine, profile.machine_place, profile.line_of)
+def of_profile(
+    profile: Profile, pages: tuple[HugePages, ...] = (), place: Place | None = None
+) -> Machine:
+    """The machine of a profile that comes with numalet; raises ``BadInput``.
+
+    Args:
+        profile: the profile, which has no huge pages of its own.
+        pages: those of every node with CPUs and memory, of sizes that the machine has.
+        place: what says so, for the findings.
+    """
+    machine = decode(profile.machine, profile.machine_place, profile.line_of)
+    view = kubelet_view(machine)
+    findings = Findings()
+    known = {each.page_size_kib for each in view.hugepages}
+    for each in pages:
+        if each.page_size_kib not in known:
+            findings.add(
+                "machine/profile-page-size",
+                place.location if place else profile.machine_place,
+                value=resources.hugepages_name(each.page_size_kib),
+                known=", ".join(map(resources.hugepages_name, sorted(known))),
+                profile=profile.name,
+            )
+    findings.raise_errors()
+    counts = {each.page_size_kib: each.count for each in pages}
+    nodes = (_with_pages(node, counts) for node in view.nodes)
+    return machine_of_view(_view(tuple(nodes), view.os), machine.source)
+
+
+def _with_pages(node: NumaNodeInfo, counts: Mapping[int, int]) -> NumaNodeInfo:
+    """The node with so many pages by size in KiB, if it has CPUs and memory."""
+    if node_class(node) is not NodeClass.CPU:
+        return node
+    pages = (
+        replace(each, count=counts.get(each.page_size_kib, each.count)) for each in node.hugepages
+    )
+    return replace(node, hugepages=tuple(pages))
 
 
 def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Machine:
@@ -74,8 +109,10 @@ def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Mac
     name, where = value["profile"], place.member("profile")
     if not isinstance(name, str):
         typed.wrong_type(name, "the name of a profile", where, findings)
+    sizes = place.member("hugepages_per_node")
+    pages = machine_sizes.huge_pages(value.get("hugepages_per_node"), sizes, findings)
     findings.raise_errors()
-    return of_profile(profile_library.read(name, where.location))
+    return of_profile(profile_library.read(name, where.location), pages, sizes)
 
 
 def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
