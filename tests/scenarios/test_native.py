@@ -12,7 +12,7 @@ from numalet.admission.decision import Decision
 from numalet.admission.reasons import AllocationRefused, NotAligned
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import StartRefused
+from numalet.config.rules import Stage, StartRefused
 from numalet.hints.hint import Candidates, Hint
 from numalet.model import numa_mask
 from numalet.model.machine_info import HugePages, MachineInfo
@@ -22,6 +22,7 @@ from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.reports.memory_map import memory_map
 from numalet.snapshot import invariants
+from numalet.wording import english
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
 NO_TOPOLOGY = KubeletConfig(
@@ -258,3 +259,53 @@ def test_every_memory_type_counts_in_pod_scope() -> None:
     assert not found[EXACT].admitted
     assert found[NATIVE].admitted
     assert [0b10] * 2 == [each.mask for each in found[NATIVE].affinities.values()]
+
+
+def _keeping(limits: dict[str, str], node: int = 1) -> KubeletConfig:
+    """The usual reservation, and more of it on one node."""
+    entry = ReservedMemory(node, {name: Quantity.parse(text) for name, text in limits.items()})
+    return replace(NO_TOPOLOGY, reserved_memory=(*NO_TOPOLOGY.reserved_memory, entry))
+
+
+def test_huge_pages_are_kept_back() -> None:
+    on = machine(11, 10, hugepages={1 << 20: 4})
+    asked = _keeping({"hugepages-1Gi": "3Gi"})
+
+    node = _started(on, asked)
+
+    assert isinstance(nodes.start(asked, on), StartRefused)
+    table = node.snapshot.memory.nodes[1].tables["hugepages-1Gi"]
+    assert (3 * GI, 1 * GI) == (table.system_reserved, table.allocatable)
+    after, decision = node.admit(simple("p", "1Gi", hugepages_1Gi="5Gi"))
+    assert (0, 1) == decision.placements["c"].memory_nodes
+    assert not after.admit(simple("q", "1Gi", hugepages_1Gi="1Gi"))[1].admitted
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"hugepages-1Gi": "5Gi"}, "5368709120 bytes of hugepages-1Gi on NUMA node 1"),
+        ({"hugepages-2Mi": "2Mi"}, "2097152 bytes of hugepages-2Mi on NUMA node 1, which has 0"),
+        ({"hugepages-1Gi": "-1Gi"}, "keeps back -1073741824 bytes"),
+    ],
+)
+def test_no_more_is_reserved_than_there_is(limits: dict[str, str], told: str) -> None:
+    refused = nodes.start(
+        _keeping(limits), machine(11, 10, hugepages={1 << 20: 4}), behaviour=NATIVE
+    )
+
+    assert isinstance(refused, StartRefused)
+    assert Stage.NUMALET is refused.stage
+    assert told in english.sentence(refused.findings[0])
+
+
+def test_no_more_memory_is_reserved_than_a_node_has() -> None:
+    asked = replace(
+        NO_TOPOLOGY,
+        kube_reserved={"memory": "7Gi"},
+        reserved_memory=(ReservedMemory(1, {"memory": Quantity.parse("7Gi")}),),
+    )
+    on = machine(11, 10, hugepages={1 << 20: 4})
+
+    assert isinstance(nodes.start(asked, on), Node)
+    assert isinstance(nodes.start(asked, on, behaviour=NATIVE), StartRefused)

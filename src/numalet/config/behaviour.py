@@ -41,6 +41,10 @@ class Behaviour:
     containers' memory is remembered after that memory was given back.
     ``pod_total_of_app_types``: a pod's total has only the memory types that an app container asks
     for.
+    ``hugepages_are_reservable``: ``reservedMemory`` may keep back huge pages, although kubeReserved
+    and systemReserved can not; the rule that sums must agree is for ordinary memory only.
+    ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then taken
+    for nearly 2^64 bytes.
     """
 
     highest_node_id: int | None = 63
@@ -53,6 +57,8 @@ class Behaviour:
     held_memory_is_compared: bool = True
     reuse_outlives_the_pod: bool = True
     pod_total_of_app_types: bool = True
+    hugepages_are_reservable: bool = False
+    sizes_wrap_around: bool = True
 
     @property
     def mode(self) -> Mode:
@@ -73,4 +79,6 @@ NATIVE = Behaviour(
     held_memory_is_compared=False,
     reuse_outlives_the_pod=False,
     pod_total_of_app_types=False,
+    hugepages_are_reservable=True,
+    sizes_wrap_around=False,
 )

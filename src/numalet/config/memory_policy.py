@@ -1,7 +1,8 @@
 """The Memory Manager's policy and reserved memory, checked as its constructor checks them.
 
 Under policy Static every node of an entry must exist, the sum of the entries of a type must equal
-the node allocatable reservation of that type, and each amount must be a plain integer to Go.
+the node allocatable reservation of that type, and each amount must be a plain integer to Go. In
+native mode the sum of huge pages is free.
 Kubelet v1.32: ``memorymanager.NewManager``, ``getSystemReservedMemory``, ``NewPolicyStatic``.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from numalet.config.behaviour import Behaviour
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.node_allocatable import ResourceList
 from numalet.config.rules import MemoryPolicy, MemoryRules
@@ -28,6 +30,7 @@ def resolve(
     config: KubeletConfig,
     machine: MachineInfo,
     reservation: ResourceList | None,
+    behaviour: Behaviour,
     findings: Findings,
 ) -> MemoryRules:
     """The rules of the Memory Manager; what its constructor refuses is found.
@@ -39,7 +42,7 @@ def resolve(
         return MemoryRules()
     _check_nodes(config, machine, findings)
     if reservation is not None:
-        _check_sums(config, reservation, findings)
+        _check_sums(config, reservation, behaviour, findings)
     return MemoryRules(policy=policy, system_reserved=_converted(config, machine, findings))
 
 
@@ -72,11 +75,15 @@ def _check_nodes(config: KubeletConfig, machine: MachineInfo, findings: Findings
             )
 
 
-def _check_sums(config: KubeletConfig, reservation: ResourceList, findings: Findings) -> None:
+def _check_sums(
+    config: KubeletConfig, reservation: ResourceList, behaviour: Behaviour, findings: Findings
+) -> None:
     """Compare sums per type, in the order of the types' names (the kubelet's is random)."""
     sums: dict[str, Quantity] = {}
     for entry in config.reserved_memory:
         for name, amount in entry.limits.items():
+            if behaviour.hugepages_are_reservable and name != resources.MEMORY:
+                continue
             # The last entry decides how the sum prints, as in the kubelet.
             sums[name] = amount + sums.get(name, ZERO)
     for name in sorted({*sums, *filter(resources.is_memory_type, reservation)}):

@@ -19,7 +19,7 @@ from numalet.config.rules import (
 )
 from numalet.model import resources
 from numalet.model.findings import Findings
-from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_info import MachineInfo, NumaNodeInfo
 
 MOST_NODES_WITH_WRAPPING: Final = 12
 """Sizes that wrap around follow no rule, so that every set of nodes has to be looked at."""
@@ -46,8 +46,11 @@ def check(
     if behaviour.highest_node_id is not None and highest > behaviour.highest_node_id:
         fields = {"numa_node": highest, "highest": behaviour.highest_node_id}
         findings.add("numalet/node-id-too-high", where, field=field, policy=policy, **fields)
-    if memory.policy is not MemoryPolicy.NONE and len(machine.nodes) > MOST_NODES_WITH_WRAPPING:
-        _check_wrapping(config, machine, memory, findings)
+    if memory.policy is not MemoryPolicy.NONE:
+        if not behaviour.sizes_wrap_around:
+            _check_reservation(config, machine, memory, findings)
+        elif len(machine.nodes) > MOST_NODES_WITH_WRAPPING:
+            _check_wrapping(config, machine, memory, findings)
     if topology.prefer_closest_numa_nodes and topology.policy in _COMPARING_POLICIES:
         _check_distance_rows(config, machine, behaviour, findings)
 
@@ -57,13 +60,8 @@ def _check_wrapping(
 ) -> None:
     """The kubelet keeps sizes modulo 2^64: less than nothing becomes nearly everything."""
     for node in machine.nodes:
-        pages = {
-            resources.hugepages_name(each.page_size_kib): each.count * each.page_size_kib * 1024
-            for each in node.hugepages
-        }
-        sizes = {**pages, resources.MEMORY: node.memory_bytes - sum(pages.values())}
         reserved = memory.system_reserved.get(node.node_id, {})
-        for name, size_bytes in sizes.items():
+        for name, size_bytes in _sizes(node).items():
             if size_bytes < reserved.get(name, 0):
                 findings.add(
                     "numalet/reservation-wraps",
@@ -74,6 +72,34 @@ def _check_wrapping(
                     size_bytes=size_bytes,
                     limit=MOST_NODES_WITH_WRAPPING,
                 )
+
+
+def _check_reservation(
+    config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
+) -> None:
+    """No more is kept back than there is, and nothing below zero."""
+    for node in machine.nodes:
+        sizes = _sizes(node)
+        for name, reserved_bytes in memory.system_reserved.get(node.node_id, {}).items():
+            # Amounts below zero are nearly 2^64 here.
+            if reserved_bytes > sizes.get(name, 0):
+                findings.add(
+                    "numalet/reserved-too-much",
+                    config.where("reservedMemory"),
+                    numa_node=node.node_id,
+                    type=name,
+                    reserved_bytes=reserved_bytes - (reserved_bytes >> 63 << 64),
+                    size_bytes=sizes.get(name, 0),
+                )
+
+
+def _sizes(node: NumaNodeInfo) -> dict[str, int]:
+    """Bytes of every memory type that a node could give away if nothing were kept back."""
+    pages = {
+        resources.hugepages_name(each.page_size_kib): each.count * each.page_size_kib * 1024
+        for each in node.hugepages
+    }
+    return {**pages, resources.MEMORY: node.memory_bytes - sum(pages.values())}
 
 
 def _check_distance_rows(

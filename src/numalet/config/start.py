@@ -89,7 +89,9 @@ def resolve(
     cpu = cpu_policy.resolve(
         config, machine, gates, reservation, cpus, stages.begin(Stage.CPU_MANAGER)
     )
-    memory = memory_policy.resolve(config, machine, reservation, stages.begin(Stage.MEMORY_MANAGER))
+    memory = memory_policy.resolve(
+        config, machine, reservation, behaviour, stages.begin(Stage.MEMORY_MANAGER)
+    )
     own_limits.check(config, machine, topology, memory, behaviour, stages.begin(Stage.NUMALET))
     return stages.refusal() or replace(rules, topology=topology, cpu=cpu, memory=memory)
 

@@ -15,6 +15,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{reserved_bytes} bytes are reserved; the kubelet would take the difference for nearly "
         "2^64 bytes. It can be followed with at most {limit} NUMA nodes"
     ),
+    "numalet/reserved-too-much": (
+        "reservedMemory keeps back {reserved_bytes} bytes of {type} on NUMA node {numa_node}, which"
+        " has {size_bytes} bytes that can be given away"
+    ),
     "numalet/distance-row-too-short": (
         "the option prefer-closest-numa-nodes can not be followed here: the kubelet takes the "
         "distance to a node from that place of a row, the rows have {row_length} places, and "
