@@ -9,7 +9,7 @@ import pytest
 from builders import GI, container, init, machine, pod, simple
 from device_bench import GPU, devices
 from numalet.admission.decision import Decision
-from numalet.admission.reasons import AllocationRefused, NotAligned
+from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import Stage, StartRefused
@@ -22,7 +22,7 @@ from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.reports.memory_map import memory_map
 from numalet.snapshot import invariants
-from numalet.wording import english
+from numalet.wording import english, kubelet
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
 NO_TOPOLOGY = KubeletConfig(
@@ -309,3 +309,35 @@ def test_no_more_memory_is_reserved_than_a_node_has() -> None:
 
     assert isinstance(nodes.start(asked, on), Node)
     assert isinstance(nodes.start(asked, on, behaviour=NATIVE), StartRefused)
+
+
+def _pages_on_one_node() -> MachineInfo:
+    """Two nodes, of which only the second lists a page size."""
+    on = machine(11, 10)
+    with_pages = replace(on.nodes[1], hugepages=(HugePages(1 << 20, 4),))
+    return replace(on, nodes=(on.nodes[0], with_pages))
+
+
+@pytest.mark.parametrize("policy", ["none", "restricted"])
+def test_a_node_without_a_page_size_has_no_such_pages(policy: str) -> None:
+    asked = replace(BEST_EFFORT, topology_manager_policy=policy)
+    wants_pages = simple("p", "1Gi", hugepages_1Gi="2Gi")
+    found = {
+        mode: _started(_pages_on_one_node(), asked, mode).admit(wants_pages)[1]
+        for mode in (EXACT, NATIVE)
+    }
+
+    assert isinstance(found[EXACT].rejection, KubeletWouldCrash)
+    assert (1,) == found[NATIVE].placements["c"].memory_nodes
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"), [("none", AllocationRefused), ("restricted", NotAligned)]
+)
+def test_a_page_size_that_no_node_has_is_refused_plainly(policy: str, kind: type) -> None:
+    asked = replace(BEST_EFFORT, topology_manager_policy=policy)
+
+    _, decision = _started(machine(11, 10), asked).admit(simple("p", "1Gi", hugepages_1Gi="2Gi"))
+
+    assert isinstance(decision.rejection, kind)
+    assert "2Mi" not in kubelet.message(decision.rejection)

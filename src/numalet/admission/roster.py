@@ -126,7 +126,7 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
     """The Memory Manager's node map of this machine when it is empty."""
-    return tables.initial_nodes(rules.machine, rules.memory.system_reserved)
+    return tables.initial_nodes(rules.machine, rules.memory.system_reserved, rules.behaviour)
 
 
 def _distances(rules: NodeRules) -> Distances | None:

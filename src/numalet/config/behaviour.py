@@ -45,6 +45,8 @@ class Behaviour:
     and systemReserved can not; the rule that sums must agree is for ordinary memory only.
     ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then taken
     for nearly 2^64 bytes.
+    ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
+    that asks for a size which some node lacks ends the kubelet.
     """
 
     highest_node_id: int | None = 63
@@ -59,6 +61,7 @@ class Behaviour:
     pod_total_of_app_types: bool = True
     hugepages_are_reservable: bool = False
     sizes_wrap_around: bool = True
+    missing_page_size_crashes: bool = True
 
     @property
     def mode(self) -> Mode:
@@ -81,4 +84,5 @@ NATIVE = Behaviour(
     pod_total_of_app_types=False,
     hugepages_are_reservable=True,
     sizes_wrap_around=False,
+    missing_page_size_crashes=False,
 )

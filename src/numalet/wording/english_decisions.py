@@ -42,6 +42,7 @@ SENTENCES: Mapping[str, str] = {
     "memory/unknown-type": (
         "{resource} is asked for, but NUMA node {node} does not offer pages of that size at all."
     ),
+    "memory/no-such-pages": "{resource} is asked for, and no NUMA node has pages of that size.",
     "memory/too-little-allocatable": (
         "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable in all;"
         " {asked_bytes} is asked for."

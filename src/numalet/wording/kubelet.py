@@ -30,6 +30,8 @@ _MEMORY: Mapping[str, str] = {
         "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
     ),
     "memory/extended-not-preferred": "[memorymanager] failed to find the extended preferred hint",
+    # Over this one the kubelet has no words, because it crashes.
+    "memory/no-such-pages": "[memorymanager] no NUMA node has {resource}",
     "memory/cuts-group": "[memorymanager] preferred hint violates NUMA node allocation",
 }
 ALLOCATION: Mapping[str, str] = {

@@ -82,6 +82,14 @@ class UnknownMemoryType:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSuchPages:
+    """No node has pages of this size. Native mode only, the kubelet would crash over it."""
+
+    code: ClassVar[str] = "memory/no-such-pages"
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
 class TooLittleAllocatable:
     """Not offered: even empty, these nodes could not hold the request."""
 

@@ -22,6 +22,7 @@ from numalet.managers.memory.reasons import (
     DefaultNotPreferred,
     ExtendedNotPreferred,
     NoNodeFits,
+    NoSuchPages,
     NotAnInteger,
     NothingOffered,
 )
@@ -83,6 +84,8 @@ class StaticPolicy:
 
     def _computed(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
         missing = hints.missing_type(ledger.nodes, asked)
+        if missing is not None and not self.behaviour.missing_page_size_crashes:
+            return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
         if missing is not None:
             return Refused(missing)
         offered = OfferedSets(ledger, pod.uid, asked)
@@ -109,6 +112,8 @@ class StaticPolicy:
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
         missing = hints.missing_type(ledger.nodes, asked)
+        if missing is not None and not self.behaviour.missing_page_size_crashes:
+            return Refused(NoSuchPages(missing.resource))
         if missing is not None:
             return Refused(missing)
         mask = self._final_mask(ledger, pod, container, asked, affinity)

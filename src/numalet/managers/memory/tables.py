@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.managers.memory.ledger import UINT64, MemoryTable, NodeMemory
 from numalet.model import numa_mask, resources
-from numalet.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
 
 SystemReserved = Mapping[int, Mapping[str, int]]
 
 
-def initial_nodes(machine: MachineInfo, system_reserved: SystemReserved) -> dict[int, NodeMemory]:
+def initial_nodes(
+    machine: MachineInfo, system_reserved: SystemReserved, behaviour: Behaviour = EXACT
+) -> dict[int, NodeMemory]:
     """The node map of an empty machine, by node id ascending.
 
     Kubelet: ``staticPolicy.getDefaultMachineState``, v1.32.
     """
     nodes = sorted(machine.nodes, key=lambda node: node.node_id)
+    if not behaviour.missing_page_size_crashes:
+        nodes = _with_every_page_size(nodes)
     return {
         node.node_id: NodeMemory(
             assignments=0,
@@ -25,6 +31,17 @@ def initial_nodes(machine: MachineInfo, system_reserved: SystemReserved) -> dict
         )
         for node in nodes
     }
+
+
+def _with_every_page_size(nodes: Sequence[NumaNodeInfo]) -> list[NumaNodeInfo]:
+    """The nodes with no pages of the sizes that only others list."""
+    sizes = sorted({pages.page_size_kib for node in nodes for pages in node.hugepages})
+    return [replace(node, hugepages=_all_sizes(node, sizes)) for node in nodes]
+
+
+def _all_sizes(node: NumaNodeInfo, sizes: Iterable[int]) -> tuple[HugePages, ...]:
+    listed = {pages.page_size_kib for pages in node.hugepages}
+    return (*node.hugepages, *(HugePages(size, 0) for size in sizes if size not in listed))
 
 
 def _initial_tables(node: NumaNodeInfo, reserved: Mapping[str, int]) -> dict[str, MemoryTable]:
