@@ -29,14 +29,21 @@ def test_every_row_names_a_test_that_exists() -> None:
     assert set() == missing
 
 
+def _shown(value: object) -> str:
+    """A value as the sources write it."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(str, value))},)"
+    return repr(value)
+
+
 def test_every_row_tells_the_value_of_exact_mode() -> None:
     told = {name: cells[2].strip("`") for name, cells in _rules().items()}
-    assert {rule.name: repr(getattr(EXACT, rule.name)) for rule in fields(Behaviour)} == told
+    assert {rule.name: _shown(getattr(EXACT, rule.name)) for rule in fields(Behaviour)} == told
 
 
 def test_every_row_tells_the_value_of_native_mode() -> None:
     told = {name: cells[3].strip("`") for name, cells in _rules().items()}
-    assert {rule.name: repr(getattr(NATIVE, rule.name)) for rule in fields(Behaviour)} == told
+    assert {rule.name: _shown(getattr(NATIVE, rule.name)) for rule in fields(Behaviour)} == told
 
 
 def test_every_rule_differs() -> None:

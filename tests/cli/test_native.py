@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner
+from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner, pod
 
 MANY = ("-m", "16n1c1t", "--memory-per-node", "4Gi")
 ALIGNING = (*MANY, "--topology-manager-policy", "restricted")
@@ -81,3 +81,29 @@ def test_a_scenario_has_a_mode_of_its_own(numalet: Runner) -> None:
         refused = numalet("simulate", path, flag)
         assert 2 == refused.status
         assert flag in refused.err
+
+
+ACCELERATORS = """
+numa_nodes:
+- {id: 0, memory_bytes: 17179869184, cores: [{id: 0, socket: 0, threads: [0, 1]}], hugepages: []}
+- {id: 1, memory_bytes: 17179869184, cores: [{id: 1, socket: 0, threads: [2, 3]}], hugepages: []}
+- {id: 2, memory_bytes: 103079215104, cores: [], hugepages: []}
+- {id: 3, memory_bytes: 103079215104, cores: [], hugepages: []}
+"""
+
+
+def test_a_page_names_the_nodes_that_give_no_memory(numalet: Runner, tmp_path: Path) -> None:
+    machine, pods = tmp_path / "machine.yaml", tmp_path / "pod.yaml"
+    machine.write_text(ACCELERATORS)
+    pods.write_text(pod("p", "40Gi"))
+    policy = ("--memory-manager-policy", "Static", "--reserved-memory", "0:memory=100Mi")
+    asked = ("-m", str(machine), *policy, "--native", str(pods))
+
+    native = numalet("simulate", *asked)
+    explained = numalet("explain", *asked, "--topology-manager-policy", "restricted")
+    more = numalet("simulate", *asked, "--memory-node-classes", "cpu,memory")
+
+    assert (1, 0) == (native.status, more.status)
+    assert "NUMA nodes {2,3} give no memory to pods" in native.out
+    assert "give no memory" not in more.out
+    assert "give no memory to pods" in explained.out

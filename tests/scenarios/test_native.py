@@ -12,10 +12,12 @@ from numalet.admission.decision import Decision
 from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.config.numalet_config import NumaletConfig
 from numalet.config.rules import Stage, StartRefused
 from numalet.hints.hint import Candidates, Hint
 from numalet.model import numa_mask
 from numalet.model.machine_info import HugePages, MachineInfo
+from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import ContainerKind, Pod
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
@@ -311,6 +313,66 @@ def test_no_more_memory_is_reserved_than_a_node_has() -> None:
     assert isinstance(nodes.start(asked, on, behaviour=NATIVE), StartRefused)
 
 
+def _with_accelerators() -> MachineInfo:
+    """Two ordinary nodes, and two with memory only, which are larger."""
+    on = machine(11, 10, 40, 40, hugepages={1 << 20: 4})
+    bare = tuple(replace(node, cores=()) for node in on.nodes[2:])
+    return replace(on, nodes=(*on.nodes[:2], *bare))
+
+
+@pytest.mark.parametrize("policy", ["none", "best-effort", "restricted"])
+def test_memory_of_pods_stays_out_of_accelerators(policy: str) -> None:
+    asked = replace(BEST_EFFORT, topology_manager_policy=policy)
+    near_accelerator = {GPU: devices("g0@0+2")}
+    wide, pages = simple("wide", "11Gi"), simple("pages", "1Gi", hugepages_1Gi="5Gi")
+    on_gpu = _on_gpus("gpu", "1Gi")
+    found = {}
+    for mode in (EXACT, NATIVE):
+        node = _started(_with_accelerators(), asked, mode).devices_reported(near_accelerator)
+        found[mode] = [
+            set(node.admit(each)[1].placements["c"].memory_nodes) for each in (wide, pages, on_gpu)
+        ]
+
+    assert any(each & {2, 3} for each in found[EXACT])
+    assert [{0, 1}, {0, 1}, {0}] == found[NATIVE]
+
+
+def test_more_memory_than_ordinary_nodes_have_is_refused() -> None:
+    node = _started(_with_accelerators(), BEST_EFFORT)
+
+    assert not node.admit(simple("p", "30Gi"))[1].admitted
+    assert [0, 1] == list(node.snapshot.memory.nodes)
+
+
+def test_an_administrator_may_give_accelerator_memory_to_pods() -> None:
+    mode = NumaletConfig(
+        mode=Mode.NATIVE, memory_node_classes=(NodeClass.CPU, NodeClass.MEMORY)
+    ).behaviour
+    node = _started(_with_accelerators(), BEST_EFFORT, mode)
+
+    assert (2,) == node.admit(simple("p", "30Gi"))[1].placements["c"].memory_nodes
+
+
+def test_a_device_at_an_accelerator_s_node_does_not_take_memory_there() -> None:
+    node = _started(_with_accelerators(), BEST_EFFORT)
+    node = node.devices_reported({GPU: devices("g0@2")})
+
+    _, decision = node.admit(_on_gpus("p", "1Gi"))
+
+    assert {0, 1} >= set(decision.placements["c"].memory_nodes)
+    assert decision.placements["c"].devices
+
+
+def test_some_node_must_give_memory() -> None:
+    mode = NumaletConfig(mode=Mode.NATIVE, memory_node_classes=(NodeClass.EMPTY,)).behaviour
+
+    refused = nodes.start(BEST_EFFORT, _with_accelerators(), behaviour=mode)
+
+    assert isinstance(refused, StartRefused)
+    assert "[empty]" in english.sentence(refused.findings[0])
+    assert "[cpu, memory]" in english.sentence(refused.findings[0])
+
+
 def _pages_on_one_node() -> MachineInfo:
     """Two nodes, of which only the second lists a page size."""
     on = machine(11, 10)
@@ -331,13 +393,12 @@ def test_a_node_without_a_page_size_has_no_such_pages(policy: str) -> None:
     assert (1,) == found[NATIVE].placements["c"].memory_nodes
 
 
-@pytest.mark.parametrize(
-    ("policy", "kind"), [("none", AllocationRefused), ("restricted", NotAligned)]
-)
-def test_a_page_size_that_no_node_has_is_refused_plainly(policy: str, kind: type) -> None:
+@pytest.mark.parametrize("policy", ["none", "restricted"])
+def test_a_page_size_that_no_node_has_is_refused_plainly(policy: str) -> None:
     asked = replace(BEST_EFFORT, topology_manager_policy=policy)
 
     _, decision = _started(machine(11, 10), asked).admit(simple("p", "1Gi", hugepages_1Gi="2Gi"))
 
-    assert isinstance(decision.rejection, kind)
-    assert "2Mi" not in kubelet.message(decision.rejection)
+    expected = {"none": "no NUMA node has hugepages-1Gi", "restricted": "Topology locality"}
+    assert expected[policy] in kubelet.message(decision.rejection)
+    assert not isinstance(decision.rejection, KubeletWouldCrash)

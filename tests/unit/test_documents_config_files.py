@@ -13,6 +13,7 @@ from numalet.adapters.documents.kubelet_config import Base, ConfigSources, Loade
 from numalet.config.behaviour import EXACT, NATIVE, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.model.findings import BadInput, Finding, Severity
+from numalet.model.machine_queries import NodeClass
 from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -264,6 +265,12 @@ def test_unknown_and_repeated_fields_are_warnings_only(write: Write) -> None:
         (HEAD + "---\n" + HEAD, "config-file/several-documents"),
         (HEAD + "---\n" + OWN + "---\n" + OWN, "config-file/several-documents"),
         (HEAD + "---\n" + OWN + "mode: exactly\n", "numalet-config/unknown-value"),
+        (HEAD + "---\n" + OWN + "memoryNodeClasses: [cpu]\n", "numalet-config/needs-native"),
+        (HEAD + "---\n" + OWN + "mode: native\nmemoryNodeClasses: cpu\n", "document/type"),
+        (
+            HEAD + "---\n" + OWN + "mode: native\nmemoryNodeClasses: [hbm]\n",
+            "numalet-config/unknown-value",
+        ),
         (HEAD + "---\n" + OWN + "mood: native\n", "document/unknown-field"),
         (HEAD + "---\n" + OWN + "mode: [native]\n", "document/type"),
         (HEAD + "---\n" + OWN + "mode: native\nmode: exact\n", "document/duplicate-key"),
@@ -290,6 +297,8 @@ def test_our_own_settings_stand_behind_the_kubelets(write: Write) -> None:
 
     assert (loaded.config.max_pods, loaded.behaviour) == (9, NATIVE)
     assert load(config_file=path, mode=Mode.EXACT).behaviour is EXACT
+    both = load(config_file=path, memory_node_classes=("memory", "cpu", "cpu")).behaviour
+    assert both.memory_node_classes == (NodeClass.MEMORY, NodeClass.CPU)
     assert load(mode=Mode.NATIVE).behaviour is NATIVE
     assert load().behaviour is EXACT
 
@@ -301,6 +310,14 @@ def test_our_own_settings_have_their_lines(write: Write) -> None:
 
     assert (6, "$.mode") == (finding.where.line, finding.where.path)
     assert "'exactly' is not known here; allowed: exact, native" in english.sentence(finding)
+
+
+def test_classes_by_flag_have_their_place(write: Write) -> None:
+    (unknown,) = findings(lambda: load(mode=Mode.NATIVE, memory_node_classes=["cpu", "hbm"]))
+    (useless,) = findings(lambda: load(memory_node_classes=["cpu"]))
+
+    assert ("--memory-node-classes", "[1]") == (unknown.where.document, unknown.where.path)
+    assert "add --native" in english.sentence(useless)
 
 
 def test_a_drop_in_has_no_settings_of_ours(write: Write, tmp_path: Path) -> None:

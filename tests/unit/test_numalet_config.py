@@ -13,6 +13,7 @@ from numalet.adapters.documents.typed import Place
 from numalet.config.behaviour import EXACT, NATIVE, Mode
 from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.model.findings import BadInput, Findings
+from numalet.model.machine_queries import NodeClass
 from numalet.simulate import recording, runner
 from numalet.simulate.scenario import Scenario
 
@@ -49,11 +50,15 @@ def test_what_can_not_be_read_is_found_and_changes_nothing(value: object) -> Non
 
 
 def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
-    native = _scenario(numalet_config={"mode": "native"})
+    own = {"mode": "native", "memoryNodeClasses": ["memory"]}
+    native = _scenario(numalet_config=own)
+    plain = _scenario(numalet_config={"mode": "native"})
     document = recording.document(native, runner.run(native))
 
-    assert NATIVE is native.behaviour
+    assert (NodeClass.MEMORY,) == native.behaviour.memory_node_classes
+    assert own == document["numalet_config"]
     assert native.numalet == RawScenario("s.jsonl", json.dumps(document), 1).decode().numalet
+    assert {"mode": "native"} == recording.document(plain, {})["numalet_config"]
     assert "numalet_config" not in recording.document(_scenario(), {})
 
 

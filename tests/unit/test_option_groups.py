@@ -153,9 +153,15 @@ def test_a_command_may_have_a_part_of_the_flags() -> None:
         "topology_manager_policy_options",
     ]
     reservations = ["kube_reserved", "system_reserved", "eviction_hard"]
-    assert ["config_dir", "no_config_file", "native", *reservations] == _names(_take_reservations)
+    assert [
+        "config_dir",
+        "no_config_file",
+        "native",
+        "memory_node_classes",
+        *reservations,
+    ] == _names(_take_reservations)
     every = _names(_take_all)
-    assert topology == every[8:11]
-    assert [*every[:8], *every[11:]] == _names(_take_but_topology)
+    assert topology == every[9:12]
+    assert [*every[:9], *every[12:]] == _names(_take_but_topology)
     _run(expanded(_take_reservations), "--eviction-hard", "memory.available<1Gi")
     assert (("--eviction-hard", "memory.available<1Gi"),) == _seen.pop().flags

@@ -68,6 +68,7 @@ class Pieces:
             "--no-config-file": self.config.base is Base.FLAGS_ONLY,
             "--native": self.config.mode is Mode.NATIVE,
             "--exact": self.config.mode is Mode.EXACT,
+            "--memory-node-classes": self.config.memory_node_classes is not None,
             "--node-name": self.node_name,
             "--state-dir": self.state_dir,
             "--forget": self.forget,

@@ -57,31 +57,40 @@ _FLAGS: Final = {
 class KubeletFlags:
     """A kubelet's configuration but for its file: drop-ins, and flags with their values.
 
-    ``native`` is our own: the mode, or None for what the file says.
+    ``native`` and ``memory_node_classes`` are our own; None leaves what the file says.
     """
 
     config_dir: Path | None
     no_config_file: bool
     flags: tuple[tuple[str, str], ...]
     native: bool | None = None
+    memory_node_classes: str | None = None
 
     def sources(self, config_file: Path | None) -> ConfigSources:
         """Where the configuration comes from, with this file."""
         from numalet.adapters.documents.kubelet_config import Base, ConfigSources
         from numalet.config.behaviour import Mode
 
+        classes = self.memory_node_classes
         return ConfigSources(
             base=Base.FLAGS_ONLY if self.no_config_file else Base.EMPTY_FILE,
             config_file=config_file,
             config_dir=self.config_dir,
             flags=self.flags,
             mode={None: None, True: Mode.NATIVE, False: Mode.EXACT}[self.native],
+            memory_node_classes=None if classes is None else classes.split(","),
         )
 
 
 def _group(names: Iterable[str]) -> OptionGroup:
     """The folder of drop-ins, the word that there is no file, and the flags of these names."""
-    options = (_CONFIG_DIR, _NO_CONFIG_FILE, _NATIVE, *(_option_of(name) for name in names))
+    options = (
+        _CONFIG_DIR,
+        _NO_CONFIG_FILE,
+        _NATIVE,
+        _CLASSES,
+        *(_option_of(name) for name in names),
+    )
     return OptionGroup(options, _kubelet_flags)
 
 
@@ -94,11 +103,15 @@ def _option_of(name: str) -> inspect.Parameter:
 
 
 def _kubelet_flags(
-    config_dir: Path | None, no_config_file: bool, native: bool | None, **given: Any
+    config_dir: Path | None,
+    no_config_file: bool,
+    native: bool | None,
+    memory_node_classes: str | None,
+    **given: Any,
 ) -> KubeletFlags:
     values = ((name, given.get(name.replace("-", "_"))) for name in _FLAGS)
     flags = tuple((f"--{name}", value) for name, texts in values for value in texts or ())
-    return KubeletFlags(config_dir, no_config_file, flags, native)
+    return KubeletFlags(config_dir, no_config_file, flags, native, memory_node_classes)
 
 
 _CONFIG_DIR: Final = option(
@@ -126,6 +139,21 @@ _NATIVE: Final = option(
         typer.Option(
             "--native/--exact",
             help="Without the kubelet's accidents and limits, or exactly as the kubelet (default).",
+            show_default=False,
+        ),
+    ],
+)
+_CLASSES: Final = option(
+    "memory_node_classes",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--memory-node-classes",
+            metavar="CLASS,...",
+            help=(
+                "Native mode: NUMA nodes that give memory to pods: cpu (default), memory (without"
+                " CPUs: accelerators, CXL)."
+            ),
             show_default=False,
         ),
     ],

@@ -16,7 +16,8 @@ from numalet.admission.decision import Decision
 from numalet.cli import breaking, memory_table, node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
 from numalet.config.behaviour import Mode
-from numalet.model import cpu_set
+from numalet.managers.memory.reasons import GivesNoMemory
+from numalet.model import cpu_set, numa_mask
 from numalet.reports import pod_sums
 from numalet.reports.memory_map import Holder
 from numalet.reports.pod_sums import PodSums
@@ -48,6 +49,9 @@ def tables(result: Result) -> Iterator[RenderableType]:
     after = result.map()
     if after.nodes:
         yield from memory_table.memory_table(after)
+        left_out = set(result.session.machine.node_ids) - {row.node_id for row in after.nodes}
+        if left_out:
+            yield Text(english.of_reason(GivesNoMemory(numa_mask.of(left_out))))
     else:
         yield Text("The Memory Manager is off: nothing is reserved on any NUMA node.")
     yield from _cpus_and_devices(result)

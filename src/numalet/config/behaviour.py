@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from numalet.model.machine_info import NumaNodeInfo
+from numalet.model.machine_queries import NodeClass, node_class
+
 
 class Mode(Enum):
     """What a set of rules is called."""
@@ -47,6 +50,8 @@ class Behaviour:
     for nearly 2^64 bytes.
     ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
     that asks for a size which some node lacks ends the kubelet.
+    ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
+    included; None for all nodes. The administrator may say others.
     """
 
     highest_node_id: int | None = 63
@@ -62,6 +67,11 @@ class Behaviour:
     hugepages_are_reservable: bool = False
     sizes_wrap_around: bool = True
     missing_page_size_crashes: bool = True
+    memory_node_classes: tuple[NodeClass, ...] | None = None
+
+    def gives_memory(self, node: NumaNodeInfo) -> bool:
+        """Whether pods may get memory of this node."""
+        return self.memory_node_classes is None or node_class(node) in self.memory_node_classes
 
     @property
     def mode(self) -> Mode:
@@ -85,4 +95,5 @@ NATIVE = Behaviour(
     hugepages_are_reservable=True,
     sizes_wrap_around=False,
     missing_page_size_crashes=False,
+    memory_node_classes=(NodeClass.CPU,),
 )

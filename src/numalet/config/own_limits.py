@@ -20,6 +20,7 @@ from numalet.config.rules import (
 from numalet.model import resources
 from numalet.model.findings import Findings
 from numalet.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.model.machine_queries import node_class
 
 MOST_NODES_WITH_WRAPPING: Final = 12
 """Sizes that wrap around follow no rule, so that every set of nodes has to be looked at."""
@@ -47,6 +48,7 @@ def check(
         fields = {"numa_node": highest, "highest": behaviour.highest_node_id}
         findings.add("numalet/node-id-too-high", where, field=field, policy=policy, **fields)
     if memory.policy is not MemoryPolicy.NONE:
+        _check_node_classes(config, machine, behaviour, findings)
         if not behaviour.sizes_wrap_around:
             _check_reservation(config, machine, memory, findings)
         elif len(machine.nodes) > MOST_NODES_WITH_WRAPPING:
@@ -72,6 +74,21 @@ def _check_wrapping(
                     size_bytes=size_bytes,
                     limit=MOST_NODES_WITH_WRAPPING,
                 )
+
+
+def _check_node_classes(
+    config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour, findings: Findings
+) -> None:
+    """Some node must give memory to pods."""
+    classes = behaviour.memory_node_classes
+    if classes is not None and not any(map(behaviour.gives_memory, machine.nodes)):
+        there = sorted({node_class(node).value for node in machine.nodes})
+        findings.add(
+            "numalet/no-node-gives-memory",
+            config.where("memoryManagerPolicy"),
+            classes=", ".join(each.value for each in classes),
+            there=", ".join(there),
+        )
 
 
 def _check_reservation(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.numalet_config import AS_THE_KUBELET
+from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.managers.device.inventory import Device, Health
 from numalet.model.machine_info import (
     CoreInfo,
@@ -44,11 +44,18 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "expect": dict(outcome),
     }
     if scenario.numalet != AS_THE_KUBELET:
-        found["numalet_config"] = {"mode": scenario.numalet.mode.value}
+        found["numalet_config"] = _own_settings(scenario.numalet)
     if scenario.state_files:
         found["state_files"] = dict(scenario.state_files)
     if scenario.record_raw:
         found["record_raw"] = True
+    return found
+
+
+def _own_settings(config: NumaletConfig) -> dict[str, Any]:
+    found: dict[str, Any] = {"mode": config.mode.value}
+    if config.memory_node_classes is not None:
+        found["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
     return found
 
 

@@ -52,6 +52,9 @@ _CONFIG_FILE: Final = {
     "config-file/directory": "the directory of drop-in files can not be read: {reason}",
 }
 _NUMALET: Final = {
+    "numalet-config/needs-native": (
+        "{field} has a meaning in native mode only; add --native, or mode: native"
+    ),
     "numalet-config/unknown-value": "{value} is not known here; allowed: {allowed}",
 }
 _FLAGS: Final = {

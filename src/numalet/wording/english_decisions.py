@@ -43,6 +43,9 @@ SENTENCES: Mapping[str, str] = {
         "{resource} is asked for, but NUMA node {node} does not offer pages of that size at all."
     ),
     "memory/no-such-pages": "{resource} is asked for, and no NUMA node has pages of that size.",
+    "memory/gives-no-memory": (
+        "NUMA nodes {nodes} give no memory to pods, by their class (memoryNodeClasses)."
+    ),
     "memory/too-little-allocatable": (
         "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable in all;"
         " {asked_bytes} is asked for."

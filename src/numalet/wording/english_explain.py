@@ -49,6 +49,7 @@ BRIEF: Mapping[str, str] = {
     "memory/too-little-free": "{short_bytes} of {resource} short ({free_bytes} free)",
     "memory/node-in-group": "node {node} belongs to group {group} of {holders}",
     "memory/node-in-use": "would cut through {group}, in use by {holders}",
+    "memory/gives-no-memory": "nodes {nodes} give no memory to pods",
     "cpu/too-few-on-nodes": "{short} CPUs short ({available} free)",
     "cpu/reuse-elsewhere": "the pod already has CPUs on {nodes}",
     "cpu/no-cpus-on-nodes": "nodes without CPUs: {nodes}",

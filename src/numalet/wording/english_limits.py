@@ -19,6 +19,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "reservedMemory keeps back {reserved_bytes} bytes of {type} on NUMA node {numa_node}, which"
         " has {size_bytes} bytes that can be given away"
     ),
+    "numalet/no-node-gives-memory": (
+        "memoryNodeClasses lets NUMA nodes of the classes [{classes}] give memory to pods, and"
+        " those of this machine are of the classes [{there}]"
+    ),
     "numalet/distance-row-too-short": (
         "the option prefer-closest-numa-nodes can not be followed here: the kubelet takes the "
         "distance to a node from that place of a row, the rows have {row_length} places, and "

@@ -21,7 +21,6 @@ from numalet.adapters.documents.kubelet_fields import (
     PASSED_OVER,
     Shape,
 )
-from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_source import Document
 from numalet.config import node_allocatable
 from numalet.config.behaviour import Behaviour, Mode
@@ -57,7 +56,8 @@ class ConfigSources:
     """Where a configuration comes from.
 
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
-    stands in for a file that is not named. ``mode`` wins over what the file says, unless None.
+    stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
+    what the file says, unless None; ``Mode.EXACT`` leaves none of it.
     """
 
     config_file: Path | str | None = None
@@ -65,6 +65,7 @@ class ConfigSources:
     flags: Sequence[tuple[str, str]] = ()
     base: Base = Base.EMPTY_FILE
     mode: Mode | None = None
+    memory_node_classes: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +95,19 @@ def load(sources: ConfigSources) -> LoadedConfig:
     merged = drop_ins.Merged()
     if sources.config_file is not None:
         has_file_defaults = True
-        own = _own_settings(_merge_file(merged, Path(sources.config_file), warnings))
+        own = numalet_config.of_documents(_merge_file(merged, Path(sources.config_file), warnings))
     if sources.config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
             defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
             merged.value[_EVICTION] = dict(defaults)
         for path in drop_ins.files(Path(sources.config_dir)):
-            _refuse_further(_merge_file(merged, path, warnings))
+            numalet_config.refuse_further(_merge_file(merged, path, warnings))
     config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
     warnings.extend(found)
-    if sources.mode is not None:
-        own = replace(own, mode=sources.mode)
+    own = numalet_config.with_flags(
+        own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
+    )
     return LoadedConfig(kubelet_flags.applied(config, flags), warnings.all, own)
 
 
@@ -142,27 +144,6 @@ def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> tupl
     warnings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
     merged.merge(document)
     return tuple(further)
-
-
-def _own_settings(further: Sequence[Document]) -> NumaletConfig:
-    """Our settings from the document behind the KubeletConfiguration; defaults without one."""
-    if not further:
-        return AS_THE_KUBELET
-    document = further[0]
-    if len(further) > 1 or not numalet_config.is_meant(document.value):
-        _refuse_further(further)
-    findings = Findings()
-    findings.extend(document.duplicates)
-    place = Place(document.document, "$", document.line_of)
-    own = numalet_config.decode(document.value, place, findings)
-    findings.raise_errors()
-    return own
-
-
-def _refuse_further(further: Sequence[Document]) -> None:
-    if further:
-        name, count = further[0].document, len(further) + 1
-        raise _refused("config-file/several-documents", Location(name), count=count)
 
 
 def _refused(code: str, where: Location, **fields: Any) -> BadInput:

@@ -202,6 +202,7 @@ def decode(value: object, place: Place) -> Scenario:
     config = _config(shape.kubelet_config or {}, place.member("kubelet_config"), findings)
     own_place = place.member("numalet_config")
     own = numalet_config.decode(shape.numalet_config or {}, own_place, findings)
+    numalet_config.check(own, own_place, findings)
     steps = _steps(shape.steps or [], place.member("steps"), findings)
     devices = _devices(shape.devices or [], place.member("devices"), findings)
     files = _files(shape.state_files or {}, place.member("state_files"), findings)

@@ -31,6 +31,7 @@ from numalet.hints.rule import Rule
 from numalet.managers.memory.demand import Demand
 from numalet.managers.memory.ledger import UINT64, Blocks, MemoryBlock, MemoryLedger, NodeMemory
 from numalet.managers.memory.reasons import (
+    GivesNoMemory,
     NodeInGroup,
     NodeInUse,
     TooLittleAllocatable,
@@ -153,6 +154,9 @@ def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemo
 
 def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) -> Reason | None:
     """Why a set can not hold a demand, tested as the kubelet does; None if it can."""
+    outside = mask & ~numa_mask.of(ledger.nodes)
+    if outside:
+        return GivesNoMemory(outside)
     too_little = _too_little_allocatable(ledger.nodes, demand, mask)
     if too_little is not None:
         return too_little

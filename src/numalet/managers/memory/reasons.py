@@ -90,6 +90,14 @@ class NoSuchPages:
 
 
 @dataclass(frozen=True, slots=True)
+class GivesNoMemory:
+    """Not offered: these nodes are of a class that gives no memory to pods. Native mode only."""
+
+    code: ClassVar[str] = "memory/gives-no-memory"
+    nodes: NumaMask
+
+
+@dataclass(frozen=True, slots=True)
 class TooLittleAllocatable:
     """Not offered: even empty, these nodes could not hold the request."""
 

@@ -141,6 +141,8 @@ class StaticPolicy:
                 return Refused(DefaultNotPreferred(container.name, default.mask))
             chosen = default
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
+        # In native mode some nodes give no memory, whatever other resources do there.
+        mask &= numa_mask.of(ledger.nodes)
         # 2. Too small: the best set that contains it.
         if not self._will_do(offered, mask):
             extended = best_affinity.best(offered, containing=mask)

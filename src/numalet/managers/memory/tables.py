@@ -16,11 +16,11 @@ SystemReserved = Mapping[int, Mapping[str, int]]
 def initial_nodes(
     machine: MachineInfo, system_reserved: SystemReserved, behaviour: Behaviour = EXACT
 ) -> dict[int, NodeMemory]:
-    """The node map of an empty machine, by node id ascending.
+    """The node map of an empty machine, by node id ascending, of nodes that give memory to pods.
 
     Kubelet: ``staticPolicy.getDefaultMachineState``, v1.32.
     """
-    nodes = sorted(machine.nodes, key=lambda node: node.node_id)
+    nodes = sorted(filter(behaviour.gives_memory, machine.nodes), key=lambda node: node.node_id)
     if not behaviour.missing_page_size_crashes:
         nodes = _with_every_page_size(nodes)
     return {
