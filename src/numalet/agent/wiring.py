@@ -13,6 +13,7 @@ from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
+from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.agent import journal, owners, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
@@ -143,7 +144,9 @@ def _runtime(settings: AgentSettings) -> Runtime:
         case RuntimeKind.FAKE:
             return FakeRuntime(settings.root / RUNS)
         case RuntimeKind.PROCESS:
-            raise BadInput([Finding("agent/no-process-runtime")])
+            premises = settings.premises
+            sizes = limits.resolve(premises.config, premises.machine).page_sizes
+            return ProcessRuntime(settings.root, page_sizes=sizes)
 
 
 def _of_the_owner(settings: AgentSettings) -> StateFiles:

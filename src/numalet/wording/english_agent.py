@@ -31,7 +31,6 @@ SENTENCES: Final[Mapping[str, str]] = {
         "programs can not be pinned on a machine that is only described ({machine}, {nodes} NUMA"
         " nodes); take --runtime fake to try it, or leave out -m"
     ),
-    "agent/no-process-runtime": "the runtime process is not there; take --runtime fake",
     "agent/kubelet-pins": (
         "{owner} pins CPUs or memory itself, and two owners undo each other's work; stop it, or"
         " set its cpuManagerPolicy and memoryManagerPolicy to none, or observe with --observe"

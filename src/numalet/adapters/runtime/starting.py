@@ -88,10 +88,15 @@ def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]
         "setup": asdict(prepared),
         "cgroup": prepared.cgroup,
         "path": launch.settings.path,
-        "oom_score_adj": launch.settings.oom_score_adj,
+        "oom_score_adj": score(launch.settings.oom_score_adj, ground),
         "log_bytes": LOG_BYTES,
         "log_files": LOG_FILES,
     }
+
+
+def score(wanted: int, ground: Ground) -> int:
+    """How ready the kernel is to kill it; without a limit on its memory, never spared."""
+    return wanted if ground.tree is not None else max(wanted, 0)
 
 
 def spawn(attempt: Attempt, lock: int, report: int) -> int:
