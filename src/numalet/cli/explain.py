@@ -148,7 +148,7 @@ def _run(question: Question, budget: str, output: Format) -> int:
         explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
         return 2
     told = story.tell(asked.case.node, asked.case.pod)
-    tallies = () if told.decision.admitted else _searched(asked.case, told, seconds)
+    tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
     explain_view.show(Result(asked.case, told, tallies, _running(asked)), output)
     return 0 if told.decision.admitted else 1
 
@@ -158,7 +158,7 @@ def _running(asked: PreparedCase) -> int:
     return len(asked.prepared.assumed)
 
 
-def _searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
+def searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
     """What would have admitted the pod, searched for at most so many seconds."""
     from numalet.adapters import explaining
     from numalet.cli.progress import Progress

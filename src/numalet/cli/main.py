@@ -30,6 +30,7 @@ from numalet.cli import (
     state,
     what_if,
 )
+from numalet.cli import run as run_
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
@@ -102,6 +103,12 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
     ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
     ("agent", "Keep a node: admit, start and pin pods.", agent.agent, agent.EPILOG),
 )
+app.command(
+    "run",
+    cls=run_.RunCommand,
+    epilog=with_line_breaks(run_.EPILOG),
+    short_help="Run a command on CPUs and NUMA nodes of its own.",
+)(run_.run)
 for _name, _help, _function, _epilog_text in _COMMANDS:
     app.command(_name, cls=Command, epilog=with_line_breaks(_epilog_text), short_help=_help)(
         _function

@@ -1,0 +1,10 @@
+"""``numalet run``: one command as one Guaranteed pod, in the foreground, without an agent.
+
+``request`` makes the pod, ``shared_books`` are the books that all such commands of one root folder
+share, ``placing`` decides and waits, ``program`` starts the command and stays with it.
+
+Every run holds the lock of the root folder together with the others, so that an agent, which
+wants it alone, and runs exclude each other; a second lock is held while the books are changed.
+The books are state files in the kubelet's formats and a list of who holds what by process: a run
+that was killed is found by its process being gone, and the next one to look lets go for it.
+"""

@@ -1,0 +1,180 @@
+"""Deciding about one command, among all that run: admitted, refused, or to be waited for."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from numalet.adapters.cgroup_v2 import writing
+from numalet.adapters.runtime import process_look
+from numalet.adapters.runtime.levels import Ground
+from numalet.adapters.runtime.watcher import family
+from numalet.agent.foreground import leftovers
+from numalet.agent.foreground.request import CONTAINER
+from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks, boot_id
+from numalet.agent.recovery import Premises
+from numalet.config.rules import StartRefused
+from numalet.enforcement import desired, limits
+from numalet.enforcement.limits import Limits
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.findings import BadInput, Finding
+from numalet.model.pod import Pod
+from numalet.node import node as nodes
+from numalet.node.node import Node
+from numalet.snapshot import placement
+from numalet.snapshot.placement import Placement
+from numalet.wording import kubelet_start
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The command has its place, and the books say so."""
+
+    pod: Pod
+    placement: Placement
+    settings: ContainerSettings
+    above: CgroupSettings
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The node before the decision, for telling why, and how many others run."""
+
+    node: Node
+    pod: Pod
+    running: int
+
+
+Answer: TypeAlias = Placed | NoPlace
+
+
+class Placer:
+    """Decides on commands over shared books."""
+
+    def __init__(self, books: SharedBooks, premises: Premises, ground: Ground) -> None:
+        self._books = books
+        self._premises = premises
+        self._ground = ground
+        self._limits = limits.resolve(premises.config, premises.machine)
+
+    def preview(self, pod: Pod) -> Answer:
+        """What would be decided now; nothing is changed. Raises ``BadInput``."""
+        with self._books.held() as content:
+            live, _ = _by_life(content)
+            return self._decided(self._node(content, live), pod, len(live))[0]
+
+    def place(self, pod: Pod, command: str, wait_seconds: float | None) -> Answer:
+        """Admit the pod and write it down; wait for others to end if told so.
+
+        What does not fit a node on which nothing runs is not waited for. Raises ``BadInput``.
+        """
+        last = time.monotonic() + (wait_seconds or 0.0)
+        while True:
+            with self._books.held() as content:
+                live = self._let_go(content)
+                node = self._node(content, live)
+                answer, after = self._decided(node, pod, len(live))
+                if isinstance(answer, Placed):
+                    ours = self._holder(answer, command)
+                    self._books.write(after.state_files(), (*live, ours))
+                    self._share(after, live)
+                    return answer
+            left = last - time.monotonic()
+            if wait_seconds is None or left <= 0 or not live:
+                return answer
+            _until_one_ends(live, left)
+
+    def release(self, uid: str) -> None:
+        """Give back what a run held. Raises ``BadInput``."""
+        with self._books.held() as content:
+            kept = tuple(each for each in content.holders if each.uid != uid)
+            others = replace(content, holders=kept)
+            live = self._let_go(others)
+            node = self._node(others, live)
+            self._books.write(node.state_files(), live)
+            self._share(node, live)
+
+    def _let_go(self, content: Content) -> tuple[Holder, ...]:
+        """The holders that live; what the others left is killed and removed."""
+        live, dead = _by_life(content)
+        for each in dead:
+            leftovers.clear(each, self._ground.tree)
+        return live
+
+    def _node(self, content: Content, live: Sequence[Holder]) -> Node:
+        """The node on which these runs hold what the books say."""
+        premises, keys = self._premises, [each.key for each in live]
+        files = content.files if live else {}
+        node = nodes.start(
+            premises.config,
+            premises.machine,
+            files,
+            premises.devices,
+            running=keys,
+            behaviour=premises.behaviour,
+        )
+        if isinstance(node, StartRefused):
+            fields = {"text": kubelet_start.text(node)}
+            code = "run/other-configuration" if live else "agent/start-refused"
+            raise BadInput([Finding(code, fields)])
+        return node.assume_running(keys).release_stale()
+
+    def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
+        after, decision = node.admit(pod)
+        if not decision.admitted:
+            return NoPlace(node, pod, running), node
+        settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
+        held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
+        parent = settings.path.rpartition("/")[0]
+        above = desired.tree(self._limits, [pod])[parent]
+        return Placed(pod, held, settings, above, self._limits), after.pod_started(pod.uid)
+
+    def _holder(self, placed: Placed, command: str) -> Holder:
+        own = family.process(os.getpid())
+        return Holder(
+            uid=placed.pod.uid,
+            pid=os.getpid(),
+            ticks=0 if own is None else own.started,
+            boot=boot_id(),
+            command=command,
+            is_shared=not placed.placement.cpus,
+            path="" if self._ground.tree is None else placed.settings.path,
+        )
+
+    def _share(self, node: Node, live: Sequence[Holder]) -> None:
+        """Give the shared pool, as it is now, to those who run in it."""
+        pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
+        for each in live:
+            if not each.is_shared:
+                continue
+            if self._ground.tree is not None and each.path:
+                writing.apply(self._ground.tree, each.path, pool)
+            else:
+                process_look.move(each.pid, pool)
+
+
+def _by_life(content: Content) -> tuple[tuple[Holder, ...], tuple[Holder, ...]]:
+    live = tuple(each for each in content.holders if each.is_alive())
+    return live, tuple(each for each in content.holders if each not in live)
+
+
+def _until_one_ends(live: Sequence[Holder], seconds: float) -> None:
+    """Sleep until the process of one of these runs is gone, or the time is over."""
+    with ExitStack() as stack:
+        poll = select.poll()
+        for each in live:
+            with suppress(ProcessLookupError):
+                descriptor = os.pidfd_open(each.pid)
+                stack.callback(os.close, descriptor)
+                poll.register(descriptor, select.POLLIN)
+                if not each.is_alive():
+                    return
+                continue
+            return
+        poll.poll(min(seconds, 2**31 / 1000 - 1) * 1000)

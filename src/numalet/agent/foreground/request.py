@@ -1,0 +1,99 @@
+"""What a user asks for, as a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from numalet.model import qos, resources
+from numalet.model.findings import BadInput, Findings, Location
+from numalet.model.pod import Container, Pod
+from numalet.model.quantity import Quantity, QuantityError
+
+CONTAINER: Final = "main"
+
+
+def _none() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Amounts as texts. ``hugepages`` are by page size: a number of pages, or a size.
+
+    ``devices`` are numbers of devices by resource.
+    """
+
+    command: tuple[str, ...]
+    cpus: str
+    memory: str
+    hugepages: Mapping[str, str] = field(default_factory=_none)
+    devices: Mapping[str, str] = field(default_factory=_none)
+
+
+def pod(request: RunRequest, uid: str) -> Pod:
+    """The Guaranteed pod of one container that asks for this. Raises ``BadInput``."""
+    findings = Findings()
+    asked = {
+        resources.CPU: _amount(request.cpus, "--cpus", findings),
+        resources.MEMORY: _amount(request.memory, "--memory", findings),
+    }
+    for size, text in request.hugepages.items():
+        name = f"{resources.HUGEPAGES_PREFIX}{size}"
+        asked[name] = _pages(name, text, findings)
+    for resource, text in request.devices.items():
+        asked[resource] = _amount(text, "--device", findings)
+    findings.raise_errors()
+    amounts = {name: amount for name, amount in asked.items() if amount is not None}
+    container = Container(CONTAINER, requests=amounts, limits=amounts)
+    return Pod(
+        uid=uid,
+        name=request.command[0].rpartition("/")[2],
+        namespace="run",
+        app_containers=(container,),
+        qos_class=qos.qos_class([container]),
+    )
+
+
+def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
+    try:
+        quantity = Quantity.parse(text)
+    except QuantityError as error:
+        findings.add("run/quantity", Location(flag), value=text, problem=error.go_text)
+        return None
+    if quantity.sign <= 0:
+        findings.add("run/not-positive", Location(flag), value=text)
+        return None
+    return quantity
+
+
+def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
+    """A plain number counts pages; a size is a size."""
+    flag = f"--{name}"
+    page = resources.page_bytes(name)
+    if page is None:
+        findings.add("run/page-size", Location("--hugepages"), value=name)
+        return None
+    if text.isascii() and text.isdigit() and int(text):
+        return Quantity.from_bytes(int(text) * page)
+    amount = _amount(text, flag, findings)
+    if amount is not None and amount.value % page:
+        findings.add("run/part-of-a-page", Location(flag), value=text, page=str(name))
+        return None
+    return amount
+
+
+def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
+    """``NAME=AMOUNT`` texts as a mapping. Raises ``BadInput``."""
+    findings = Findings()
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, amount = text.partition("=")
+        if not (name and equals and amount) or name in found:
+            findings.add("run/pair", Location(flag), value=text)
+        found[name] = amount
+    if findings.all:
+        raise BadInput(findings.all)
+    return found

@@ -1,0 +1,141 @@
+"""The books that all runs of one root folder share: locks, state files, and who holds what."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from numalet.adapters import faults
+from numalet.adapters.files import atomic, state_directory
+from numalet.adapters.runtime.watcher import family
+from numalet.agent.foreground.request import CONTAINER
+from numalet.checkpoint.state_files import StateFiles
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.pod import ContainerKey
+
+FOLDER: Final = "run"
+LOCK: Final = "books.lock"
+HOLDERS: Final = "runs.json"
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_FOLDER_MODE: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """One run: its pod, and the process that stays with its command.
+
+    ``ticks`` and ``boot`` tell a process from a later one with the same id. ``is_shared`` says
+    that it runs in the shared pool; ``path`` is its cgroup below the root, empty without one.
+    """
+
+    uid: str
+    pid: int
+    ticks: int
+    boot: str
+    command: str
+    is_shared: bool
+    path: str = ""
+
+    @property
+    def key(self) -> ContainerKey:
+        """Its container."""
+        return ContainerKey(self.uid, CONTAINER)
+
+    def is_alive(self) -> bool:
+        """Whether its process is still there."""
+        return self.boot == boot_id() and family.is_alive(self.pid, self.ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the books hold: state files by name, and the holders in order of admission."""
+
+    files: StateFiles
+    holders: tuple[Holder, ...]
+
+
+class SharedBooks:
+    """The books below a root folder, which is held as long as this object is open."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / FOLDER
+        self._root = root
+        self._descriptor: int | None = None
+
+    def open(self) -> None:
+        """Make the folders and take our part of the lock. Raises ``BadInput``."""
+        try:
+            for folder in (self._root, self.folder):
+                folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            self._descriptor = _opened(self._root / LOCK)
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            where = Location(str(self._root / LOCK))
+            raise BadInput(
+                [Finding("run/agent-at-work", {"root": str(self._root)}, where)]
+            ) from None
+        except OSError as error:
+            self.close()
+            fields = {"path": str(self._root), "error": error.strerror or str(error)}
+            where = Location(str(self._root))
+            raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+
+    def close(self) -> None:
+        """Let go of the root folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @contextmanager
+    def held(self) -> Iterator[Content]:
+        """The books, while nobody else looks at them or changes them. Raises ``BadInput``."""
+        try:
+            descriptor = _opened(self.folder / LOCK)
+        except OSError as error:
+            fields = {"path": str(self.folder), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields)]) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield self._read()
+        finally:
+            os.close(descriptor)
+
+    def write(self, files: StateFiles, holders: tuple[Holder, ...]) -> None:
+        """Put new books in their place, all or none. Only while they are held.
+
+        Raises ``BadInput``.
+        """
+        texts = {self.folder / name: text for name, text in files.items()}
+        texts[self.folder / HOLDERS] = json.dumps([asdict(each) for each in holders])
+        with faults.point("books.write"):
+            atomic.write_texts(texts)
+
+    def _read(self) -> Content:
+        files = state_directory.read(self.folder).files
+        text = state_directory.read_file(self.folder / HOLDERS)
+        try:
+            holders = tuple(Holder(**each) for each in json.loads(text or "[]"))
+        except (TypeError, ValueError) as error:
+            path = str(self.folder / HOLDERS)
+            fields: Mapping[str, str] = {"path": path, "error": str(error)}
+            raise BadInput([Finding("run/books-damaged", fields, Location(path))]) from None
+        return Content(files, holders)
+
+
+def boot_id() -> str:
+    """What tells this boot from others; empty where the kernel does not say."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

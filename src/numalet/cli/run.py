@@ -1,0 +1,194 @@
+"""``numalet run``: one command on its own CPUs and NUMA nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from numalet.cli.helping import Command
+from numalet.model.findings import BadInput, Finding, Location
+
+if TYPE_CHECKING:
+    from numalet.explain.case import Case
+
+EPILOG = """Examples:
+
+  # eight CPUs and 64 GiB, all of one NUMA node if one has them
+  numalet run --cpus 8 --memory 64Gi -- ./app --fast
+
+  # with four huge pages of 1 GiB, and two devices
+  numalet run --cpus 8 --memory 8Gi --hugepages-1Gi 4 \\
+      --device example.com/gpu=2 --devices devices.yaml -- ./app
+
+  # where would it go?
+  numalet run --cpus 8 --memory 64Gi --dry-run -- ./app
+
+  # wait until it fits, at most an hour
+  numalet run --cpus 8 --memory 64Gi --wait=1h -- ./app
+
+Exit status: that of the command, 128 and the signal's number if a signal ended it; 125 there is
+no place, 126 it can not be executed, 127 it was not found, 2 unusable input, 3 a bug.
+"""
+
+_SEARCH_SECONDS: Final = 2.0
+"""How long to look for what would have admitted a command that is refused."""
+_FOREVER: Final = "forever"
+_WAIT: Final = "--wait"
+_WITHOUT_VALUE: Final = frozenset({_WAIT, "--dry-run", "--quiet", "-q", "--help", "-h"})
+
+
+class RunCommand(Command):
+    """A command whose ``--wait`` may stand without a time, and whose last words are a command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.allow_interspersed_args = False
+        return list(super().parse_args(ctx, with_wait(args)))
+
+
+def with_wait(args: list[str]) -> list[str]:
+    """The words with a time behind a ``--wait`` that has none, but for those of the command."""
+    words = list(args)
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        word = words[at]
+        if word == _WAIT:
+            words[at] = f"{_WAIT}={_FOREVER}"
+        at += 1 if "=" in word or word in _WITHOUT_VALUE else 2
+    return words
+
+
+def run(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND...", help="The command and its words.", show_default=False),
+    ] = None,
+    *,
+    cpus: Annotated[
+        str,
+        typer.Option("--cpus", metavar="CPUS", help="Whole ones are its own; 1500m are shared."),
+    ],
+    memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Such as 64Gi.")],
+    hugepages_1gi: Annotated[
+        str | None,
+        typer.Option("--hugepages-1Gi", metavar="PAGES", help="A number of pages, or a size."),
+    ] = None,
+    hugepages_2mi: Annotated[
+        str | None,
+        typer.Option("--hugepages-2Mi", metavar="PAGES", help="A number of pages, or a size."),
+    ] = None,
+    hugepages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hugepages", metavar="PAGE=PAGES", help="Pages of another size, such as 64Ki=16."
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device", metavar="RESOURCE=COUNT", help="Devices of a resource; repeatable."
+        ),
+    ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option("--devices", metavar="FILE", help="The devices that there are."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "-c",
+            "--config",
+            metavar="FILE",
+            help="KubeletConfiguration; default: one that is fitted to the machine.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            metavar="POLICY",
+            help="none, best-effort, restricted or single-numa-node; default: restricted.",
+        ),
+    ] = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="[=TIME]", help="Wait until it fits, at most so long."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say where it would go, and start nothing.")
+    ] = False,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="Where the books are; default: /var/lib/numalet, or XDG_STATE_HOME/numalet for"
+            " a user other than root.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Do not say where the command was put.")
+    ] = False,
+) -> None:
+    """Reserve CPUs, memory and devices for a command, and run it there to its end."""
+    from numalet.agent.foreground import command as running
+    from numalet.agent.foreground import request
+    from numalet.cli.output import show_findings
+    from numalet.model.findings import Severity
+
+    if not command:
+        raise BadInput([Finding("run/no-command")])
+    pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
+    pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
+    asked = request.RunRequest(
+        command=tuple(command),
+        cpus=cpus,
+        memory=memory,
+        hugepages=pages,
+        devices=request.parse_pairs(tuple(device or ()), "--device"),
+    )
+    options = running.RunOptions(
+        request=asked,
+        root=root,
+        config_file=config,
+        policy=policy,
+        devices_file=devices,
+        wait_seconds=_seconds(wait),
+        dry_run=dry_run,
+    )
+
+    def tell(finding: Finding) -> None:
+        if not (quiet and finding.severity is Severity.NOTE):
+            show_findings([finding])
+
+    raise typer.Exit(running.run(options, running.Voice(tell, _explain)))
+
+
+def _seconds(wait: str | None) -> float | None:
+    """How long to wait; None for not at all. Raises ``BadInput``."""
+    from numalet.model import go_duration
+
+    if wait is None or wait == _FOREVER:
+        return None if wait is None else float("inf")
+    try:
+        return go_duration.parse_ns(wait) / go_duration.SECOND_NS
+    except go_duration.DurationError as error:
+        fields = {"value": wait, "problem": error.go_text}
+        raise BadInput([Finding("run/duration", fields, Location(_WAIT))]) from None
+
+
+def _explain(case: Case, running: int) -> None:
+    """Print the story of the refusal where it does not get among what the command prints."""
+    from numalet.cli import explain, explain_view
+    from numalet.cli.explain_result import Result
+    from numalet.cli.output import Format
+    from numalet.explain import story
+
+    told = story.tell(case.node, case.pod)
+    tallies = explain.searched(case, told, _SEARCH_SECONDS)
+    with contextlib.redirect_stdout(sys.stderr):
+        explain_view.show(Result(case, told, tallies, running), Format.TABLE)

@@ -1,0 +1,246 @@
+"""``numalet run`` on the machine at hand: real commands, concurrent ones, killed ones."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from process_builders import is_there
+
+PATIENCE_SECONDS = 60.0
+CPUS = len(os.sched_getaffinity(0))
+
+pytestmark = pytest.mark.skipif(CPUS < 2, reason="one CPU is kept for the system")
+
+
+def words(root: Path, *rest: str, cpus: str = "1") -> list[str]:
+    base = [sys.executable, "-m", "numalet", "run", "--root", str(root), "--cpus", cpus]
+    return [*base, "--memory", "64Mi", *rest]
+
+
+def run(root: Path, *rest: str, cpus: str = "1") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words(root, *rest, cpus=cpus),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        input="",
+    )
+
+
+def holders(root: Path) -> list[dict[str, object]]:
+    path = root / "run" / "runs.json"
+    found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    last = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < last
+        time.sleep(0.01)
+
+
+def begun(root: Path, *rest: str, cpus: str = "1") -> subprocess.Popen[str]:
+    """A command that has printed its first line."""
+    child = subprocess.Popen(words(root, "-q", *rest, cpus=cpus), stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline()
+    return child
+
+
+def test_a_command_has_the_terminal_and_its_status_is_ours(tmp_path: Path) -> None:
+    done = subprocess.run(
+        words(tmp_path, "--", "sh", "-c", "cat; echo err >&2; exit 7"),
+        input="in",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (7, "in") == (done.returncode, done.stdout)
+    first, second = done.stderr.splitlines()
+    assert first.startswith("note: CPUs ")
+    assert "err" == second
+    assert [] == holders(tmp_path)
+
+
+def test_a_command_runs_where_it_is_said_to(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['NUMALET_CPUS'], *os.sched_getaffinity(0))"
+    done = run(tmp_path, "--", sys.executable, "-c", code)
+    told, *allowed = done.stdout.split()
+    assert [told] == allowed
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("/nowhere/app",), 127),
+        (("/etc/passwd",), 126),
+        (("sh", "-c", "kill -TERM $$"), 143),
+    ],
+)
+def test_other_ends_have_the_shells_status(
+    tmp_path: Path, command: tuple[str, ...], status: int
+) -> None:
+    assert status == run(tmp_path, "--", *command).returncode
+    assert [] == holders(tmp_path)
+
+
+def test_what_does_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
+    done = run(tmp_path, "--", "true", cpus="5000")
+    assert 125 == done.returncode
+    assert "" == done.stdout
+    assert "5000 CPUs are asked for" in " ".join(done.stderr.split())
+    assert 125 == run(tmp_path, "--wait", "--", "true", cpus="5000").returncode
+
+
+def test_a_dry_run_starts_nothing_and_holds_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, "--dry-run", "--", "touch", str(tmp_path / "x"))
+    assert 0 == done.returncode
+    assert "CPUs" in done.stderr
+    assert not (tmp_path / "x").exists()
+    assert 125 == run(tmp_path, "--dry-run", "--", "true", cpus="5000").returncode
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [("--wait=x", "--", "true"), (), ("--device", "x", "true"), ("--policy", "none!", "true")],
+)
+def test_unusable_words_are_told(tmp_path: Path, rest: tuple[str, ...]) -> None:
+    done = run(tmp_path, *rest)
+    assert 2 == done.returncode
+    assert done.stderr.startswith("error: ")
+
+
+def test_signals_are_passed_on(tmp_path: Path) -> None:
+    child = begun(tmp_path, "sh", "-c", "trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done")
+    child.send_signal(signal.SIGUSR1)
+    assert 9 == child.wait(PATIENCE_SECONDS)
+    assert child.stdout is not None
+    child.stdout.close()
+
+
+def test_commands_share_one_set_of_books_and_wait_for_each_other(tmp_path: Path) -> None:
+    most = str(CPUS - 1)
+    first = begun(tmp_path, "sh", "-c", "echo up; read x < /dev/null; sleep 1000", cpus=most)
+    assert 1 == len(holders(tmp_path))
+    assert 125 == run(tmp_path, "--", "true", cpus=most).returncode
+    assert 125 == run(tmp_path, "--wait=10ms", "--", "true", cpus=most).returncode
+    second = subprocess.Popen(words(tmp_path, "-q", "--wait", "--", "true", cpus=most))
+    first.terminate()
+    assert 0 == second.wait(PATIENCE_SECONDS)
+    assert 143 == first.wait(PATIENCE_SECONDS)
+    assert [] == holders(tmp_path)
+    assert first.stdout is not None
+    first.stdout.close()
+
+
+def test_what_a_killed_run_held_is_given_back(tmp_path: Path) -> None:
+    most = str(CPUS - 1)
+    first = begun(tmp_path, "sh", "-c", "setsid sleep 1000 & echo $!; wait", cpus=most)
+    first.kill()
+    first.wait(PATIENCE_SECONDS)
+    assert 1 == len(holders(tmp_path))
+    assert 0 == run(tmp_path, "--", "true", cpus=most).returncode
+    assert [] == holders(tmp_path)
+    assert first.stdout is not None
+    first.stdout.close()
+
+
+def test_nothing_that_a_command_started_outlives_it(tmp_path: Path) -> None:
+    done = run(tmp_path, "--", "sh", "-c", "setsid sleep 1000 >&- 2>&- & echo $!")
+    assert 0 == done.returncode
+    assert not is_there(int(done.stdout))
+
+
+def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Path) -> None:
+    shared = begun(tmp_path, "sh", "-c", "echo $$; exec sleep 1000", cpus="500m")
+    (pid,) = (
+        int(each)
+        for each in Path(f"/proc/{shared.pid}/task/{shared.pid}/children").read_text().split()
+    )
+    whole = os.sched_getaffinity(pid)
+    own = begun(tmp_path, "sh", "-c", "echo $NUMALET_CPUS; exec sleep 1000", cpus="1")
+    taken = whole - os.sched_getaffinity(pid)
+    assert 1 == len(taken)
+    own.terminate()
+    own.wait(PATIENCE_SECONDS)
+    assert whole == os.sched_getaffinity(pid)
+    shared.terminate()
+    shared.wait(PATIENCE_SECONDS)
+    for each in (own, shared):
+        assert each.stdout is not None
+        each.stdout.close()
+
+
+def test_an_agent_and_runs_exclude_each_other(tmp_path: Path) -> None:
+    from numalet.adapters.documents import pod_record
+    from numalet.agent.store import Store
+    from numalet.model.findings import BadInput
+
+    store = Store(tmp_path, pod_record.encode, pod_record.decode)
+    store.open()
+    done = run(tmp_path, "--", "true")
+    store.close()
+    assert 2 == done.returncode
+    assert "numalet agent" in done.stderr
+    child = begun(tmp_path, "sh", "-c", "echo up; exec sleep 1000")
+    with pytest.raises(BadInput):
+        Store(tmp_path, pod_record.encode, pod_record.decode).open()
+    child.terminate()
+    child.wait(PATIENCE_SECONDS)
+    assert child.stdout is not None
+    child.stdout.close()
+
+
+def test_an_interrupt_from_the_terminal_reaches_the_command_once(tmp_path: Path) -> None:
+    code = (
+        "import signal, sys\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+        "print('up', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "print('seen', len(seen), flush=True)\n"
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        line = words(tmp_path, "-q", "--", sys.executable, "-c", code)
+        os.execv(line[0], line)
+    shown = _shown_until(terminal, b"up")
+    os.write(terminal, b"\x03")
+    os.write(terminal, b"\n")
+    shown += _shown_until(terminal, b"seen 1")
+    assert b"seen 1" in shown
+    _, status = os.waitpid(pid, 0)
+    assert 0 == os.waitstatus_to_exitcode(status)
+    os.close(terminal)
+
+
+def _shown_until(terminal: int, text: bytes) -> bytes:
+    shown = b""
+    last = time.monotonic() + PATIENCE_SECONDS
+    with contextlib.suppress(OSError):
+        while text not in shown and time.monotonic() < last:
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 4096)
+    return shown
+
+
+def test_damaged_books_are_told(tmp_path: Path) -> None:
+    assert 0 == run(tmp_path, "--", "true").returncode
+    (tmp_path / "run" / "runs.json").write_text("[{}]", encoding="utf-8")
+    done = run(tmp_path, "--", "true")
+    assert 2 == done.returncode
+    assert "runs.json" in done.stderr

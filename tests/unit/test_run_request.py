@@ -1,0 +1,82 @@
+"""What a user asks ``numalet run`` for, as a pod, and the words of its command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.agent.foreground import request
+from numalet.agent.foreground.request import RunRequest
+from numalet.cli.run import with_wait
+from numalet.model.findings import BadInput
+from numalet.model.pod import QosClass
+
+
+def _asked(**given: object) -> dict[str, str]:
+    whole = {"command": ("./app",), "cpus": "2", "memory": "1Gi", **given}
+    pod = request.pod(RunRequest(**whole), "u")  # type: ignore[arg-type]
+    assert QosClass.GUARANTEED is pod.qos_class
+    (container,) = pod.app_containers
+    assert container.requests == container.limits
+    return {name: str(amount) for name, amount in container.limits.items()}
+
+
+def test_a_command_is_a_guaranteed_pod() -> None:
+    assert {"cpu": "2", "memory": "1Gi"} == _asked()
+    assert "app" == request.pod(RunRequest(command=("a/app",), cpus="1", memory="1"), "u").name
+
+
+def test_huge_pages_are_counted_or_measured() -> None:
+    asked = _asked(hugepages={"1Gi": "4", "2Mi": "4Mi"})
+    assert ("4Gi", "4Mi") == (asked["hugepages-1Gi"], asked["hugepages-2Mi"])
+
+
+def test_devices_are_asked_for_by_number() -> None:
+    assert "2" == _asked(devices={"example.com/gpu": "2"})["example.com/gpu"]
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"cpus": "x"}, "run/quantity"),
+        ({"memory": "-1Gi"}, "run/not-positive"),
+        ({"memory": "0"}, "run/not-positive"),
+        ({"hugepages": {"1Gi": "0"}}, "run/not-positive"),
+        ({"hugepages": {"1Gi": "5Mi"}}, "run/part-of-a-page"),
+        ({"hugepages": {"x": "1"}}, "run/page-size"),
+        ({"hugepages": {"1Gi": "x"}}, "run/quantity"),
+        ({"devices": {"example.com/gpu": "many"}}, "run/quantity"),
+    ],
+)
+def test_what_is_no_amount_is_found(given: dict[str, object], code: str) -> None:
+    with pytest.raises(BadInput) as bad:
+        _asked(**given)
+    assert [code] == [finding.code for finding in bad.value.findings]
+
+
+def test_everything_wrong_is_found_at_once() -> None:
+    with pytest.raises(BadInput) as bad:
+        _asked(cpus="x", memory="y")
+    assert 2 == len(bad.value.findings)
+
+
+def test_pairs_have_a_name_and_an_amount() -> None:
+    assert {"a": "1", "b": "2"} == request.parse_pairs(("a=1", "b=2"), "--device")
+    for texts in (("a",), ("=1",), ("a=",), ("a=1", "a=2")):
+        with pytest.raises(BadInput):
+            request.parse_pairs(texts, "--device")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("--wait -- app", "--wait=forever -- app"),
+        ("--cpus 1 --wait --memory 1 app --wait", "--cpus 1 --wait=forever --memory 1 app --wait"),
+        ("--wait=5s app", "--wait=5s app"),
+        ("--dry-run --wait -q app", "--dry-run --wait=forever -q app"),
+        ("--cpus=1 --wait", "--cpus=1 --wait=forever"),
+        ("-- app --wait", "-- app --wait"),
+        ("", ""),
+    ],
+)
+def test_waiting_may_stand_without_a_time(given: str, meant: str) -> None:
+    assert meant.split() == with_wait(given.split())
