@@ -429,3 +429,12 @@ def test_values_that_no_document_holds_are_findings_too() -> None:
 )
 def test_any_value_can_be_described(value: object, text: str) -> None:
     assert typed.described(value) == text
+
+
+@pytest.mark.parametrize("name", ["a..b", "a.-b", "a-.b", ".a", "a.", "a.b\n"])
+def test_every_part_of_a_name_begins_and_ends_with_a_letter_or_digit(name: str) -> None:
+    assert [f.code for f in findings_of(pod_with({}, name=name))] == ["pods/subdomain"]
+
+
+def test_a_name_may_have_parts() -> None:
+    assert pods_of(pod_with({}, name="a-1.b.c"))[0].name == "a-1.b.c"

@@ -72,7 +72,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         ),
         "pods/subdomain": (
             "{value} is no legal name; lower-case letters, digits, '-' and '.' are allowed, 253 of "
-            "them at most, with a letter or digit at both ends"
+            "them at most, with a letter or digit at both ends and beside every '.'"
         ),
         "pods/template-missing": "the {kind} has no pod template; spec.template is needed",
         "pods/unknown-resource": (

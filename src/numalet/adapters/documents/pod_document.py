@@ -23,7 +23,8 @@ from numalet.model.findings import Findings, Severity
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){_PART}(\.{_PART})*")
 _UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
 """Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
 
