@@ -6,8 +6,9 @@ import pytest
 
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.workload import folding
+from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerPhase, Deletion, Exit, ExitReason
-from pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up
+from pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up, workload
 
 
 def test_a_decision_is_kept_with_its_moment() -> None:
@@ -111,3 +112,11 @@ def test_a_grace_period_is_only_ever_made_shorter() -> None:
     assert folding.deletion_requested(run, at(12), 28) is run
     shorter = folding.deletion_requested(run, at(12), 5)
     assert shorter.deletion == Deletion(at(12), 5)
+
+
+def test_a_record_grows_with_what_happens() -> None:
+    record = PodRecord(workload(), accepted(), 3)
+    later = record.with_run(up(record.run, "a"), 4)
+    assert (later.uid, later.resource_version) == ("uid-1", 4)
+    assert later.run.of("a").phase is ContainerPhase.RUNNING
+    assert record.run.containers == {}

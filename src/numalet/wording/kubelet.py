@@ -83,8 +83,13 @@ def status(rejection: Rejection) -> dict[str, str]:
     return {
         "phase": "Failed",
         "reason": reason(rejection),
-        "message": f"Pod was rejected: {message(rejection)}",
+        "message": rejected(message(rejection)),
     }
+
+
+def rejected(admission_message: str) -> str:
+    """``status.message`` of a pod that was rejected with this message."""
+    return f"Pod was rejected: {admission_message}"
 
 
 def event(rejection: Rejection) -> dict[str, str]:

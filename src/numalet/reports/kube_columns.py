@@ -1,0 +1,114 @@
+"""What ``kubectl get pods`` shows in its columns, worked out from a Pod object.
+
+The server does this for kubectl, so ``STATUS`` has rules of its own: it is the reason of whatever
+holds the pod up, not its phase. Kubernetes: the printer of pods, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+_Object: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodColumns:
+    """The columns READY, STATUS and RESTARTS.
+
+    ``restarted_at`` is the end of the attempt before the latest restart, as text, empty without
+    one; kubectl shows its age beside the number.
+    """
+
+    ready: str
+    status: str
+    restarts: int
+    restarted_at: str = ""
+
+
+def columns(pod: _Object) -> PodColumns:
+    """The columns of a Pod object."""
+    spec, status = pod.get("spec", {}), pod.get("status", {})
+    sidecars = {
+        each["name"]
+        for each in spec.get("initContainers") or ()
+        if each.get("restartPolicy") == "Always"
+    }
+    init = status.get("initContainerStatuses") or ()
+    apps = status.get("containerStatuses") or ()
+    holding_up = _initializing(init, sidecars, len(spec.get("initContainers") or ()))
+    initialized = not holding_up or _condition(status, "Initialized")
+    text = status.get("reason") or status.get("phase", "")
+    if holding_up:
+        text = holding_up
+    if initialized:
+        text = _of_apps(apps, status, text)
+    if pod["metadata"].get("deletionTimestamp") and status.get("phase") not in (
+        "Succeeded",
+        "Failed",
+    ):
+        text = "Terminating"
+    counted = [each for each in init if each["name"] in sidecars or not initialized]
+    counted += [*apps] if initialized else []
+    ready = sum(
+        1
+        for each in (*(each for each in init if each["name"] in sidecars), *apps)
+        if each["ready"] and "running" in each["state"]
+    )
+    total = len(spec.get("containers") or ()) + len(sidecars)
+    return PodColumns(
+        ready=f"{ready}/{total}",
+        status=text,
+        restarts=sum(each["restartCount"] for each in counted),
+        restarted_at=max(map(_last_end, counted), default=""),
+    )
+
+
+def _initializing(statuses: Sequence[_Object], sidecars: set[str], total: int) -> str:
+    """What the first init container that has not had its turn says; empty if all had theirs."""
+    for index, each in enumerate(statuses):
+        state = each["state"]
+        terminated, waiting = state.get("terminated"), state.get("waiting") or {}
+        if terminated is not None and terminated["exitCode"] == 0:
+            continue
+        if each["name"] in sidecars and each.get("started"):
+            continue
+        if terminated is not None:
+            return f"Init:{_end(terminated)}"
+        if waiting.get("reason", "PodInitializing") != "PodInitializing":
+            return f"Init:{waiting['reason']}"
+        return f"Init:{index}/{total}"
+    return ""
+
+
+def _of_apps(statuses: Sequence[_Object], status: _Object, text: str) -> str:
+    """The reason of the first container that has one, or what was said before."""
+    for each in statuses:
+        state = each["state"]
+        reason = (state.get("waiting") or {}).get("reason")
+        if reason or "terminated" in state:
+            text = reason or _end(state["terminated"])
+            break
+    if text == "Completed" and any(each["ready"] for each in statuses):
+        return "Running" if _condition(status, "Ready") else "NotReady"
+    return text
+
+
+def _end(terminated: _Object) -> str:
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated['exitCode']}"
+
+
+def _condition(status: _Object, name: str) -> bool:
+    return any(
+        each["type"] == name and each["status"] == "True" for each in status.get("conditions") or ()
+    )
+
+
+def _last_end(status: _Object) -> str:
+    ended = (status.get("lastState") or {}).get("terminated") or {}
+    return str(ended.get("finishedAt", ""))

@@ -1,0 +1,42 @@
+"""The kubelet's own words in the status of pods: states of containers, conditions.
+
+Clients and dashboards match on these reasons and texts. Kubelet v1.32: ``kuberuntime`` and
+``status``; what is said of the node is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from numalet.model import go_duration
+
+CRASH_LOOP: Final = "CrashLoopBackOff"
+CONTAINER_CREATING: Final = "ContainerCreating"
+POD_INITIALIZING: Final = "PodInitializing"
+
+NODE_READY: Final = "the agent is running and admits pods"
+NODE_OBSERVES: Final = "the agent only observes this node: another owner of its CPUs was found"
+
+
+def waiting_to_restart(
+    pause_seconds: float, container: str, pod: str, namespace: str, uid: str
+) -> str:
+    """A container waits before it is started again."""
+    pause = go_duration.text(round(pause_seconds * 1_000_000_000))
+    return f"back-off {pause} restarting failed container={container} pod={pod}_{namespace}({uid})"
+
+
+def lost() -> str:
+    """A container ended while nobody watched."""
+    return "The container could not be located when the pod was terminated"
+
+
+def incomplete(containers: Iterable[str]) -> str:
+    """Init containers that did not have their turn yet."""
+    return f"containers with incomplete status: [{' '.join(containers)}]"
+
+
+def unready(containers: Iterable[str]) -> str:
+    """Containers that do not run."""
+    return f"containers with unready status: [{' '.join(containers)}]"
