@@ -75,22 +75,29 @@ def decode_workload(
     nothing: here the object is new.
     """
     found = Findings()
-    workload = None
-    if isinstance(value, Mapping):
-        _check_kind(value, place, found)
-        value = {name: member for name, member in value.items() if name != "status"}
-    identity = Identity(namespace=options.namespace)
-    pod = pod_document.decode_pod(value, place, identity, found)
-    if pod is not None and isinstance(value, Mapping):
-        given = value.get("metadata") or {}
-        at_notes = place.member("metadata").member("annotations")
-        workload_fields.check_kept(value, place, found)
-        typed.decode(given.get("annotations") or {}, dict[str, str], at_notes, found)
-        pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
-        workload_fields.check_uid(pod.uid, place.member("metadata").member("uid"), found)
-        workload = _workload(value, pod, place, options, found)
+    workload_fields.check_kept(value, place, found)
+    workload = None if found.has_errors else _decoded(value, place, options, found)
     findings.extend(found.all)
     return None if found.has_errors else workload
+
+
+def _decoded(
+    value: object, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    if isinstance(value, Mapping):
+        _check_kind(value, place, findings)
+        value = {name: member for name, member in value.items() if name != "status"}
+    identity = Identity(namespace=options.namespace)
+    pod = pod_document.decode_pod(value, place, identity, findings)
+    if pod is None or not isinstance(value, Mapping):
+        return None
+    given = value.get("metadata") or {}
+    at_metadata = place.member("metadata")
+    notes = given.get("annotations") or {}
+    typed.decode(notes, dict[str, str], at_metadata.member("annotations"), findings)
+    pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
+    workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
+    return _workload(value, pod, place, options, findings)
 
 
 def _check_kind(value: Mapping[Any, Any], place: Place, findings: Findings) -> None:

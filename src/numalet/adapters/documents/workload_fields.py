@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from numalet.adapters.documents import typed
 from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.yaml_builder import DEEPEST_NESTING
 from numalet.model.findings import Findings, Severity
 from numalet.model.pod import ContainerKind
 
@@ -49,6 +50,11 @@ _IGNORED_OF_CONTAINER_TEXT: Final = """
     terminationMessagePolicy tty
 """
 _IGNORED_OF_CONTAINER: Final = frozenset(_IGNORED_OF_CONTAINER_TEXT.split())
+
+REFUSED: Final = frozenset({*_REFUSED_OF_POD, *_REFUSED_OF_CONTAINER})
+WARNED: Final = frozenset({*_PROBES, "securityContext", "hostUsers"})
+IGNORED: Final = _IGNORED_OF_POD | _IGNORED_OF_CONTAINER
+
 _HONOURED_SECURITY: Final = frozenset({"runAsUser", "runAsGroup", "runAsNonRoot"})
 
 
@@ -115,17 +121,20 @@ def _check_protection(value: object, place: Place, findings: Findings) -> None:
             findings.add("workload/protection", place.location, Severity.WARNING, names=names)
 
 
-def check_kept(value: object, place: Place, findings: Findings) -> None:
+def check_kept(value: object, place: Place, findings: Findings, depth: int = 0) -> None:
     """A finding for every value and name that could not be written to a file and read back."""
+    if depth > DEEPEST_NESTING:
+        findings.add("document/too-deep", place.location, limit=DEEPEST_NESTING)
+        return
     match value:
         case Mapping():
             for name, member in value.items():
                 at = place.member(str(name))
                 check_kept(name if isinstance(name, str) else (name,), at, findings)
-                check_kept(member, at, findings)
+                check_kept(member, at, findings, depth + 1)
         case list():
             for index, item in enumerate(value):
-                check_kept(item, place.item(index), findings)
+                check_kept(item, place.item(index), findings, depth + 1)
         case _:
             if not _is_kept(value):
                 findings.add("workload/not-json", place.location, value=typed.described(value))
