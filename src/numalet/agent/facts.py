@@ -108,7 +108,12 @@ def _began(
             )
         case _:
             assert_never(result)
-    return after if after is books else _with_event(after, key, kind, reason, message, now)
+    if after is books:
+        return books
+    if kind is EventKind.NORMAL:
+        text = kubelet_events.created(name)
+        after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
+    return _with_event(after, key, kind, reason, message, now)
 
 
 def _ended(books: Books, end: Ended, now: datetime) -> Books:
@@ -121,7 +126,8 @@ def _ended(books: Books, end: Ended, now: datetime) -> Books:
     again = lifecycle.will_restart(record.workload, record.workload.container(name), run)
     if not run.back_off_seconds or not again or lifecycle.is_ending(record.workload, record.run):
         return after
-    message = kubelet_events.back_off(name, str(record.workload.pod))
+    pod = record.workload.pod
+    message = kubelet_events.back_off(name, pod.name, pod.namespace, pod.uid)
     return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
 
 

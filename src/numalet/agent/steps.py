@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from numalet.agent import decisions
 from numalet.agent.books import Books
 from numalet.agent.tasks import ForgetPod, StartContainer, StopContainer, Task
 from numalet.model.pod import ContainerKey
+from numalet.wording import kubelet_events
 from numalet.workload import folding, lifecycle
-from numalet.workload.record import PodRecord
+from numalet.workload.record import EventKind, PodRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,25 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
         node = node.remove(uid)
     if due.forgettable:
         tasks.append(ForgetPod(uid))
-    return Taken(books.at(node).with_run(uid, run), tuple(tasks), due.look_again_at)
+    after = books.at(node).with_run(uid, run)
+    for each in due.stop:
+        after = _with_killing(after, record, each.container, now)
+    return Taken(after, tuple(tasks), due.look_again_at)
+
+
+def _with_killing(books: Books, record: PodRecord, name: str, now: datetime) -> Books:
+    """The books that say that this container is asked to end; once for each of its attempts."""
+    began = record.run.of(name).started_at
+    for event in books.events:
+        about = (event.pod_uid, event.container, event.reason)
+        known = about == (record.uid, name, kubelet_events.KILLING)
+        if known and (began is None or event.at >= began):
+            return books
+    message = kubelet_events.killing(name)
+    pod = record.workload.pod
+    return books.with_event(
+        decisions.event_of(pod, EventKind.NORMAL, kubelet_events.KILLING, message, now, name)
+    )
 
 
 def is_finished(record: PodRecord, now: datetime) -> bool:

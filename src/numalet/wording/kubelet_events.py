@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from typing import Final
 
+CREATED: Final = "Created"
 STARTED: Final = "Started"
+KILLING: Final = "Killing"
 FAILED: Final = "Failed"
 BACK_OFF: Final = "BackOff"
 DRIFT_MENDED: Final = "DriftMended"
 INVALID_MANIFEST: Final = "InvalidManifest"
+
+
+def created(container: str) -> str:
+    """A container was made."""
+    return f"Created container: {container}"
+
+
+def killing(container: str) -> str:
+    """A container is asked to end."""
+    return f"Stopping container {container}"
 
 
 def started(container: str) -> str:
@@ -25,9 +37,9 @@ def failed(text: str) -> str:
     return f"Error: {text}"
 
 
-def back_off(container: str, pod: str) -> str:
+def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
     """A container that ended waits before it is started again."""
-    return f"Back-off restarting failed container {container} in pod {pod}"
+    return f"Back-off restarting failed container {container} in pod {pod}_{namespace}({uid})"
 
 
 def drift_mended(settings: str) -> str:

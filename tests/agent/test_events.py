@@ -1,0 +1,69 @@
+"""What the agent tells of a pod's life, as events and as kubectl's columns."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import agents
+from numalet.reports import kube_columns, kube_pod
+from numalet.workload.record import NodeEvent
+
+
+def told(agent: agents.Agent) -> list[tuple[str, str]]:
+    """Reason and message of every event, oldest first."""
+    return [(event.reason, event.message) for event in agent.keeper.view().events]
+
+
+def status(agent: agents.Agent, name: str) -> str:
+    """The column STATUS of a pod."""
+    return kube_columns.columns(kube_pod.pod_object(agent.record(name))).status
+
+
+def test_a_container_is_created_started_and_asked_to_end_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            assert status(agent, "one") == "Running"
+            await agent.keeper.delete("default", "one", grace_seconds=30)
+            await agent.until(lambda: not agent.names())
+            assert told(agent) == [
+                ("Created", "Created container: main"),
+                ("Started", "Started container main"),
+                ("Killing", "Stopping container main"),
+            ]
+            assert [event.count for event in agent.keeper.view().events] == [1, 1, 1]
+
+    asyncio.run(scene())
+
+
+def test_a_container_that_ends_again_and_again_backs_off(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            value = agents.manifest("one")
+            value["spec"]["containers"][0]["command"] = ["exit", "3"]
+            await agent.keeper.create(agents.workload(value))
+            await agent.until(lambda: status(agent, "one") == "CrashLoopBackOff")
+            text = "Back-off restarting failed container main in pod one_default(uid-one)"
+            assert ("BackOff", text) in told(agent)
+            assert counts(agent.keeper.view().events)["Started"] == 2
+
+    asyncio.run(scene())
+
+
+def test_a_refused_pod_says_why_in_its_status(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
+            [(reason, message)] = told(agent)
+            assert status(agent, "big") == reason
+            shown = kube_pod.pod_object(agent.record("big"))["status"]
+            assert shown["message"] == f"Pod was rejected: {message}"
+
+    asyncio.run(scene())
+
+
+def counts(events: tuple[NodeEvent, ...]) -> dict[str, int]:
+    """How often each reason was told."""
+    return {event.reason: event.count for event in events}
