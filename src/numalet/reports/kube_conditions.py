@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.pod import ContainerKind
 from numalet.reports import kube_containers, kube_time
-from numalet.wording import kubelet_status
+from numalet.wording import english, kubelet_status
 from numalet.workload import lifecycle
 from numalet.workload.phase import PodPhase
 from numalet.workload.record import PodRecord
@@ -122,7 +122,8 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 
 def _shortfalls(run: ContainerRun) -> str:
-    return f"{run.name}: {', '.join(run.shortfalls)}"
+    sentences = (english.SENTENCES.get(code, code) for code in run.shortfalls)
+    return f"{run.name}: {', '.join(sentences)}"
 
 
 def _decided(record: PodRecord) -> datetime:
