@@ -87,6 +87,13 @@ def test_in_exact_mode_a_pod_without_cpus_of_its_own_lands_in_far_memory() -> No
     assert _memory_nodes(node, admitted) == [(0,), (0,), (1,), (1,), (2,), (2,)]
 
 
+def test_in_native_mode_it_waits_for_memory_near_cpus() -> None:
+    pods = [asks(f"p{index}", "30Gi", cpu="500m") for index in range(6)]
+    node, admitted = offered(started("cxl-2n+1", NATIVE), pods)
+    assert admitted == [f"p{index}" for index in range(4)]
+    assert _memory_nodes(node, admitted) == [(0,), (0,), (1,), (1,)]
+
+
 def test_memory_of_accelerators_that_is_kept_back_whole_is_nobodys() -> None:
     # 177.45 and 178.32 GiB are left near the CPUs: too little for the third.
     pods = [

@@ -10,9 +10,11 @@ import pytest
 
 import builders
 from builders import container, pod, simple
+from numalet.config.behaviour import NATIVE
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.model.findings import Finding, Location, Severity
 from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import Pod, QosClass
 from numalet.model.quantity import Quantity
 from numalet.reports.lint import rules
@@ -214,6 +216,18 @@ def test_memory_without_cpus_that_pods_may_get_is_told() -> None:
     assert own["memory-on-cpuless-nodes"].where.path == "$.memoryManagerPolicy"
     unpinned = replace(config(), memory_manager_policy="None")
     assert "memory-on-cpuless-nodes" not in found(unpinned, far)
+
+
+def test_memory_without_cpus_is_not_for_pods_in_native_mode() -> None:
+    nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
+    far = Subject(config=config(entry(0, memory="100Mi")), machine=replace(TWO, nodes=nodes))
+    for classes, codes in (
+        ((NodeClass.CPU,), []),
+        ((NodeClass.CPU, NodeClass.MEMORY), ["lint/memory-on-cpuless-nodes"]),
+    ):
+        behaviour = replace(NATIVE, memory_node_classes=classes)
+        checked = rules.check(replace(far, behaviour=behaviour))
+        assert [finding.code for finding in checked.own] == codes
 
 
 def test_memory_without_cpus_that_is_kept_back_whole_is_fine() -> None:

@@ -255,7 +255,8 @@ MENDS: Final[Mapping[str, str]] = {
     "lint/reserved-on-memoryless-node": "move the amount to a node that has memory; " + _RESERVE,
     "lint/reserved-on-cpuless-node": "move the amount to nodes with CPUs; " + _RESERVE,
     "lint/memory-on-cpuless-nodes": (
-        "keep back all of it: on these nodes in reservedMemory, and as much more in kubeReserved"
+        "keep back all of it: on these nodes in reservedMemory, and as much more in kubeReserved;"
+        " or use --native, where memoryNodeClasses says which nodes pods get memory of"
     ),
     "lint/unbalanced-reservation": "split the sum evenly, or let 'numalet reserve' do it",
     "lint/reservation-widens-pod": "run 'numalet reserve --strategy {strategy}'",

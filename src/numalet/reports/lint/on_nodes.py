@@ -56,7 +56,9 @@ def memory_without_cpus(subject: Subject) -> Iterator[Finding]:
     """Ordinary memory of pods may lie on nodes without CPUs, as in that of an accelerator."""
     if not subject.pins_memory:
         return
-    shares = _shares(subject)
+    nodes = subject.machine.nodes
+    giving = {node.node_id for node in nodes if subject.behaviour.gives_memory(node)}
+    shares = [share for share in _shares(subject) if share.numa_node in giving]
     far = [share for share in shares if not share.has_cpus and share.left_bytes > 0]
     if far and len(far) < len(shares):
         fields = {
