@@ -180,11 +180,12 @@ def _reserved(node: Node) -> list[int]:
 def test_ended_init_containers_get_nothing_after_a_restart(policy: str, scope: str) -> None:
     asked = replace(BEST_EFFORT, topology_manager_policy=policy, topology_manager_scope=scope)
     mine = pod("p", init("i", "7Gi"), container("c", "2Gi"))
+    other = simple("other", "8Gi")
     found = {}
     for mode in (EXACT, NATIVE):
-        node = _admitted(_started(machine(11, 10), asked, mode), mine, simple("other", "8Gi"))
+        node = _admitted(_started(machine(11, 10), asked, mode), mine, other)
         assert [10, 0] == _reserved(node)
-        after, (decision,) = _again(node, asked, mine)
+        after, (decision, _) = _again(node, asked, mine, other)
         found[mode] = (decision.admitted, _reserved(after))
 
     assert (True, [10, 0]) == found[NATIVE]
@@ -402,3 +403,16 @@ def test_a_page_size_that_no_node_has_is_refused_plainly(policy: str) -> None:
     expected = {"none": "no NUMA node has hugepages-1Gi", "restricted": "Topology locality"}
     assert expected[policy] in kubelet.message(decision.rejection)
     assert not isinstance(decision.rejection, KubeletWouldCrash)
+
+
+def test_what_goes_while_sources_are_awaited_takes_nobody_along() -> None:
+    node = _admitted(_started(machine(11, 10), NO_TOPOLOGY), simple("a", "6Gi"), simple("b", "4Gi"))
+    after = node.restart(NO_TOPOLOGY, node.rules.machine, node.state_files())
+    assert isinstance(after, Node)
+
+    waiting = after.admit(simple("a", "6Gi"))[0].remove("a")
+    assert [10, 0] == _reserved(waiting)
+    seen = waiting.admit(simple("b", "4Gi"))[0].sources_ready()
+
+    assert [4, 0] == _reserved(seen)
+    assert () == seen.leftovers()

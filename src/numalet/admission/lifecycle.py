@@ -37,7 +37,9 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
     """The snapshot after a pod was deleted and its containers stopped."""
     gone = snapshot.without_pod(pod_uid).without_affinities(pod_uid).next_revision()
-    return release_stale(roster, gone) if roster.rules.behaviour.release_at_once else gone
+    # Before all sources are heard, those that were not seen yet look as if they were gone too.
+    is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
+    return release_stale(roster, gone) if is_now else gone
 
 
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
@@ -48,9 +50,10 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def sources_ready(snapshot: Snapshot) -> Snapshot:
+def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
     """The snapshot after every source of pods has been heard: stale records may go now."""
-    return replace(snapshot, sources_ready=True).next_revision()
+    ready = replace(snapshot, sources_ready=True).next_revision()
+    return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
 
 
 def leftovers(

@@ -66,7 +66,7 @@ class Node:
 
     def sources_ready(self) -> Node:
         """The node after every source of pods has been heard since the last start."""
-        return self.at(lifecycle.sources_ready(self.snapshot))
+        return self.at(lifecycle.sources_ready(self.roster, self.snapshot))
 
     def assume_running(self, keys: Iterable[ContainerKey]) -> Node:
         """The node on which these containers count as active, though no manifest is known."""

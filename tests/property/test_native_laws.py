@@ -1,0 +1,145 @@
+"""Laws of native mode: through time nothing breaks, and deciding by rule is deciding by list.
+
+The events are those of ``test_node_through_time``, with every policy and scope. Here all
+invariants hold after each of them, every restart works, and a node that comes back from its own
+state files is the node that it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import builders
+import device_bench
+from device_bench import GPU
+from numalet.config.behaviour import NATIVE
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.hints import filtering, merging
+from numalet.managers.memory.hints import OfferedSets
+from numalet.model import numa_mask
+from numalet.model.machine_info import MachineInfo
+from numalet.model.pod import Pod
+from numalet.node import node as nodes
+from numalet.node.node import Node
+from numalet.snapshot import invariants
+from property.test_node_through_time import config, containers
+
+pytestmark = pytest.mark.property
+
+POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+GPUS = {GPU: device_bench.devices("g0@0 g1@1 g2@1+3")}
+
+
+def _machine(bare: frozenset[int]) -> MachineInfo:
+    """Four nodes with a gap in their ids; ``bare`` ones, never the first, have no CPUs."""
+    on = builders.machine(10, 8, 10, 6, hugepages={2048: 1024}, node_ids=(0, 1, 3, 70))
+    return replace(
+        on,
+        nodes=tuple(replace(n, cores=()) if n.node_id in bare else n for n in on.nodes),
+    )
+
+
+def _started(of: KubeletConfig, on: MachineInfo) -> Node:
+    node = nodes.start(of, on, devices=GPUS, behaviour=NATIVE)
+    assert isinstance(node, Node), node
+    return node
+
+
+def _is_sound(node: Node, of: KubeletConfig) -> None:
+    """All invariants hold, and the state files give back the same node."""
+    assert () == invariants.violations(node.snapshot)
+    again = node.restart(of, node.rules.machine, node.state_files(), GPUS)
+    assert isinstance(again, Node), again
+    assert again.snapshot.memory.nodes == node.snapshot.memory.nodes
+    assert again.snapshot.memory.holders() == sorted(node.snapshot.memory.holders())
+    assert again.snapshot.cpu == node.snapshot.cpu
+    assert again.state_files() == node.state_files()
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_nothing_breaks_through_time(data: st.DataObject) -> None:
+    of = config(
+        data.draw(st.sampled_from(POLICIES)), data.draw(st.sampled_from(["container", "pod"]))
+    )
+    bare = data.draw(st.frozensets(st.sampled_from([1, 3, 70])))
+    on = _machine(bare)
+    node = _started(of, on)
+    empty = node.snapshot.memory.nodes
+    known: dict[str, Pod] = {}
+    for count in range(data.draw(st.integers(1, 8))):
+        match data.draw(st.sampled_from(["arrives", "arrives", "goes", "restart"])):
+            case "arrives":
+                pod = builders.pod(f"pod-{count}", *data.draw(containers()))
+                before = node
+                node, decision = node.admit(pod)
+                if decision.admitted:
+                    known[pod.uid] = pod
+                    node = node.pod_started(pod.uid)
+                else:
+                    assert () == node.leftovers()
+                    assert before.snapshot.memory.blocks == node.snapshot.memory.blocks
+            case "goes" if known:
+                uid = data.draw(st.sampled_from(sorted(known)))
+                del known[uid]
+                node = node.remove(uid)
+                assert uid not in node.snapshot.memory.blocks
+            case _:
+                held = node.snapshot.memory
+                again = node.restart(of, on, node.state_files(), GPUS)
+                assert isinstance(again, Node), again
+                for pod in data.draw(st.permutations([known[uid] for uid in sorted(known)])):
+                    again, _ = again.admit(pod)
+                node = again.sources_ready()
+                # Nobody who ran has got more, or less, or went elsewhere.
+                assert held.nodes == node.snapshot.memory.nodes
+                known = {uid: pod for uid, pod in known.items() if uid in node.snapshot.pods}
+        _is_sound(node, of)
+        given_memory = {
+            node_id
+            for of_pod in node.snapshot.memory.blocks.values()
+            for blocks in of_pod.values()
+            for block in blocks
+            for node_id in block.nodes
+        }
+        assert not given_memory & bare
+    for uid in known:
+        node = node.remove(uid)
+    assert empty == node.snapshot.memory.nodes
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_native_decisions_by_rule_are_those_by_list(data: st.DataObject) -> None:
+    """The merged hint, and the set that the Memory Manager finds by itself."""
+    of = config(data.draw(st.sampled_from(["best-effort", "restricted"])), "container")
+    node = _started(of, _machine(data.draw(st.frozensets(st.sampled_from([1, 3, 70])))))
+    for count in range(data.draw(st.integers(1, 6))):
+        pod = builders.pod(f"pod-{count}", *data.draw(containers()))
+        after, decision = node.admit(pod)
+        for alignment in decision.alignments.values():
+            offers = filtering.lists_of(alignment.hints.values())
+            merged = merging.merge(filtering.written_out(offers), node.roster.all_nodes)
+            assert alignment.merged is None or alignment.merged.affinity == merged
+            for of_provider in alignment.hints.values():
+                for family in of_provider.values():
+                    if isinstance(family, OfferedSets):
+                        _same_by_rule(family, node)
+        node = after.pod_started(pod.uid) if decision.admitted else after
+
+
+def _same_by_rule(family: OfferedSets, node: Node) -> None:
+    assert family.rule is not None
+    offered = {
+        mask for mask in numa_mask.by_size(node.rules.machine.node_ids) if family.rule.offers(mask)
+    }
+    assert offered == set(family.masks)
+    assert offered == {
+        mask
+        for mask in numa_mask.by_size(node.rules.machine.node_ids)
+        if family.why_not(mask) is None
+    }
