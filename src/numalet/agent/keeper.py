@@ -152,6 +152,10 @@ class Keeper:
         """Wait until there is another view."""
         await self._news.wait()
 
+    def look(self) -> None:
+        """Compare what runs with what is wanted now, and mend it."""
+        self._performer.ask([Look()])
+
     def begin(self, tasks: Iterable[Task]) -> None:
         """What a recovery left to do."""
         self._performer.ask(tasks)
@@ -191,7 +195,7 @@ class Keeper:
 
     async def _look(self) -> None:
         while True:
-            self._performer.ask([Look()])
+            self.look()
             await asyncio.sleep(self._around.look_every_seconds)
 
     async def _keep(self) -> None:

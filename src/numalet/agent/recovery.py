@@ -83,7 +83,8 @@ def start_node(
     if isinstance(started, Node):
         return started, ()
     if not state_check.is_about_files(started):
-        raise BadInput([Finding("agent/start-refused", {"text": kubelet_start.text(started)})])
+        fields = {"text": kubelet_start.text(started), "stage": started.stage.value}
+        raise BadInput([Finding("agent/start-refused", fields)])
     checked = state_check.check(premises.config, premises.machine, files, premises.behaviour)
     rebased = checked.rebased
     if premises.on_invalid_state is OnInvalidState.REBASE and rebased is not None:
@@ -101,7 +102,7 @@ def start_node(
             return mended, (*checked.drift, *lost)
     text = kubelet_start.text(started, premises.root)
     where = Location(premises.root)
-    mend = {"text": text, "root": premises.root}
+    mend = {"text": text, "root": premises.root, "stage": started.stage.value}
     raise BadInput([Finding("agent/state-invalid", mend, where), *checked.drift])
 
 
@@ -170,7 +171,7 @@ def _readmitted(
     heard: list[Heard] = []
     for uid, record in books.records.items():
         if not _asks_again(record, now):
-            books = books.at(books.node.remove(uid))
+            books = _let_go(books, uid)
             continue
         held = placement.of_pod(books.node.snapshot, record.workload.pod)
         decided = decisions.readmit(books, record, now, stopwatch)
@@ -185,9 +186,15 @@ def _readmitted(
             _refuse_lost_books(premises, record, moved)
         books = decided.books
         if not decision.admitted:
-            books = books.at(books.node.remove(uid))
+            books = _let_go(books, uid)
         heard += decided.heard
     return books, tuple(heard)
+
+
+def _let_go(books: Books, uid: str) -> Books:
+    """The kubelet lets go at the next admission after all sources were heard."""
+    at_once = books.node.rules.behaviour.release_at_once
+    return books.at(books.node.remove(uid)) if at_once else books
 
 
 def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:

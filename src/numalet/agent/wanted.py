@@ -13,6 +13,8 @@ from numalet.enforcement.limits import Limits
 from numalet.enforcement.reality import Reality
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey
+from numalet.snapshot.snapshot import Snapshot
+from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerPhase
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
@@ -37,13 +39,15 @@ class FromBooks:
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
-        workload = books.records[key.pod_uid].workload
+        return self.settings(books.records, books.node.snapshot, key)
+
+    def settings(
+        self, records: Mapping[str, PodRecord], snapshot: Snapshot, key: ContainerKey
+    ) -> ContainerSettings:
+        """The same from the parts of the books that it needs."""
+        workload = records[key.pod_uid].workload
         return desired.container(
-            self.limits,
-            books.node.snapshot,
-            workload.pod,
-            key.container,
-            workload.priority_class,
+            self.limits, snapshot, workload.pod, key.container, workload.priority_class
         )
 
     def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:

@@ -191,6 +191,10 @@ class FakeRuntime:
         """The running containers and their attempts."""
         return {key: each.attempt for key, each in self._entries.items() if each.exit is None}
 
+    def pid_of(self, pod_uid: str, container: str) -> int:
+        """The number of a container's process. Raises ``KeyError`` without one."""
+        return self._entries[ContainerKey(pod_uid, container)].pid
+
     def settings_of(self, key: ContainerKey) -> CgroupSettings | None:
         """The settings with which a container runs now."""
         return self._entries[key].settings
@@ -228,9 +232,13 @@ class FakeRuntime:
             with faults.point("process.forget"):
                 shutil.rmtree(self._folder / pod_uid, ignore_errors=True)
 
+    def known(self) -> tuple[str, ...]:
+        """The uids of all pods with an entry."""
+        return tuple(sorted({key.pod_uid for key in self._entries}))
+
     async def pods(self) -> Sequence[str]:
         """The uids of all pods with an entry."""
-        return sorted({key.pod_uid for key in self._entries})
+        return self.known()
 
     async def ended(self) -> AsyncIterator[Ended]:
         """Ends of containers as they happen."""

@@ -1,0 +1,240 @@
+"""Recorded decisions of a kubelet come out of the whole agent too, books on the disk included.
+
+The agent runs in exact mode on the fake runtime. Three things of a recording are not an agent's
+business and are arranged here: every container of an admitted pod starts at once, pods that are
+deleted have ended when the next step comes, and a restarted kubelet hears of the recorded pods
+alone, in the recorded order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import agents
+from numalet.adapters.documents import pod_record, scenario_file
+from numalet.adapters.files import state_directory
+from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.adapters.runtime.port import Observed
+from numalet.agent.decisions import Heard
+from numalet.agent.recovery import Premises
+from numalet.agent.settings import AgentSettings, RuntimeKind
+from numalet.agent.wiring import RUNS, Hooks
+from numalet.config.behaviour import EXACT
+from numalet.model.findings import BadInput
+from numalet.model.pod import Pod
+from numalet.servers.door import Refused
+from numalet.simulate import comparison, outcome
+from numalet.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Scenario
+from numalet.wording import kubelet
+from numalet.workload.record import PodRecord
+from numalet.workload.spec import ContainerSpec, Workload
+
+DATA: Final = Path(__file__).parents[1] / "conformance" / "data"
+CHUNK: Final = 60
+FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
+COUNTS: Final = {"mixed": 361, "restart": 368}
+CHUNKS: Final = [
+    (name, start) for name, count in COUNTS.items() for start in range(0, count, CHUNK)
+]
+
+
+class EveryContainerRuns(FakeRuntime):
+    """Init containers too count as running when the agent starts, as in the recordings."""
+
+    async def open(self) -> Sequence[Observed]:
+        """Every container, as running."""
+        return [replace(each, exit=None) for each in await super().open()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "start"), CHUNKS)
+def test_recorded_decisions_come_out_of_the_whole_agent(
+    name: str, start: int, tmp_path: Path
+) -> None:
+    found = {}
+    for at, scenario in enumerate(scenarios(name, start)):
+        assert scenario.expect is not None
+        root = tmp_path / str(at)
+        actual = asyncio.run(Played(scenario, root).outcome())
+        difference = comparison.first_difference(scenario.expect, actual)
+        if difference is not None:
+            found[scenario.name] = difference
+    assert {} == found
+
+
+def test_all_recordings_are_played() -> None:
+    for name, count in COUNTS.items():
+        assert count == sum(1 for _ in scenario_file.read_scenarios(path_of(name)))
+
+
+def scenarios(name: str, start: int) -> Iterator[Scenario]:
+    """The scenarios of one chunk."""
+    for at, raw in enumerate(scenario_file.read_scenarios(path_of(name))):
+        if start <= at < start + CHUNK:
+            yield raw.decode()
+
+
+def path_of(name: str) -> str:
+    """The file of recordings of this name."""
+    return str(DATA / f"vectors-{name}.jsonl.gz")
+
+
+class Played:
+    """One scenario, played by agents one after the other below one root folder."""
+
+    def __init__(self, scenario: Scenario, root: Path) -> None:
+        self._scenario = scenario
+        self._root = root
+        self._premises = Premises(
+            config=scenario.config,
+            machine=scenario.machine,
+            behaviour=EXACT,
+            devices=scenario.devices,
+            root="/var/lib/kubelet",
+        )
+        self._heard: list[Heard] = []
+        self._pods: dict[str, Pod] = {}
+
+    async def outcome(self) -> dict[str, Any]:
+        """What comes out, in the format of recordings."""
+        root = self._root
+        root.mkdir()
+        (root / state_directory.DEVICE_PLUGINS).mkdir()
+        state_directory.read(root).write(self._scenario.state_files)
+        found: dict[str, Any] = {}
+        steps: list[dict[str, Any]] = []
+        pending = list(self._scenario.steps)
+        restart: RestartStep | None = None
+        while True:
+            try:
+                async with agents.running(
+                    self._settings(), self._runtime(), self._hooks()
+                ) as agent:
+                    if restart is None:
+                        found = {"start_error": None, **self._states("initial_")}
+                    else:
+                        steps.append(self._restarted())
+                    restart = None
+                    while pending and not isinstance(pending[0], RestartStep):
+                        steps.append(await self._step(agent, pending.pop(0)))
+            except BadInput as bad:
+                error = {
+                    "start_error": bad.findings[0].fields["text"],
+                    "start_error_stage": bad.findings[0].fields["stage"],
+                }
+                return (
+                    {**error, "steps": []}
+                    if restart is None
+                    else {**found, "steps": [*steps, error]}
+                )
+            if not pending:
+                return {**found, "steps": steps}
+            first = pending.pop(0)
+            assert isinstance(first, RestartStep)
+            restart = first
+            self._between(restart)
+
+    async def _step(self, agent: agents.Agent, step: object) -> dict[str, Any]:
+        self._heard.clear()
+        found: dict[str, Any] = {}
+        match step:
+            case AdmitStep(pod):
+                self._pods[pod.uid] = pod
+                answer = await agent.keeper.create(workload_of(pod))
+                assert not isinstance(answer, Refused), answer
+                await agent.until(lambda: has_begun(agent.record(pod.uid)))
+                await agent.keeper.settled()
+                (heard,) = self._heard
+                found = verdict(heard)
+                assert answer.run.verdict is not None
+                assert found["admitted"] == answer.run.verdict.admitted
+            case RemoveStep(pod_uid):
+                pod = self._pods[pod_uid]
+                await agent.keeper.delete(pod.namespace, pod.uid, grace_seconds=0)
+                await agent.keeper.settled()
+        return found | self._states()
+
+    def _restarted(self) -> dict[str, Any]:
+        readmitted = [{"uid": each.decision.pod.uid} | verdict(each) for each in self._heard]
+        return {"start_error": None, "readmitted": readmitted, **self._states()}
+
+    def _between(self, step: RestartStep) -> None:
+        """What the world does while no agent runs."""
+        self._heard.clear()
+        self._premises = replace(
+            self._premises,
+            config=step.config or self._premises.config,
+            machine=step.machine or self._premises.machine,
+        )
+        for name, text in (step.state_files or {}).items():
+            path = state_directory.read(self._root).path_of(name)
+            if text:
+                path.write_text(text)
+            else:
+                path.unlink(missing_ok=True)
+        known = {path: self._record(path) for path in (self._root / "pods").glob("*.json")}
+        for path in known:
+            path.unlink()
+        by_uid = {record.uid: record for record in known.values()}
+        for at, uid in enumerate(step.order):
+            record = by_uid.get(uid)
+            if record is None:
+                continue
+            # Without a verdict a rejected pod too asks again, as a kubelet's static pods do.
+            accepted_at = FIRST + timedelta(seconds=at)
+            run = replace(record.run, accepted_at=accepted_at, verdict=None)
+            changed = replace(record, run=run)
+            path = self._root / "pods" / f"{at}.json"
+            path.write_bytes(pod_record.encode(changed))
+
+    def _record(self, path: Path) -> PodRecord:
+        return pod_record.decode(path.read_bytes(), str(path))
+
+    def _states(self, prefix: str = "") -> dict[str, Any]:
+        files = state_directory.read(self._root).files
+        found = outcome.states(files, prefix)
+        return found | outcome.raw_states(files, prefix) if self._scenario.record_raw else found
+
+    def _settings(self) -> AgentSettings:
+        return AgentSettings(
+            premises=self._premises,
+            root=self._root,
+            manifests=None,
+            runtime=RuntimeKind.FAKE,
+            node_name="node-a",
+        )
+
+    def _runtime(self) -> FakeRuntime:
+        return EveryContainerRuns(self._root / RUNS)
+
+    def _hooks(self) -> Hooks:
+        return Hooks(heard=self._heard.append, look_every_seconds=3600)
+
+
+def has_begun(record: PodRecord) -> bool:
+    """Whether every container was started, or the pod was rejected."""
+    assert record.run.verdict is not None
+    names = [each.name for each in record.workload.containers]
+    return not record.run.verdict.admitted or all(record.run.of(name).attempt for name in names)
+
+
+def verdict(heard: Heard) -> dict[str, Any]:
+    """One decision in the format of recordings."""
+    decision = heard.decision
+    reason, message = kubelet.reason(decision.rejection), kubelet.message(decision.rejection)
+    return outcome.verdict(decision, reason, message)
+
+
+def workload_of(pod: Pod) -> Workload:
+    """A pod of a recording, with a program for each container; the uid is its name."""
+    specs = tuple(
+        ContainerSpec(name=each.name, kind=each.kind, command=()) for each in pod.containers()
+    )
+    return Workload(pod=replace(pod, name=pod.uid), containers=specs)

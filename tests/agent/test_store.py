@@ -1,0 +1,174 @@
+"""The books on a disk that fails: nothing half-written, nothing ahead of the disk, agent alive."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import agent_laws
+import agents
+from numalet.adapters import faults
+from numalet.adapters.documents import pod_record
+from numalet.adapters.faults import Moment
+from numalet.agent import journal, store
+from numalet.agent.journal import Journal
+from numalet.agent.store import Store
+from numalet.model.findings import BadInput
+from numalet.servers.door import Refusal, Refused
+from numalet.workload.record import PodRecord
+
+
+class Failing:
+    """The disk fails at every point of these names, as long as it is told to."""
+
+    def __init__(self, number: int, *names: str) -> None:
+        self.fails = False
+        self._number = number
+        self._names = names
+
+    def __call__(self, name: str, moment: Moment) -> None:
+        if self.fails and moment is Moment.BEFORE and name in self._names:
+            raise OSError(self._number, os.strerror(self._number), name)
+
+
+@pytest.fixture(autouse=True)
+def _no_faults() -> Iterator[None]:
+    yield
+    faults.install(None)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("point", ["file.create", "file.write", "file.replace"])
+def test_a_pod_is_refused_while_the_books_can_not_be_written(
+    tmp_path: Path, number: int, point: str
+) -> None:
+    disk = Failing(number, point)
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            before = agent.keeper.view()
+            faults.install(disk)
+            disk.fails = True
+            answer = await agent.keeper.create(agents.pod("two"))
+            assert isinstance(answer, Refused)
+            assert Refusal.STORAGE is answer.why
+            assert os.strerror(number) in answer.fields["problem"]
+            view = agent.keeper.view()
+            assert (before.node, before.records) == (view.node, view.records)
+            assert not view.ready
+            assert "agent/books-unwritable" in view.notes
+            disk.fails = False
+            again = await agent.keeper.create(agents.pod("two"))
+            assert isinstance(again, PodRecord)
+            await agent.until(lambda: agent.keeper.view().ready)
+            await agent.until(lambda: agent.phase("two") == "running")
+            await agent.keeper.settled()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())
+
+
+def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    disk = Failing(errno.ENOSPC, "file.write")
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            (key,) = agent.runtime.running()
+            faults.install(disk)
+            disk.fails = True
+            agent.runtime.end(key, 3)
+            await agent.until(lambda: not agent.keeper.view().ready)
+            assert "running" == agent.phase("one")
+            disk.fails = False
+            await agent.until(lambda: agent.phase("one") == "terminated")
+            ended = agent.record("one").run.of("main").last_exit
+            assert ended is not None
+            assert 3 == ended.code
+
+    asyncio.run(scene())
+
+
+def test_a_journal_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
+    disk = Failing(errno.ENOSPC, "journal.write")
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            faults.install(disk)
+            disk.fails = True
+            assert isinstance(await agent.keeper.create(agents.pod("one")), PodRecord)
+            await agent.until(lambda: "agent/journal-unwritable" in agent.keeper.view().notes)
+            disk.fails = False
+            await agent.keeper.create(agents.pod("two"))
+            await agent.until(lambda: not agent.keeper.view().notes)
+
+    asyncio.run(scene())
+    told = [line.get("pod") for line in Journal(tmp_path).lines() if "verdict" in line]
+    assert ["one", "two"] == told
+
+
+def test_only_one_process_holds_the_books(tmp_path: Path) -> None:
+    first, second = (Store(tmp_path, pod_record.encode, pod_record.decode) for _ in range(2))
+    first.open()
+    with pytest.raises(BadInput) as refused:
+        second.open()
+    (finding,) = refused.value.findings
+    assert ("agent/books-held", str(os.getpid())) == (finding.code, finding.fields["holder"])
+    first.close()
+    second.open()
+    second.close()
+
+
+def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    Store(root, pod_record.encode, pod_record.decode).open()
+    assert 0o700 == root.stat().st_mode & 0o777
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in root.iterdir() if path.is_file()}
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with pytest.raises(BadInput, match="agent/root-not-ours"):
+        Store(open_to_all, pod_record.encode, pod_record.decode).open()
+
+
+def test_what_writing_left_behind_is_swept(tmp_path: Path) -> None:
+    (tmp_path / "pods").mkdir(mode=0o700)
+    left = tmp_path / "pods" / ".uid.json.x1"
+    left.write_text("half")
+    Store(tmp_path, pod_record.encode, pod_record.decode).open()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("uid", ["../../etc/passwd", "a/b", ".", "..", "", "ü%", "a" * 10])
+def test_no_uid_leads_out_of_the_folder(uid: str) -> None:
+    name = store.file_name(uid)
+    assert "/" not in name
+    assert not name.startswith(".")
+
+
+def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> None:
+    written = Journal(tmp_path, most_bytes=200)
+    for number in range(20):
+        written.append([{"number": number, "text": "x" * 20}])
+    numbers = [line["number"] for line in Journal(tmp_path).lines()]
+    assert list(range(numbers[0], 20)) == numbers
+    assert 0 < numbers[0]
+    sizes = [(tmp_path / name).stat().st_size for name in (journal.FILE_NAME, journal.OLDER_NAME)]
+    assert max(sizes) < 300
+
+
+def test_half_a_line_is_passed_over(tmp_path: Path) -> None:
+    Journal(tmp_path).append([{"number": 1}])
+    with (tmp_path / journal.FILE_NAME).open("a") as file:
+        file.write('{"number": 2, "te')
+    Journal(tmp_path).append([{"number": 3}])
+    assert [1, 3] == [line["number"] for line in Journal(tmp_path).lines()]
