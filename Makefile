@@ -24,7 +24,7 @@ CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(roo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover bench schemas protos check
-.PHONY: lab clean
+.PHONY: crash lab clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-12s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
 	$(BIN)/coverage report --fail-under=90 --omit='$(CORE_FILES)'
 
 # Guests have one thread each, so two at a time fill two cores.
+crash: $(READY)  ## kill agents 500 times wherever they touch the world
+	NUMALET_CRASHES=500 $(PYTEST) -q tests/agent/test_crashes.py
+
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 	NUMALET_LAB=1 $(PYTEST) -n 2 --benchmark-disable tests/lab
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Sequence
-from dataclasses import replace
 
 from numalet.adapters import logs
 from numalet.adapters.logs import LogFormat
@@ -13,7 +12,7 @@ from numalet.agent import notify, owners, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.owners import Owner
-from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind
+from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.wiring import Hooks
 from numalet.model.findings import Finding
 from numalet.reports import admission_log, node_log
@@ -68,12 +67,12 @@ def _others(settings: AgentSettings) -> tuple[Owner, ...]:
 def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:
     match settings.ownership:
         case OwnerChoice.OBSERVE:
-            return replace(settings, observe=True)
+            return observing(settings)
         case OwnerChoice.ENFORCE:
             owners.refuse_to_enforce(tuple(others))
             return settings
         case OwnerChoice.AUTO:
-            return replace(settings, observe=bool(others))
+            return observing(settings) if others else settings
 
 
 def _line(finding: Finding) -> LogLine:

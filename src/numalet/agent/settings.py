@@ -128,6 +128,11 @@ def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
         raise BadInput([Finding("agent/described-machine", fields, Location("-m"))])
 
 
+def observing(settings: AgentSettings) -> AgentSettings:
+    """The same for an agent that only looks on."""
+    return replace(settings, observe=True)
+
+
 def fitted(machine: MachineInfo) -> KubeletConfig:
     """The embedded configuration on this machine. Raises ``BadInput`` if it is too small."""
     memory = machine.memory_capacity_bytes

@@ -1,0 +1,87 @@
+"""Other owners of CPUs and memory are found, and a kubelet that pins is not fought."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalet.agent import owners
+from numalet.agent.owners import Owner, OwnerKind, Places
+from numalet.model.findings import BadInput
+
+
+def _places(tmp_path: Path) -> Places:
+    for name in ("proc", "kubelet", "run"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    return Places(
+        proc=tmp_path / "proc", kubelet_root=tmp_path / "kubelet", nri_socket=tmp_path / "run" / "n"
+    )
+
+
+def _process(places: Places, number: int, name: str, *arguments: str) -> None:
+    folder = places.proc / str(number)
+    folder.mkdir()
+    (folder / "comm").write_text(name[:15] + "\n")
+    (folder / "cmdline").write_bytes("\0".join([name, *arguments]).encode())
+
+
+def test_an_empty_machine_has_no_owner(tmp_path: Path) -> None:
+    assert () == owners.find(_places(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "kind"),
+    [
+        ("none", "None", OwnerKind.KUBELET),
+        ("static", "None", OwnerKind.STATIC_KUBELET),
+        ("none", "Static", OwnerKind.STATIC_KUBELET),
+    ],
+)
+def test_a_kubelet_is_found_and_asked_for_its_policies(
+    tmp_path: Path, cpu: str, memory: str, kind: OwnerKind
+) -> None:
+    places = _places(tmp_path)
+    _process(places, 7, "kubelet", f"--root-dir={places.kubelet_root}")
+    (places.kubelet_root / "cpu_manager_state").write_text(f'{{"policyName":"{cpu}"}}')
+    (places.kubelet_root / "memory_manager_state").write_text(f'{{"policyName":"{memory}"}}')
+    (found,) = owners.find(places)
+    assert kind is found.kind
+    assert "process 7" in found.who
+
+
+def test_a_kubelet_without_state_files_may_pin(tmp_path: Path) -> None:
+    places = _places(tmp_path)
+    _process(places, 7, "kubelet", f"--root-dir={places.kubelet_root}")
+    assert [OwnerKind.STATIC_KUBELET] == [each.kind for each in owners.find(places)]
+
+
+def test_other_owners_are_found_by_name_and_by_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = _places(tmp_path)
+    _process(places, 8, "numad")
+    _process(places, 9, "nri-resource-policy-balloons")
+    _process(places, 10, "bash")
+    (places.proc / "self").mkdir()
+    monkeypatch.chdir(places.nri_socket.parent)
+    short = Path(places.nri_socket.name)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.bind(str(short))
+        listener.listen()
+        found = owners.find(replace(places, nri_socket=short))
+    assert {OwnerKind.OTHER} == {each.kind for each in found}
+    said = " | ".join(each.who for each in found)
+    assert all(word in said for word in ("process 8, numad", "process 9, nri-", "NRI socket"))
+    assert 3 == len(found)
+    assert 2 == len(owners.find(replace(places, nri_socket=short)))
+
+
+def test_a_kubelet_that_pins_is_not_fought() -> None:
+    owners.refuse_to_enforce((Owner(OwnerKind.OTHER, "x"), Owner(OwnerKind.KUBELET, "y")))
+    with pytest.raises(BadInput) as refused:
+        owners.refuse_to_enforce((Owner(OwnerKind.STATIC_KUBELET, "kubelet 7"),))
+    assert "kubelet 7" == refused.value.findings[0].fields["owner"]

@@ -1,0 +1,136 @@
+"""What an agent makes of what it finds at its start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import agent_laws
+import agents
+from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.agent.recovery import OnInvalidState
+from numalet.agent.wiring import RUNS
+from numalet.model.findings import BadInput, Finding
+from numalet.model.pod import ContainerKey
+from numalet.snapshot import placement
+
+
+async def _two_pods(root: Path) -> None:
+    async with agents.running(agents.settings(root)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.keeper.create(agents.pod("two", memory="3Gi"))
+        await agent.until(lambda: agent.phase("one") == agent.phase("two") == "running")
+        await agent.keeper.settled()
+
+
+def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        (tmp_path / "pods" / "uid-one.json").unlink()
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.settled()
+            assert ["two"] == agent.names()
+            assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())
+
+
+def test_an_end_that_nobody_saw_is_taken_over(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        file = tmp_path / RUNS / "uid-one" / "main.json"
+        entry = json.loads(file.read_text())
+        entry["exit"] = {"code": 7, "finished_at": entry["started_at"]}
+        file.write_text(json.dumps(entry))
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
+            ended = agent.record("one").run.of("main").last_exit
+            assert ended is not None
+            assert 7 == ended.code
+            assert 1 == agent.record("two").run.of("main").attempt
+
+    asyncio.run(scene())
+
+
+def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        (tmp_path / RUNS / "uid-one" / "main.json").unlink()
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
+            ended = agent.record("one").run.of("main").last_exit
+            assert ended is not None
+            assert "ContainerStatusUnknown" == ended.reason.value
+
+    asyncio.run(scene())
+
+
+def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        for name in ("cpu_manager_state", "memory_manager_state"):
+            (tmp_path / name).unlink()
+        with pytest.raises(BadInput, match="agent/books-lost-hold"):
+            async with agents.running(agents.settings(tmp_path)):
+                pass
+        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
+        async with agents.running(given) as agent:
+            await agent.keeper.settled()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert 2 == len(placement.of_all(agent.keeper.view().node.snapshot))
+
+    asyncio.run(scene())
+
+
+def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        given = agents.settings(tmp_path)
+        nodes = tuple(
+            replace(node, memory_bytes=node.memory_bytes - (1 << 30))
+            for node in given.premises.machine.nodes
+        )
+        machine = replace(given.premises.machine, nodes=nodes)
+        changed = replace(given, premises=replace(given.premises, machine=machine))
+        with pytest.raises(BadInput) as refused:
+            async with agents.running(changed):
+                pass
+        codes = [finding.code for finding in refused.value.findings]
+        assert "agent/state-invalid" == codes[0]
+        assert len(codes) > 1
+        assert "expected machine state is different" in str(
+            refused.value.findings[0].fields["text"]
+        )
+        rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
+        told: list[Finding] = []
+        hooks = replace(agents.NO_HOOKS, told=told.extend)
+        mended = replace(changed, premises=rebasing)
+        async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
+            await agent.keeper.settled()
+            assert told
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert 1 == agent.record("one").run.of("main").attempt
+
+    asyncio.run(scene())
+
+
+def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Path) -> None:
+    async def scene() -> None:
+        given = agents.settings(tmp_path)
+        async with agents.running(given) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            # The agent stops between the answer and the end of the program.
+            await agent.keeper.delete("default", "one", grace_seconds=30)
+        async with agents.running(given) as agent:
+            await agent.until(lambda: not agent.names())
+            await agent.keeper.settled()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())

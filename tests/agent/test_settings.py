@@ -1,0 +1,119 @@
+"""What an administrator says, and what an agent makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import agents
+from numalet.adapters import machines
+from numalet.adapters.machines import MachineChoice
+from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.agent import settings, wiring
+from numalet.agent.settings import AgentOptions, RuntimeKind
+from numalet.agent.wiring import RUNS
+from numalet.config.behaviour import Mode
+from numalet.config.rules import StartRefused
+from numalet.model.findings import BadInput
+from numalet.node import node as nodes
+from numalet.servers.door import Refusal, Refused, Standing
+
+KUBELET = """
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+"""
+NUMALET = """
+---
+apiVersion: numalet.dev/v1alpha1
+kind: NumaletConfiguration
+mode: exact
+"""
+
+
+@pytest.mark.parametrize("shape", ["1n2c1t", "2n8c1t", "4n16c2t", "8n8c2t"])
+@pytest.mark.parametrize("memory", ["1Gi", "16Gi", "512Gi"])
+def test_the_embedded_configuration_fits_every_machine(shape: str, memory: str) -> None:
+    machine = machines.open_machine(shape, memory_per_node=memory).info
+    started = nodes.start(settings.fitted(machine), machine)
+    assert not isinstance(started, StartRefused), started
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "mode"),
+    [
+        (None, False, Mode.NATIVE),
+        (None, True, Mode.EXACT),
+        (KUBELET, False, Mode.NATIVE),
+        (KUBELET, True, Mode.EXACT),
+        (KUBELET + NUMALET, False, Mode.EXACT),
+    ],
+)
+def test_an_agent_is_native_unless_somebody_says_otherwise(
+    tmp_path: Path, text: str | None, exact: bool, mode: Mode
+) -> None:
+    file = None
+    if text is not None:
+        file = tmp_path / "kubelet.yaml"
+        file.write_text(text)
+    given = agents.settings(tmp_path / "root", config_file=file, exact=exact)
+    assert mode is given.premises.behaviour.mode
+
+
+def test_a_described_machine_is_no_place_for_real_programs(tmp_path: Path) -> None:
+    options = AgentOptions(
+        root=tmp_path, machine=MachineChoice("2n8c1t", "16Gi"), runtime=RuntimeKind.PROCESS
+    )
+    with pytest.raises(BadInput, match="agent/described-machine"):
+        settings.resolve(options)
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    options = AgentOptions(
+        root=tmp_path, machine=MachineChoice("no-such"), config_file=tmp_path / "no-such"
+    )
+    with pytest.raises(BadInput) as refused:
+        settings.resolve(options)
+    assert 2 == len(refused.value.findings)
+
+
+def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert Path("/var/lib/numalet") == settings.default_root()
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/state")
+    assert Path("/home/someone/state/numalet") == settings.default_root()
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert Path("/home/someone/.local/state/numalet") == settings.default_root()
+
+
+def test_an_observing_agent_shows_the_owner_s_books_and_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        kubelet = tmp_path / "kubelet"
+        async with agents.running(agents.settings(kubelet)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            held = agent.keeper.view().node.state_files()
+        monkeypatch.setattr("numalet.agent.owners.KUBELET_ROOT", kubelet)
+        root = tmp_path / "root"
+        given = agents.settings(root)
+        watching = wiring.opened(
+            settings.observing(given), wiring.Hooks(runtime=FakeRuntime(root / RUNS))
+        )
+        async with watching as keeper:
+            while not keeper.view().ready:
+                await keeper.changed()
+            view = keeper.view()
+            assert Standing.OBSERVING is view.standing
+            assert held == view.node.state_files()
+            answer = await keeper.create(agents.pod("two"))
+            assert isinstance(answer, Refused)
+            assert Refusal.OBSERVING is answer.why
+        assert not (root / "cpu_manager_state").exists()
+        assert [] == list((root / "pods").iterdir())
+
+    asyncio.run(scene())

@@ -1,0 +1,76 @@
+"""``numalet agent`` as a process: it becomes ready, says what it does, and stops cleanly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import agents
+from numalet.agent import notify
+
+DESCRIBED = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
+
+
+def _agent(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "numalet", "agent", *arguments],
+        env=os.environ | environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Signals) -> None:
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    (manifests / "a.json").write_text(json.dumps(agents.manifest("one")))
+    root = tmp_path / "root"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(30)
+        words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
+        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
+        assert b"READY=1" == told.recv(100)
+        agent.send_signal(number)
+        assert b"STOPPING=1" == told.recv(100)
+        _, said = agent.communicate(timeout=30)
+    assert 0 == agent.returncode
+    messages = [json.loads(line)["msg"] for line in said.splitlines() if line.startswith("{")]
+    assert {"TopologyHints", "Best TopologyHint", "Topology Affinity", "Pod admitted"} <= {
+        *messages
+    }
+    assert 1 == len(list((root / "pods").iterdir()))
+
+
+@pytest.mark.slow
+def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(30)
+        words = [*DESCRIBED, "--root", str(tmp_path / "root")]
+        first = _agent(*words, NOTIFY_SOCKET=str(tmp_path / "notify"))
+        told.recv(100)
+        second = _agent(*words)
+        _, said = second.communicate(timeout=30)
+        assert 2 == second.returncode
+        assert f"process {first.pid} holds the books" in said
+        assert "Traceback" not in said
+        first.terminate()
+        first.communicate(timeout=30)
+
+
+def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    notify.tell("READY=1")
+    monkeypatch.setenv("NOTIFY_SOCKET", "@no-such-socket-of-anybody")
+    notify.tell("READY=1")
