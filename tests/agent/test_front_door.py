@@ -122,8 +122,9 @@ class Played:
                     else:
                         steps.append(self._restarted())
                     restart = None
-                    while pending and not isinstance(pending[0], RestartStep):
-                        steps.append(await self._step(agent, pending.pop(0)))
+                    while pending and not isinstance(first := pending[0], RestartStep):
+                        pending.pop(0)
+                        steps.append(await self._step(agent, first))
             except BadInput as bad:
                 error = {
                     "start_error": bad.findings[0].fields["text"],
@@ -141,7 +142,7 @@ class Played:
             restart = first
             self._between(restart)
 
-    async def _step(self, agent: agents.Agent, step: object) -> dict[str, Any]:
+    async def _step(self, agent: agents.Agent, step: AdmitStep | RemoveStep) -> dict[str, Any]:
         self._heard.clear()
         found: dict[str, Any] = {}
         match step:

@@ -177,7 +177,8 @@ class NodeOverTime(RuleBasedStateMachine):
         await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
 
     async def _unless_dead(self, work: asyncio.Future[T]) -> T:
-        await asyncio.wait([work, self.life], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        either: list[asyncio.Future[Any]] = [work, self.life]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=20)
         if work.done():
             return work.result()
         work.cancel()
@@ -203,7 +204,8 @@ class NodeOverTime(RuleBasedStateMachine):
         self.life = self.loop.create_task(life())
 
         async def wait() -> None:
-            await asyncio.wait([begun, self.life], return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [begun, self.life]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not begun.done():
                 self.life.result()
             self.agent = begun.result()

@@ -95,7 +95,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
         raise BadInput(findings.all)
     _refuse_described(options, machine)
     behaviour = loaded.behaviour
-    if loaded.numalet is AS_THE_KUBELET:
+    if not options.exact and loaded.numalet is AS_THE_KUBELET:
         # Nobody named a mode, and an agent of ours need not have the kubelet's accidents.
         behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
     config = loaded.config if options.config_file is not None else fitted(machine.info)

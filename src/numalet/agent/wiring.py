@@ -19,14 +19,16 @@ from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper, Surroundings
 from numalet.agent.manifests import ManifestFolder
+from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
 from numalet.agent.settings import AgentSettings, RuntimeKind
-from numalet.agent.store import Found, Store
+from numalet.agent.store import Found, StorageFailed, Store
 from numalet.agent.wanted import FromBooks
 from numalet.checkpoint.state_files import StateFiles
 from numalet.enforcement import limits
-from numalet.model.findings import BadInput, Finding
+from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.door import Standing
+from numalet.snapshot import placement
 from numalet.workload.record import NodeEvent
 
 RUNS = "runs"
@@ -57,10 +59,10 @@ async def opened(settings: AgentSettings, hooks: Hooks = Hooks()) -> AsyncIterat
     """
     store = Store(settings.root, pod_record.encode, pod_record.decode)
     found = store.open()
-    if settings.observe:
-        found = Found(_of_the_owner(settings), {})
-    runtime = hooks.runtime or _runtime(settings)
     try:
+        if settings.observe:
+            found = Found(_of_the_owner(settings), {})
+        runtime = hooks.runtime or _runtime(settings)
         observed = await runtime.open()
         try:
             recovered = recovery.recover(
@@ -72,28 +74,60 @@ async def opened(settings: AgentSettings, hooks: Hooks = Hooks()) -> AsyncIterat
                 hooks.clock(),
                 time.perf_counter,
             )
-            if not settings.observe:
-                store.commit(None, recovered.books, ())
-            keeper = Keeper(recovered.books, _surroundings(settings, hooks, store, runtime))
-            keeper.begin(recovered.tasks)
-            hooks.told(recovered.findings)
-            for heard in recovered.heard:
-                hooks.heard(heard)
-            async with _running(keeper, settings, hooks):
+            async with _running(_begun(recovered, settings, hooks, store, runtime)) as keeper:
                 yield keeper
         finally:
             await runtime.close()
+    except BaseExceptionGroup as several:
+        # One trouble need not look like many; whoever waits for BadInput shall get it.
+        if len(several.exceptions) == 1:
+            raise several.exceptions[0] from None
+        raise
     finally:
         store.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A keeper before its life, and what it hears of."""
+
+    keeper: Keeper
+    settings: AgentSettings
+    hooks: Hooks
+
+
+def _begun(
+    recovered: Recovered, settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime
+) -> _Begun:
+    """A keeper with the books of a recovery, which are on the disk."""
+    books = recovered.books
+    if settings.observe:
+        # What another owner holds is not stale, though nobody here knows its pods.
+        held = placement.of_all(books.node.snapshot)
+        books = books.at(books.node.assume_running(held))
+    else:
+        try:
+            store.commit(None, books, ())
+        except StorageFailed as failed:
+            fields = {"path": str(settings.root), "error": failed.problem}
+            where = Location(str(settings.root))
+            raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+    keeper = Keeper(books, _surroundings(settings, hooks, store, runtime))
+    keeper.begin(recovered.tasks)
+    hooks.told(recovered.findings)
+    for heard in recovered.heard:
+        hooks.heard(heard)
+    return _Begun(keeper, settings, hooks)
+
+
 @asynccontextmanager
-async def _running(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> AsyncIterator[None]:
+async def _running(begun: _Begun) -> AsyncIterator[Keeper]:
+    keeper = begun.keeper
     async with asyncio.TaskGroup() as group:
         life = group.create_task(keeper.run())
-        source = group.create_task(_sources(keeper, settings, hooks))
+        source = group.create_task(_sources(keeper, begun.settings, begun.hooks))
         try:
-            yield
+            yield keeper
         finally:
             source.cancel()
             await keeper.stop()
@@ -140,6 +174,8 @@ def _surroundings(
 
 
 def _runtime(settings: AgentSettings) -> Runtime:
+    if settings.observe:
+        return FakeRuntime()
     match settings.runtime:
         case RuntimeKind.FAKE:
             return FakeRuntime(settings.root / RUNS)
