@@ -235,13 +235,13 @@ def test_how_strongly_containers_are_held_is_a_condition() -> None:
     found = condition(status(workload, kernel), "numalet.dev/Enforced")
     assert (found["status"], found["reason"]) == ("True", "Kernel")
     assert "message" not in found
-    codes = ("runtime/sizes-not-limited", "runtime/new")
+    codes = ("runtime/sizes-not-limited", "cgroup/not-writable", "runtime/new")
     kernel = held(accepted(), "a1", GuaranteeLevel.KERNEL)
     weaker = held(kernel, "a2", GuaranteeLevel.PROCESS, *codes)
     found = condition(status(workload, weaker), "numalet.dev/Enforced")
     assert (found["status"], found["reason"]) == ("False", "ProcessSettings")
     said = "sizes of memory and huge pages are kept in the books only"
-    assert found["message"] == f"a2: {said}, runtime/new"
+    assert found["message"] == f"a2: {said}, cgroup/not-writable, runtime/new"
 
 
 CRASHING = ran(ran(accepted(), "a", 0, 1, 3), "a", 1, 2, code=3)

@@ -122,8 +122,13 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 
 def _shortfalls(run: ContainerRun) -> str:
-    sentences = (english.SENTENCES.get(code, code) for code in run.shortfalls)
-    return f"{run.name}: {', '.join(sentences)}"
+    return f"{run.name}: {', '.join(map(_in_words, run.shortfalls))}"
+
+
+def _in_words(code: str) -> str:
+    """What is not enforced. A sentence with values is left out: they are not kept."""
+    sentence = english.SENTENCES.get(code, code)
+    return code if "{" in sentence else sentence
 
 
 def _decided(record: PodRecord) -> datetime:
