@@ -204,6 +204,8 @@ MENDS: Final[Mapping[str, str]] = {
     ),
     "numalet/node-id-too-high": "use the policies none and None on this machine",
     "numalet/reservation-wraps": "reserve at most {size_bytes} bytes of {type} there",
+    "numalet/reserved-too-much": "reserve at most {size_bytes} bytes of {type} there",
+    "numalet/no-node-gives-memory": "name one of these classes in memoryNodeClasses: {there}",
     "numalet/distance-row-too-short": "remove prefer-closest-numa-nodes",
 }
 
