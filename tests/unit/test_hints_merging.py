@@ -143,3 +143,25 @@ def test_counting_works_on_node_ids_with_gaps() -> None:
     families = [{0b10001, 0b10000}, {0b00001, 0b10001}]
 
     assert intersections.by_counting(families, 0b10001) == {0b10001, 0b10000, 0b00001, 0}
+
+
+def test_complete_lists_give_the_best_single_node_without_a_preferred_set() -> None:
+    complete = [
+        [Hint(mask, mask.bit_count() == size) for mask in numa_mask.by_size(range(12))]
+        for size in (1, 2, 3)
+    ]
+
+    assert n(ZERO) == merge(complete, (1 << 12) - 1)
+
+
+def test_many_sets_of_one_size_are_not_compared_by_distance_beforehand() -> None:
+    # Twelve nodes have 924 sets of six; the lists leave two of them.
+    low, high = 0b000000111111, 0b111111000000
+    rows = {
+        i: {j: 10 if i == j else 11 if min(i, j) > 5 else 20 for j in range(12)} for i in range(12)
+    }
+    closer_above = Distances(rows)
+    lists = [[n(low), n(high), n(0b111111111111)], [n(0b111111111111)]]
+
+    assert n(high) == merge(lists, 0b111111111111, closer_above)
+    assert n(low) == merge(lists, 0b111111111111)

@@ -8,21 +8,28 @@ their minimum. So two questions suffice (proofs in docs/explanation/merging.md):
    are one set A. So A must be a preferred hint of every list that does not also say "any node,
    preferred". These A are an intersection of sets of masks.
 2. *Non-preferred stage*, only if the first finds nothing. Then every intersection that can be
-   reached counts, whatever its flags. ``reach`` holds the intersections over the lists so far;
-   where lists are long, they are all counted at once (``intersections``).
+   reached counts, whatever its flags. If the set that none outranks can be reached, it is the
+   answer. Else ``reach`` holds the intersections over the lists so far; where lists are long,
+   they are all counted at once (``intersections``).
 
 If no list is empty but nothing is left, or if a list is empty: all nodes, not preferred.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from numalet.hints import fitness, intersections
 from numalet.hints.filtering import HintList
 from numalet.hints.fitness import Distances
 from numalet.hints.hint import Hint
+from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
+
+_MOST_SETS_COMPARED = 500
+"""So many sets of one size are compared by distance; beyond it nothing is known beforehand."""
 
 
 def merge(
@@ -38,10 +45,13 @@ def merge(
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
         return Hint(fitness.best_preferred(preferred, distances), True)
+    wanted = size_of_the_neediest(lists)
+    ideal = _ideal_set(wanted, all_nodes, distances)
+    if ideal is not None and _surely_comes_out(ideal, lists, all_nodes):
+        return Hint(ideal, False)
     reached = reached_sets(lists, all_nodes)
     if not reached:
         return Hint(all_nodes, False)
-    wanted = size_of_the_neediest(lists)
     return Hint(fitness.best_not_preferred(reached, wanted, distances), False)
 
 
@@ -68,6 +78,31 @@ def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaM
         common = {hint.mask for hint in hints if hint.mask is not None} | {all_nodes}
     # Sets are compared as they were written; only then are foreign node ids cut off.
     return {mask & all_nodes for mask in common} - {0}
+
+
+def _ideal_set(wanted: int, all_nodes: NumaMask, distances: Distances | None) -> NumaMask | None:
+    """The set that none outranks, whatever can come out; None if it would take long to find."""
+    nodes = all_nodes.bit_count()
+    if not 0 < wanted <= nodes:
+        return None
+    if distances is None:
+        return numa_mask.lowest(all_nodes, wanted)
+    if math.comb(nodes, wanted) > _MOST_SETS_COMPARED:
+        return None
+    sets = map(numa_mask.of, combinations(numa_mask.ids(all_nodes), wanted))
+    return fitness.best_not_preferred(sets, wanted, distances)
+
+
+def _surely_comes_out(mask: NumaMask, lists: Sequence[HintList], all_nodes: NumaMask) -> bool:
+    """A quick yes: one list has this very set, and every list has it or a larger one."""
+
+    def cut(hints: HintList) -> Iterator[NumaMask]:
+        return (all_nodes if hint.mask is None else hint.mask & all_nodes for hint in hints)
+
+    distinct = _distinct(lists)
+    return any(mask in cut(hints) for hints in distinct) and all(
+        any(numa_mask.contains(each, mask) for each in cut(hints)) for hints in distinct
+    )
 
 
 def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
