@@ -4,7 +4,9 @@ The order is (distance, integer), and no part of a set decides its distance. So 
 and bound over the nodes from the highest down, each left out before it is taken: of sets with
 equal distance the lowest is met first, and a branch that can not become *closer* than what was
 found is cut. The bound: every node still to come is at least as far from the others as its
-nearest nodes are. With distances by levels (same board, same socket) the bound is sharp.
+nearest nodes are. With distances by levels (same board, same socket) the bound is sharp. A branch
+is cut as well if one before it stood as far from all nodes to come and was no harder to complete:
+what it found, or failed to find, is at least as good. Nodes of one board thereby count as numbers.
 
 What can be had is asked of a ``Terms``: sets that meet requirements, or sets that remain when
 families take nodes away.
@@ -12,10 +14,10 @@ families take nodes away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from numalet.hints import remaining_set
 from numalet.hints.fitness import Distances
@@ -58,6 +60,14 @@ class Terms(Protocol[S]):
         """The state when this node is left out."""
         ...
 
+    def hardness(self, places: int, state: S) -> tuple[Hashable, Lacking]:
+        """How hard it is to complete the state with the first ``places`` nodes.
+
+        Of two states with the same first part, whatever completes the one completes the other if
+        no number of the other is larger.
+        """
+        ...
+
     def works(self, mask: NumaMask) -> bool:
         """Whether this set can be had."""
         ...
@@ -90,39 +100,68 @@ class Meeting:
     def left_out(self, place: int, state: tuple[Lacking, int]) -> tuple[Lacking, int]:
         return state
 
+    def hardness(self, places: int, state: tuple[Lacking, int]) -> tuple[Hashable, Lacking]:
+        lacking, touched = state
+        return touched & self.sets.touched_below[places], lacking
+
     def works(self, mask: NumaMask) -> bool:
         return self.sets.is_met_by(mask)
 
 
-@dataclass(frozen=True, slots=True)
+class Taken(NamedTuple):
+    """Nodes that were taken away: how many of each kind, and their cost by bound."""
+
+    out: NumaMask
+    kinds: int
+    costs: tuple[int, ...]
+
+
 class Left:
     """Sets that remain when families take nodes away; the state is what was taken."""
 
-    problem: SharingOut
+    def __init__(self, problem: SharingOut) -> None:
+        self.problem = problem
+        self.node_ids: Sequence[int] = numa_mask.ids(problem.ground)
+        self.fixed = numa_mask.EMPTY
+        self.start = Taken(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
+        bits = [1 << node_id for node_id in self.node_ids]
+        # A number of so many digits, one for each kind, counts up to all nodes without carrying.
+        digits = len(bits).bit_length()
+        self._kind_of = [1 << problem.kinds[bit] * digits for bit in bits]
+        self._costs_of = [
+            tuple(0 if bit & problem.costless else costs[bit] for costs, _ in problem.bounds)
+            for bit in bits
+        ]
+        self._most = [
+            sum(map(int.__mul__, weights, problem.start.slack)) for _, weights in problem.bounds
+        ]
+        self._cheapest: dict[int, list[list[int]]] = {}
 
-    @property
-    def node_ids(self) -> Sequence[int]:
-        return numa_mask.ids(self.problem.ground)
-
-    @property
-    def fixed(self) -> NumaMask:
-        return numa_mask.EMPTY
-
-    @property
-    def start(self) -> NumaMask:
-        return numa_mask.EMPTY
-
-    def may_work(self, places: int, count: int, state: NumaMask) -> bool:
+    def may_work(self, places: int, count: int, state: Taken) -> bool:
         self.problem.budget.spend()
-        lower = numa_mask.lowest(self.problem.ground, places)
-        return not self.problem.is_too_much(state, lower, places - count)
+        cheapest = self._cheapest.get(places)
+        if cheapest is None:
+            columns = zip(*self._costs_of[:places], strict=True)
+            cheapest = [[*accumulate(sorted(column), initial=0)] for column in columns]
+            self._cheapest[places] = cheapest
+        leave = places - count
+        return all(
+            taken + sums[leave] <= most
+            for taken, sums, most in zip(state.costs, cheapest, self._most, strict=True)
+        )
 
-    def taken(self, place: int, state: NumaMask) -> NumaMask:
+    def taken(self, place: int, state: Taken) -> Taken:
         return state
 
-    def left_out(self, place: int, state: NumaMask) -> NumaMask:
-        lowest = numa_mask.lowest(self.problem.ground, place)
-        return state | (self.problem.ground & ~lowest & -(self.problem.ground & ~lowest))
+    def left_out(self, place: int, state: Taken) -> Taken:
+        return Taken(
+            state.out | 1 << self.node_ids[place],
+            state.kinds + self._kind_of[place],
+            tuple(map(int.__add__, state.costs, self._costs_of[place])),
+        )
+
+    def hardness(self, places: int, state: Taken) -> tuple[Hashable, Lacking]:
+        return state.kinds, ()
 
     def works(self, mask: NumaMask) -> bool:
         out = self.problem.ground & ~mask
@@ -143,10 +182,12 @@ class _BranchAndBound(Generic[S]):
         rows = distances.rows
         self.alone = [rows[i][i] for i in ids]
         self.pairs = [[rows[i][j] + rows[j][i] for j in ids] for i in ids]
+        self.doubled_pairs = [[2 * far for far in row] for row in self.pairs]
         self.found = known
         # A set as close as the known one may still be lower, so only what is beyond is cut.
         self.limit = distances.total(known) + 1
-        self._nearest_of: dict[int, list[list[int]]] = {}
+        self._nearest_of: dict[tuple[int, int], list[int]] = {}
+        self._seen: dict[Hashable, list[Lacking]] = {}
 
     def run(self) -> NumaMask:
         """The best set."""
@@ -158,7 +199,7 @@ class _BranchAndBound(Generic[S]):
         rows = self.distances.rows
         ids = self.terms.node_ids
         from_fixed = [sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids]
-        to_chosen = [alone + far for alone, far in zip(self.alone, from_fixed, strict=True)]
+        to_chosen = [2 * (alone + far) for alone, far in zip(self.alone, from_fixed, strict=True)]
         so_far = self.distances.total(self.terms.fixed)
         count = self.size - len(fixed)
         self._search(len(ids), count, self.terms.fixed, so_far, to_chosen, self.terms.start)
@@ -180,7 +221,10 @@ class _BranchAndBound(Generic[S]):
     def _search(
         self, places: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
     ) -> None:
-        """Improve ``found`` with ``count`` of the first ``places`` nodes added to the chosen."""
+        """Improve ``found`` with ``count`` of the first ``places`` nodes added to the chosen.
+
+        ``far`` has, for each of these places, twice what its node would add to ``so_far``.
+        """
         if count > places or self._bound(places, count, so_far, far) >= self.limit:
             return
         if count == 0:
@@ -189,33 +233,42 @@ class _BranchAndBound(Generic[S]):
             return
         if not self.terms.may_work(places, count, state):
             return
+        if self._was_seen(count, so_far, far, state):
+            return
         last = places - 1
         left_out = self.terms.left_out(last, state)
-        self._search(last, count, chosen, so_far, far, left_out)
-        farther = list(map(int.__add__, far, self.pairs[last]))
+        self._search(last, count, chosen, so_far, far[:last], left_out)
+        farther = list(map(int.__add__, far[:last], self.doubled_pairs[last]))
         node = 1 << self.terms.node_ids[last]
         taken = self.terms.taken(last, state)
-        self._search(last, count - 1, chosen | node, so_far + far[last], farther, taken)
+        self._search(last, count - 1, chosen | node, so_far + far[last] // 2, farther, taken)
+
+    def _was_seen(self, count: int, so_far: int, far: list[int], state: S) -> bool:
+        """Whether a branch before this one had the same distances and was no harder."""
+        kind, numbers = self.terms.hardness(len(far), state)
+        seen = self._seen.setdefault((count, so_far, tuple(far), kind), [])
+        if any(all(map(int.__le__, earlier, numbers)) for earlier in seen):
+            return True
+        seen.append(numbers)
+        return False
 
     def _bound(self, places: int, count: int, so_far: int, far: list[int]) -> int:
         """No set with ``count`` more nodes is closer than this."""
         if count == 0:
             return so_far
-        nearest_of = self._nearest_of.get(places)
-        if nearest_of is None:
-            nearest_of = self._nearest_of[places] = self._sums_of_nearest(places)
+        nearest = self._nearest_of.get((places, count))
+        if nearest is None:
+            nearest = self._nearest_of[places, count] = self._nearest(places, count - 1)
         # A pair among the nodes to come counts half for each of its nodes.
-        doubled = sorted(2 * far[at] + nearest_of[at][count - 1] for at in range(places))
+        doubled = sorted(map(int.__add__, far, nearest))
         return so_far + (sum(doubled[:count]) + 1) // 2
 
-    def _sums_of_nearest(self, places: int) -> list[list[int]]:
-        """For each of the first ``places`` nodes: the nearest 0, 1, 2 ... of the others."""
-        sums = []
-        for at in range(places):
-            row = self.pairs[at]
-            others = sorted(row[:at] + row[at + 1 : places])
-            sums.append([0, *accumulate(others)])
-        return sums
+    def _nearest(self, places: int, count: int) -> list[int]:
+        """For each of the first ``places`` nodes: the nearest ``count`` of the others together."""
+        return [
+            sum(sorted(row[:at] + row[at + 1 : places])[:count])
+            for at, row in enumerate(self.pairs[:places])
+        ]
 
 
 def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:

@@ -119,6 +119,19 @@ class SharingOut:
             if any(not c and not self.families[at].carriers & bit for at, c in self.choices[bit]):
                 self.costless |= bit
 
+    @cached_property
+    def kinds(self) -> dict[NumaMask, int]:
+        """A number for each kind of node: nodes of one kind cost every family the same.
+
+        A node that carries a part of several nodes is of a kind of its own.
+        """
+        carriers = numa_mask.union(family.carriers for family in self.families)
+        numbers: dict[object, int] = {}
+        return {
+            bit: numbers.setdefault((choices, bit & carriers), len(numbers))
+            for bit, choices in ((bit, tuple(each)) for bit, each in self.choices.items())
+        }
+
     def charged(self, state: State, choice: Choice, bit: NumaMask) -> State | None:
         """The state when a family gets the node; None if it can not do without."""
         at, cost = choice
