@@ -69,6 +69,8 @@ class LowestSet:
             _SCALE // row.need if row.sign > 0 and row.need > 0 else 0 for row in self.rows
         ]
         self._visited = 0
+        self._weighted: list[int] | None = None
+        self._heaviest_first: dict[int, list[list[int]]] = {}
         self._best_of: dict[int, list[list[int]]] = {}
         self._failed: dict[tuple[int, int, int], list[Lacking]] = {}
 
@@ -118,7 +120,7 @@ class LowestSet:
 
     def _place_parts(self) -> None:
         places = {1 << node_id: place for place, node_id in enumerate(self.node_ids)}
-        parts = {part for row in self.rows for part, _ in row.parts if part.bit_count() > 1}
+        parts = {part for row in self.rows for part, _ in row.parts if part not in places}
         self.shared_bits = {part: 1 << index for index, part in enumerate(sorted(parts))}
         self.touched_at = [0] * len(places)
         for part, bit in self.shared_bits.items():
@@ -129,9 +131,10 @@ class LowestSet:
             row.alone, row.at_most = [0] * len(places), [0] * len(places)
             for part, weight in row.parts:
                 signed = row.sign * weight
-                if part in places:
-                    row.alone[places[part]] += signed
-                    row.at_most[places[part]] += signed
+                place = places.get(part)
+                if place is not None:
+                    row.alone[place] += signed
+                    row.at_most[place] += signed
                     continue
                 bit = self.shared_bits[part]
                 row.shared[bit] = row.shared.get(bit, 0) + signed
@@ -173,16 +176,42 @@ class LowestSet:
         for need, sums in zip(lacking, best_of, strict=False):
             if sums[count] < need:
                 return False
+        if len(self.rows) == 1:
+            return True
         return best_of[-1][count] >= sum(map(int.__mul__, self.scales, lacking))
 
     def _sums_of_best(self, places: int) -> list[list[int]]:
-        """By row, and for the weighted sum of all rows: the best 0, 1, 2 ... nodes together."""
-        columns = [row.at_most[:places] for row in self.rows]
-        scales = self.scales
-        columns.append([sum(map(int.__mul__, scales, at)) for at in zip(*columns, strict=True)])
-        if not self.rows:
-            columns = [[0] * places]
-        return [[0, *accumulate(sorted(column, reverse=True))] for column in columns]
+        """By row, and for the weighted sum of several: the best 0, 1, 2 ... nodes together."""
+        columns = self._columns()
+        sorted_above = self._heaviest_first.get(places + 1)
+        if sorted_above is None:
+            found = [sorted(column[:places], reverse=True) for column in columns]
+        else:
+            # Without the one node that is no longer among them; the walk goes down one by one.
+            found = [each.copy() for each in sorted_above]
+            for each, column in zip(found, columns, strict=True):
+                each.remove(column[places])
+        self._heaviest_first[places] = found
+        return [[0, *accumulate(each)] for each in found]
+
+    def _columns(self) -> list[list[int]]:
+        """What each node adds at best to each row, and to the weighted sum of several."""
+        if len(self.rows) == 1:
+            return [self.rows[0].at_most]
+        return [*(row.at_most for row in self.rows), self._worth]
+
+    @property
+    def _worth(self) -> list[int]:
+        """What each node adds at best to the weighted sum of all rows."""
+        if self._weighted is None:
+            weighted = [0] * len(self.node_ids)
+            for row, scale in zip(self.rows, self.scales, strict=True):
+                if scale:
+                    weighted = [
+                        sum_ + scale * at for sum_, at in zip(weighted, row.at_most, strict=True)
+                    ]
+            self._weighted = weighted
+        return self._weighted
 
     def _weigh(self, places: int, count: int, lacking: Lacking) -> None:
         """Find the weighted sum of rows that is the hardest to fill, by a few steps uphill.
@@ -210,6 +239,8 @@ class LowestSet:
             ]
         for at, share in zip(rows, best_shares, strict=True):
             self.scales[at] = int(share * _SCALE) // lacking[at]
+        self._weighted = None
+        self._heaviest_first.clear()
         self._best_of.clear()
 
     def _lowest_do(self, count: int, lacking: Lacking, touched: int) -> bool:
@@ -244,14 +275,8 @@ class LowestSet:
 
     def _heaviest_do(self, count: int) -> bool:
         """Whether the nodes that give most to all rows together are enough: a quick yes."""
-        places = range(len(self.node_ids))
-        worth = [
-            sum(
-                scale * row.at_most[place]
-                for scale, row in zip(self.scales, self.rows, strict=True)
-            )
-            for place in places
-        ]
+        worth = self._worth
+        places = range(len(worth))
         lacking, touched = self.start, 0
         for place in sorted(places, key=worth.__getitem__, reverse=True)[:count]:
             lacking, touched = self.taking(place, lacking, touched)
