@@ -23,8 +23,8 @@ space := $(empty) $(empty)
 CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(room)/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo fmt lint types test property conformance cover bench schemas protos check
-.PHONY: crash lab clean
+.PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
+.PHONY: schemas protos check crash lab clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-12s %s\n", $$1, $$2}'
@@ -88,8 +88,22 @@ crash: $(READY)  ## kill agents 500 times wherever they touch the world
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 	NUMALET_LAB=1 $(PYTEST) -n 2 --benchmark-disable tests/lab
 
-bench: $(READY)  ## how long things take; nothing is gated
+# The merge and its searches against the kubelet's walk and the closed form, and how often a
+# search is stopped. Both are random; the profile says how many cases, the seconds how many lives.
+SCALE_TESTS := $(addprefix tests/property/test_,merging.py implicit_merging.py \
+  implicit_searches.py bounded_answers.py)
+
+sample: $(READY)  ## three minutes of what `make thorough` does
+	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=sample --timeout=600 $(SCALE_TESTS)
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.bounded_rate --seconds 90
+
+thorough: $(READY)  ## 20,000 cases of each law of merging, and 20 minutes of searches
+	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=thorough --timeout=7200 $(SCALE_TESTS)
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.bounded_rate --seconds 1200 --write
+
+bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is gated
 	$(PYTEST) benchmarks --benchmark-sort=name
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.scale --write
 
 schemas: $(READY)  ## write docs/schemas anew, from the types of the documents
 	$(BIN)/python -m numalet.adapters.schemas docs/schemas
@@ -98,7 +112,7 @@ protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
 	  src/numalet/adapters/rpc/*.proto
 
-check: lint types test cover  ## what continuous integration runs
+check: lint types test cover sample  ## what continuous integration runs
 
 clean:  ## remove what the targets made, the environment included
 	rm -rf $(VENV) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

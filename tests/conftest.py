@@ -1,12 +1,13 @@
-"""Profiles of the generated tests: ``pytest --hypothesis-profile=thorough`` takes minutes."""
+"""Profiles of the generated tests, for ``pytest --hypothesis-profile=NAME``; see the Makefile."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "thorough",
-    max_examples=20_000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )

@@ -161,7 +161,7 @@ def test_many_sets_of_one_size_are_not_compared_by_distance_beforehand() -> None
         i: {j: 10 if i == j else 11 if min(i, j) > 5 else 20 for j in range(12)} for i in range(12)
     }
     closer_above = Distances(rows)
-    lists = [[n(low), n(high), n(0b111111111111)], [n(0b111111111111)]]
+    lists = [[n(low), n(high)], [n(low), n(high), n(0b111111111111)]]
 
     assert n(high) == merge(lists, 0b111111111111, closer_above)
     assert n(low) == merge(lists, 0b111111111111)

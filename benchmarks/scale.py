@@ -1,0 +1,47 @@
+"""Machines with many NUMA nodes: all figures, written into docs/benchmarks.md.
+
+PYTHONPATH=tests python -m benchmarks.scale            prints them
+PYTHONPATH=tests python -m benchmarks.scale --write    writes them into the page too
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import page, scale_comparisons, scale_table
+
+
+def told() -> str:
+    """The section of the page."""
+    load = page.load()
+    cells, closest = scale_table.measured(), scale_table.measured(closest=True)
+    parts = [
+        f"{page.machine()}. Load at the beginning {load} "
+        f"(last minute, last five), at the end {page.load()}; the measurement itself is 1.",
+        "### One admission",
+        scale_table.told(cells, closest),
+        "### Beside the kubelet",
+        scale_comparisons.beside_the_kubelet(),
+        "### Long lists",
+        scale_comparisons.long_lists(),
+        "### Pods as they are, milliseconds",
+        scale_comparisons.real_pods(),
+        "### Memory",
+        scale_comparisons.peak_memory(),
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Measure, print, and write if that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
+    given = parser.parse_args()
+    text = told()
+    print(text)
+    if given.write:
+        page.write_section("scale", text)
+
+
+if __name__ == "__main__":
+    main()

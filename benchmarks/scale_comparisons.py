@@ -1,0 +1,191 @@
+"""Many NUMA nodes, beside the table: the kubelet's figures, long lists, real pods, memory."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import process_time
+
+from benchmarks import page, timing
+
+import node_shapes
+import node_states
+from node_shapes import GPU, Shape
+from node_states import Life
+from numalet.hints import merging
+from numalet.hints.hint import Hint
+from numalet.model import numa_mask
+from numalet.model.pod import Pod
+from numalet.node.node import Node
+
+# One admission by a kubelet v1.32 in milliseconds of processor time: policy best-effort, an
+# empty node, r = 1 to 4. None: more than a minute.
+KUBELET_MS: dict[int, tuple[float | None, ...]] = {
+    4: (0.20, 0.59, 1.1, 12),
+    6: (0.28, 1.7, 52, 3100),
+    8: (0.53, 21, 3600, None),
+    12: (5.4, 4100),
+    16: (139, None),
+}
+_ASKED = ({"memory": "4Gi"}, {"cpu": "4"}, {"hugepages-1Gi": "1Gi"}, {GPU: "1"})
+
+
+def beside_the_kubelet() -> str:
+    """Ours against the kubelet's, on even machines."""
+    rows = []
+    for node_count, kubelet in KUBELET_MS.items():
+        life = Life(node_shapes.even(node_count), "best-effort")
+        node = node_states.empty(life)
+        for resources, theirs in enumerate(kubelet, start=1):
+            pod = node_states.guaranteed("newcomer", _first(resources))
+            with timing.written(node) as directory:
+                ours = min(timing.admission(node, pod, directory) for _ in range(20))
+            alone = min(timing.decision(node, pod) for _ in range(20))
+            told = "over 60,000" if theirs is None else f"{theirs:g}"
+            rows.append(
+                [
+                    *(str(node_count), str(resources), told),
+                    *(timing.milliseconds(ours), timing.milliseconds(alone), _ratio(ours, theirs)),
+                ]
+            )
+    heads = ["NUMA nodes", "r", "Kubelet, ms", "Ours, ms", "Decision alone, ms", "Ours is"]
+    return page.table(heads, rows)
+
+
+def _first(resources: int) -> dict[str, str]:
+    amounts = {"cpu": "500m"}
+    for each in _ASKED[:resources]:
+        amounts |= each
+    return amounts
+
+
+def _ratio(ours: float, theirs_ms: float | None) -> str:
+    theirs = (60_000 if theirs_ms is None else theirs_ms) / 1000
+    if ours > theirs:
+        return f"**{ours / theirs:.1f} times slower**"
+    more = "more than " if theirs_ms is None else ""
+    return f"{more}{_rounded(theirs / ours)} times faster"
+
+
+def _rounded(ratio: float) -> str:
+    """Two significant digits."""
+    return f"{ratio:.1f}" if ratio < 10 else f"{round(ratio, 2 - len(str(int(ratio)))):,.0f}"
+
+
+def long_lists() -> str:
+    """The merge of five lists over the 65,535 sets of 16 nodes."""
+    masks = list(numa_mask.by_size(range(16)))
+    rng = random.Random(16)
+
+    def lists(size_of: Callable[[int], int], keep: float = 1) -> Sequence[list[Hint]]:
+        return [
+            [
+                Hint(mask, mask.bit_count() == size_of(at))
+                for mask in masks
+                if keep == 1 or (mask.bit_count() > 1 and rng.random() < keep)
+            ]
+            for at in range(5)
+        ]
+
+    given = {
+        "complete, all prefer one size": (lists(lambda at: 2), "50"),
+        "complete, each prefers another size": (lists(lambda at: at + 1), "50"),
+        "half of all sets, one preferred by all": (
+            [[*each, Hint(1 << 9, True)] for each in lists(lambda at: 17, 0.5)],
+            "50",
+        ),
+        "half of all sets, none preferred": (lists(lambda at: 17, 0.5), "1,000"),
+        "one set in a hundred, none preferred": (lists(lambda at: 17, 0.01), "1,000"),
+        "one set in a thousand, none preferred": (lists(lambda at: 17, 0.001), "1,000"),
+    }
+    rows = []
+    for name, (hints, goal) in given.items():
+        seconds = []
+        for _ in range(5):
+            begin = process_time()
+            merging.merge(hints, (1 << 16) - 1)
+            seconds.append(process_time() - begin)
+        rows.append([name, timing.milliseconds(min(seconds)), goal])
+    return page.table(["Five lists over 16 nodes", "ms", "Goal"], rows)
+
+
+def real_pods() -> str:
+    """Pods as they are on such machines: one GPU, half the machine, fifty small ones."""
+    rng = random.Random("real pods")
+    shapes = [
+        node_shapes.tray(34, rng),
+        node_shapes.tray(36, rng),
+        node_shapes.blades(24, rng),
+        node_shapes.blades(64, rng),
+        node_shapes.even(64),
+    ]
+    rows = [[f"{shape.name}, {shape.node_count} NUMA nodes", *_life_of(shape)] for shape in shapes]
+    heads = ["Machine", "GPU, CPUs, 64Gi", "Half the machine", "Each of 50 small", "Refill"]
+    return page.table(heads, rows)
+
+
+def _life_of(shape: Shape) -> list[str]:
+    node = node_states.empty(Life(shape, "best-effort"))
+    with_cpus = sum(1 for each in shape.machine.nodes if each.cores)
+    gpus = len(shape.devices[GPU])
+    near = max(1, shape.node_cpus // max(1, gpus // with_cpus) - 2)
+    one = _asks("gpu", near, 64 if shape.node_gib > 64 else 48, 1)
+    half = max(1, with_cpus // 2)
+    part = max(1, gpus // 2)
+    many = _asks("half", shape.node_cpus * half - 4, int(shape.node_gib * half * 0.9), part)
+    alone = _timed(node, [one])[0]
+    halved = _timed(node, [many])[0]
+    small, node = _refilled(node, [_asks(f"small-{at}", 1, 2, 0) for at in range(50)])
+    for at in range(0, 50, 2):
+        node = node.remove(f"small-{at}")
+    again, node = _refilled(node, [_asks(f"again-{at}", 2, 3, 0) for at in range(25)])
+    return [timing.milliseconds(each) for each in (alone, halved, median(small), median(again))]
+
+
+def _asks(uid: str, cpus: int, gib: int, gpus: int) -> Pod:
+    amounts = {"cpu": str(cpus), "memory": f"{gib}Gi"} | ({GPU: str(gpus)} if gpus else {})
+    return node_states.guaranteed(uid, amounts)
+
+
+def _timed(node: Node, pods: list[Pod]) -> list[float]:
+    with timing.written(node) as directory:
+        return [timing.admission(node, pod, directory) for pod in pods]
+
+
+def _refilled(node: Node, pods: list[Pod]) -> tuple[list[float], Node]:
+    seconds = []
+    for pod in pods:
+        seconds += _timed(node, [pod])
+        node, decision = node.admit(pod)
+        if not decision.admitted:
+            raise RuntimeError(decision.rejection)
+    return seconds, node
+
+
+_MEASURES_MEMORY = """
+import random, resource
+import node_states
+rng = random.Random(64)
+for number in range(4):
+    life = node_states.any_life(64, rng, "best-effort")
+    node = node_states.fragmented(life, rng)
+    for resources in range(1, 6):
+        after, _ = node.admit(node_states.pod("newcomer", life, rng, resources))
+        after.state_files()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peak_memory() -> str:
+    """The most memory of a process that fills, empties and fills four machines of 64 nodes."""
+    told = subprocess.run(
+        [sys.executable, "-c", _MEASURES_MEMORY], capture_output=True, text=True, check=True
+    )
+    peak = round(int(told.stdout) / 1024)
+    return (
+        "Most memory of a process that fills, empties and fills again four machines of 64 nodes: "
+        f"{peak} MiB (goal: 150 MB)."
+    )
