@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from numalet.hints import remaining_set
 from numalet.hints.fitness import Distances
@@ -28,6 +28,9 @@ from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
 
 S = TypeVar("S")
+
+_Distances: TypeAlias = tuple[int, int, tuple[int, ...]]
+"""All that distances know of a branch: nodes to come, distance so far, what each would add."""
 
 
 class Terms(Protocol[S]):
@@ -187,6 +190,7 @@ class _BranchAndBound(Generic[S]):
         # A set as close as the known one may still be lower, so only what is beyond is cut.
         self.limit = distances.total(known) + 1
         self._nearest_of: dict[tuple[int, int], list[int]] = {}
+        self._exhausted: set[_Distances] = set()
         self._seen: dict[Hashable, list[Lacking]] = {}
 
     def run(self) -> NumaMask:
@@ -220,33 +224,43 @@ class _BranchAndBound(Generic[S]):
 
     def _search(
         self, places: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
-    ) -> None:
+    ) -> bool:
         """Improve ``found`` with ``count`` of the first ``places`` nodes added to the chosen.
 
-        ``far`` has, for each of these places, twice what its node would add to ``so_far``.
+        ``far`` has, for each of these places, twice what its node would add to ``so_far``. The
+        answer is whether distances alone say that there is nothing closer now: then there is not
+        either, whatever the state, where the distances are the same.
         """
         if count > places or self._bound(places, count, so_far, far) >= self.limit:
-            return
+            return True
         if count == 0:
             if self.terms.works(chosen):
                 self.found, self.limit = chosen, so_far
-            return
+                return True
+            return False
+        distances = (count, so_far, tuple(far))
+        if distances in self._exhausted:
+            return True
         if not self.terms.may_work(places, count, state):
-            return
-        if self._was_seen(count, so_far, far, state):
-            return
+            return False
+        if self._was_no_harder(distances, state):
+            return False
         last = places - 1
         left_out = self.terms.left_out(last, state)
-        self._search(last, count, chosen, so_far, far[:last], left_out)
+        without = self._search(last, count, chosen, so_far, far[:last], left_out)
         farther = list(map(int.__add__, far[:last], self.doubled_pairs[last]))
         node = 1 << self.terms.node_ids[last]
         taken = self.terms.taken(last, state)
-        self._search(last, count - 1, chosen | node, so_far + far[last] // 2, farther, taken)
+        added = far[last] // 2
+        having = self._search(last, count - 1, chosen | node, so_far + added, farther, taken)
+        if without and having:
+            self._exhausted.add(distances)
+        return without and having
 
-    def _was_seen(self, count: int, so_far: int, far: list[int], state: S) -> bool:
+    def _was_no_harder(self, distances: _Distances, state: S) -> bool:
         """Whether a branch before this one had the same distances and was no harder."""
-        kind, numbers = self.terms.hardness(len(far), state)
-        seen = self._seen.setdefault((count, so_far, tuple(far), kind), [])
+        kind, numbers = self.terms.hardness(len(distances[2]), state)
+        seen = self._seen.setdefault((distances, kind), [])
         if any(all(map(int.__le__, earlier, numbers)) for earlier in seen):
             return True
         seen.append(numbers)
