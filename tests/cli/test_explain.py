@@ -207,6 +207,7 @@ def test_many_nodes_are_a_table(numalet: Runner, tmp_path: Path) -> None:
     )
     assert ended.status == 1
     assert "other sets: too many to be listed on this machine" in ended.out
+    assert "free each" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 80
 
 

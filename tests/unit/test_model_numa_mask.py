@@ -28,3 +28,8 @@ def test_containing_means_every_node() -> None:
 
 def test_a_mask_is_written_as_a_set() -> None:
     assert numa_mask.text(0b1001) == "{0,3}"
+
+
+def test_many_nodes_are_written_as_ranges() -> None:
+    assert "{0,1,2,3,4,5,6,7}" == numa_mask.text(0xFF)
+    assert "{0-8,10}" == numa_mask.text(0x5FF)

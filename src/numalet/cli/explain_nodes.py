@@ -1,13 +1,14 @@
 """A drawing of the NUMA nodes as they were before a decision: memory, CPUs and devices free.
 
-Up to eight nodes are boxes, two beside each other; more are rows of a table. Who holds memory
-is named below, by group.
+Up to eight nodes are boxes, two beside each other; more are rows of a table, in which neighbours
+that are alike share one. Who holds memory is named below, by group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich import box
 from rich.padding import Padding
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 _MOST_BOXES: Final = 8
 _BAR: Final = 16
-_MOST_SINGLE: Final = 8
+_FEWEST_TOGETHER: Final = 3
 _MOST_HOLDERS: Final = 6
+
+Line: TypeAlias = tuple[str, str, str]
+"""Something on a node: its name, how much of it is taken as a bar, how much is free."""
 
 
 def drawing(case: Case) -> Iterator[RenderableType]:
@@ -78,10 +82,10 @@ def _table(case: Case) -> Table:
     table.add_column("WHAT", overflow="fold")
     table.add_column("", no_wrap=True)
     table.add_column("FREE", overflow="fold")
-    for node_id in case.node.rules.machine.node_ids:
-        shown = [classes[node_id].value] if shows_class else []
-        first = [str(node_id), *shown, _group(case, node_id)]
-        for name, drawn, text in _lines(case, node_id):
+    for node_ids, lines in _alike(case):
+        shown = [classes[node_ids[0]].value] if shows_class else []
+        first = [cpu_set.text(node_ids), *shown, _group(case, node_ids[0])]
+        for name, drawn, text in lines:
             table.add_row(
                 *first, output.printable(name), drawn, breaking.cpus(output.printable(text))
             )
@@ -89,26 +93,39 @@ def _table(case: Case) -> Table:
     return table
 
 
+def _alike(case: Case) -> Iterator[tuple[list[int], list[Line]]]:
+    """The nodes with their lines; neighbours of which all says the same are told together."""
+    classes = ask.classes_by_node(case.node.rules.machine)
+    node_ids = case.node.rules.machine.node_ids
+    lines = {node_id: list(_lines(case, node_id)) for node_id in node_ids}
+
+    def said(node_id: int) -> tuple[object, ...]:
+        return (classes[node_id], _group(case, node_id), *map(_in_figures, lines[node_id]))
+
+    for _, run in groupby(node_ids, key=said):
+        together = list(run)
+        if len(together) < _FEWEST_TOGETHER:
+            yield from (([node_id], lines[node_id]) for node_id in together)
+        else:
+            figures = map(_in_figures, lines[together[0]])
+            yield together, [(name, drawn, f"{text} each") for name, drawn, text in figures]
+
+
+def _in_figures(line: Line) -> Line:
+    """The line without the ids of the CPUs, which differ from node to node."""
+    name, drawn, text = line
+    return name, drawn, text.partition(": ")[0]
+
+
 def _group(case: Case, node_id: int) -> str:
     memory = case.node.snapshot.memory.nodes.get(node_id)
     if memory is None or memory.group.bit_count() < 2:
         return ""
-    return node_set(numa_mask.ids(memory.group))
+    return numa_mask.text(memory.group)
 
 
-def node_set(node_ids: Iterable[int]) -> str:
-    """A set of NUMA nodes: one by one, or as ranges where they are many."""
-    return "{" + node_list(node_ids) + "}"
-
-
-def node_list(node_ids: Iterable[int]) -> str:
-    """NUMA nodes one by one, or as ranges where they are many."""
-    node_ids = tuple(node_ids)
-    return cpu_set.text(node_ids) if len(node_ids) > _MOST_SINGLE else ",".join(map(str, node_ids))
-
-
-def _lines(case: Case, node_id: int) -> Iterator[tuple[str, str, str]]:
-    """What there is on a node: name, how much of it is taken as a bar, how much is free."""
+def _lines(case: Case, node_id: int) -> Iterator[Line]:
+    """What there is on a node."""
     memory = case.node.snapshot.memory.nodes.get(node_id)
     for name, table in sorted(memory.tables.items()) if memory is not None else ():
         if table.allocatable or table.total:
@@ -131,7 +148,7 @@ def _memory_text(table: MemoryTable) -> str:
     return f"{english.size(table.free)} of {english.size(table.allocatable)} free"
 
 
-def _cpu_lines(case: Case, node_id: int) -> Iterator[tuple[str, str, str]]:
+def _cpu_lines(case: Case, node_id: int) -> Iterator[Line]:
     free = measures.free_cpus(case.node)
     if not free:
         return
@@ -168,4 +185,7 @@ def _holders(case: Case) -> Iterator[Padding]:
         names = [f"{name} ({english.size(size)})" for name, size in sorted(held[nodes].items())]
         more = len(names) - _MOST_HOLDERS
         text = ", ".join(names[:_MOST_HOLDERS]) + (f" and {more} more" if more > 0 else "")
-        yield Padding(Text(output.printable(f"{node_set(nodes)} is used by {text}")), (0, 0, 0, 2))
+        yield Padding(
+            Text(output.printable(f"{numa_mask.text(numa_mask.of(nodes))} is used by {text}")),
+            (0, 0, 0, 2),
+        )

@@ -228,8 +228,7 @@ def _allocation(told: Story, name_of: Callable[[str], str]) -> Renderables:
 
 def _taken(taken: Taken, name_of: Callable[[str], str]) -> Renderables:
     parts = [
-        f"{english.size(block.size_bytes)} of {block.resource}"
-        f" on {explain_nodes.node_list(block.nodes)}"
+        f"{english.size(block.size_bytes)} of {block.resource} on {numa_mask.listed(block.nodes)}"
         for block in taken.memory
     ]
     parts += [f"CPUs {cpu_set.text(cpus)} of node {node}" for node, cpus in taken.cpus.items()]
@@ -280,4 +279,4 @@ def _offer(offer: Offer, result: Result) -> Table:
 
 
 def _nodes(mask: NumaMask) -> str:
-    return explain_nodes.node_set(numa_mask.ids(mask))
+    return numa_mask.text(mask)

@@ -7,14 +7,14 @@ accelerators six have memory, and each may have four types.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, output
-from numalet.model import cpu_set
+from numalet.model import cpu_set, numa_mask
 from numalet.model.machine_queries import NodeClass
 from numalet.reports.memory_map import MemoryMap, NodeRow
 from numalet.wording import english
@@ -71,14 +71,7 @@ def _types(after: MemoryMap) -> frozenset[str]:
 
 
 def _group(node: NodeRow) -> str:
-    return "{" + node_list(node.group) + "}" if len(node.group) > 1 else ""
-
-
-def node_list(node_ids: Collection[int]) -> str:
-    """The nodes one by one, or as ranges where they are many."""
-    if len(node_ids) > _MOST_SINGLE:
-        return cpu_set.text(node_ids)
-    return ",".join(map(str, sorted(node_ids)))
+    return "{" + numa_mask.listed(node.group) + "}" if len(node.group) > 1 else ""
 
 
 def _bar(part: int, whole: int) -> str:

@@ -128,7 +128,7 @@ def _pod_row(
         return
     yield Text("Admitted", "green")
     cells = {
-        "NUMA NODES": memory_table.node_list(sums.nodes) or "any",
+        "NUMA NODES": numa_mask.listed(sums.nodes) or "any",
         "CPUS": cpu_set.text(sums.cpus) or "shared",
         "MEMORY": _memory(sums) or "-",
         "DEVICES": _devices(sums) or "-",
@@ -169,7 +169,7 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
 def _held(holder: Holder) -> str:
     parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
     parts += [
-        f"{english.size(size)} of {resource} on {memory_table.node_list(nodes)}"
+        f"{english.size(size)} of {resource} on {numa_mask.listed(nodes)}"
         for nodes, resource, size in holder.blocks
     ]
     parts += [f"{name} {','.join(ids)}" for name, ids in holder.devices.items()]

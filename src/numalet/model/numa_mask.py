@@ -11,9 +11,14 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import TypeAlias
 
+from numalet.model import cpu_set
+
 NumaMask: TypeAlias = int
 
 EMPTY: NumaMask = 0
+
+_MOST_SINGLE = 8
+"""A set of so many nodes is written one by one."""
 
 
 def of(node_ids: Iterable[int]) -> NumaMask:
@@ -64,5 +69,13 @@ def by_size(node_ids: Iterable[int]) -> Iterator[NumaMask]:
 
 
 def text(mask: NumaMask) -> str:
-    """The set as people write it: ``{0,1}``."""
-    return "{" + ",".join(map(str, ids(mask))) + "}"
+    """The set as people write it: ``{0,1}``; sets of more than eight nodes as ``{0-11,14}``."""
+    return "{" + listed(ids(mask)) + "}"
+
+
+def listed(node_ids: Iterable[int]) -> str:
+    """Node ids one by one, or consecutive ones as ranges where they are many."""
+    node_ids = sorted(node_ids)
+    if len(node_ids) > _MOST_SINGLE:
+        return cpu_set.text(node_ids)
+    return ",".join(map(str, node_ids))
