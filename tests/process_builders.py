@@ -32,6 +32,7 @@ def launch(
     attempt: int = 1,
     cgroup: CgroupSettings | None = None,
     path: str = "podu-1/c",
+    score: int | None = None,
     **spec: object,
 ) -> Launch:
     """An order to start this command."""
@@ -40,7 +41,9 @@ def launch(
         attempt=attempt,
         spec=ContainerSpec(name=key.container, command=command, **spec),  # type: ignore[arg-type]
         settings=ContainerSettings(
-            path=path, cgroup=cgroup or CgroupSettings(), oom_score_adj=own_score()
+            path=path,
+            cgroup=cgroup or CgroupSettings(),
+            oom_score_adj=own_score() if score is None else score,
         ),
     )
 

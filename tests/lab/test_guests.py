@@ -12,7 +12,15 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 
 CASES = {
     "placement": Case(tests=("test_placement.py",)),
-    "hugepages": Case(tests=("test_hugepages.py",), hugepages="2Mi=0:8,1:16;1Gi=1:1"),
+    "enforcement": Case(
+        tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
+    ),
+    "run": Case(tests=("test_run_kernel.py",)),
+    "hugepages": Case(
+        tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
+        hugepages="2Mi=0:8,1:16;1Gi=1:1",
+    ),
+    "memoryless": Case(tests=("test_enforcement_memoryless.py",), topology="3n4c-1memless"),
 }
 
 

@@ -1,0 +1,261 @@
+"""The process runtime on a kernel that enforces: every promise, confirmed by the kernel.
+
+The guest has two NUMA nodes with CPUs 0-1 and 2-3, 2 MiB pages 0:8,1:16, and node 1 is small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lab.guest import toucher
+from numalet.adapters.procfs import numa_maps, status
+from numalet.adapters.procfs.numa_maps import Kind
+from numalet.adapters.runtime.port import NotStarted, Started
+from numalet.adapters.runtime.process import ProcessRuntime
+from numalet.enforcement.audit import audit
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.pod import ContainerKey
+from numalet.workload.run import ExitReason
+from process_builders import KEY, launch, next_end, until
+
+MIB = 1 << 20
+ROOT = Path("/sys/fs/cgroup/numalet")
+GROUP = ROOT / "podu-1" / "c"
+SIZES = (2 * MIB, 1 << 30)
+PATIENCE_SECONDS = 300.0
+
+Body = Callable[[ProcessRuntime], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("process_builders.PATIENCE_SECONDS", PATIENCE_SECONDS)
+
+
+def run(folder: Path, body: Body) -> None:
+    async def main() -> None:
+        ours = ProcessRuntime(folder, page_sizes=SIZES, patience_seconds=PATIENCE_SECONDS)
+        assert GuaranteeLevel.KERNEL is ours.capabilities().level
+        assert () == ours.capabilities().shortfalls
+        try:
+            await body(ours)
+        finally:
+            for uid in await ours.pods():
+                await ours.forget(uid)
+            await ours.close()
+
+    asyncio.run(main())
+    # Nothing is left of any pod.
+    assert [] == [each for each in ROOT.iterdir() if each.name.startswith("pod")]
+
+
+def touching(size_bytes: int, shift: int = toucher.SMALL_SHIFT) -> tuple[str, ...]:
+    """A program that touches so much memory, says so, and stays."""
+    code = (
+        f"import sys, time; sys.path.append({str(Path(toucher.__file__).parent)!r});"
+        f"import toucher; m = toucher.mapped({size_bytes}, {shift});"
+        f"toucher.touch(m, {shift}); toucher.say('touched'); time.sleep(100000)"
+    )
+    return (sys.executable, "-I", "-S", "-c", code)
+
+
+async def started(
+    ours: ProcessRuntime,
+    *command: str,
+    cgroup: CgroupSettings,
+    key: ContainerKey = KEY,
+    score: int | None = None,
+) -> Started:
+    path = f"pod{key.pod_uid}/{key.container}"
+    answer = await ours.start(launch(*command, cgroup=cgroup, key=key, path=path, score=score))
+    assert isinstance(answer, Started), answer
+    return answer
+
+
+async def said(ours: ProcessRuntime, word: str = "touched", key: ContainerKey = KEY) -> None:
+    def is_said() -> bool:
+        path = ours.log_path(key, 1)
+        return path is not None and word in path.read_text(encoding="utf-8")
+
+    await until(is_said)
+
+
+@pytest.mark.parametrize("nodes", [(0,), (1,), (0, 1)])
+def test_memory_and_cpus_are_where_they_were_promised(
+    tmp_path: Path, nodes: tuple[int, ...]
+) -> None:
+    cpus = frozenset({2 * nodes[0] + 1})
+    wanted = CgroupSettings(cpus=cpus, memory_nodes=nodes, memory_max_bytes=128 * MIB)
+
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await started(ours, *touching(32 * MIB), cgroup=wanted)
+        assert GuaranteeLevel.KERNEL is answer.level
+        await said(ours)
+        maps, allowed = numa_maps.read(answer.pid), status.read(answer.pid)
+        assert maps is not None
+        assert allowed is not None
+        assert set(maps.bytes_by_node(Kind.ANONYMOUS)) <= set(nodes)
+        assert sum(maps.bytes_by_node(Kind.ANONYMOUS).values()) >= 32 * MIB
+        assert (cpus, frozenset(nodes)) == (allowed.cpus, allowed.nodes)
+        found = await ours.reality(KEY)
+        assert found is not None
+        assert audit(wanted, found, datetime.now(UTC)).aligned
+
+    run(tmp_path, body)
+
+
+def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
+    other = ContainerKey("u-2", "c")
+    limit = CgroupSettings(memory_max_bytes=32 * MIB, swap_max_bytes=0, oom_group=True)
+
+    async def body(ours: ProcessRuntime) -> None:
+        neighbour = await started(ours, *touching(4 * MIB), cgroup=limit, key=other)
+        await said(ours, key=other)
+        await started(ours, *touching(64 * MIB), cgroup=limit)
+        end = await next_end(ours)
+        assert (KEY, ExitReason.OOM_KILLED, 137, "") == (
+            end.key,
+            end.exit.reason,
+            end.exit.code,
+            end.exit.message,
+        )
+        assert status.read(neighbour.pid) is not None
+
+    run(tmp_path, body)
+
+
+def test_who_exhausts_its_nodes_dies_although_others_are_free(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        bound = CgroupSettings(memory_nodes=(1,), oom_group=True)
+        await started(ours, *touching(700 * MIB), cgroup=bound)
+        end = await next_end(ours)
+        assert ExitReason.OOM_KILLED is end.exit.reason
+        assert "NUMA nodes" in end.exit.message
+
+    run(tmp_path, body)
+
+
+def test_a_neighbour_that_fills_the_node_dies_before_the_guaranteed_one(tmp_path: Path) -> None:
+    guaranteed = ContainerKey("u-2", "c")
+    bound = CgroupSettings(memory_nodes=(1,), oom_group=True)
+
+    async def body(ours: ProcessRuntime) -> None:
+        spared = await started(ours, *touching(200 * MIB), cgroup=bound, key=guaranteed, score=-997)
+        await said(ours, key=guaranteed)
+        await started(ours, *touching(700 * MIB), cgroup=bound, score=900)
+        end = await next_end(ours)
+        assert (KEY, ExitReason.OOM_KILLED) == (end.key, end.exit.reason)
+        assert status.read(spared.pid) is not None
+
+    run(tmp_path, body)
+
+
+@pytest.fixture
+def offline() -> Iterator[int]:
+    switch = Path("/sys/devices/system/cpu/cpu3/online")
+    switch.write_text("0", encoding="ascii")
+    yield 3
+    switch.write_text("1", encoding="ascii")
+
+
+@pytest.mark.parametrize("cpus", [{3}, {2, 3}])
+def test_an_offline_cpu_is_not_taken_for_a_promise(
+    tmp_path: Path, offline: int, cpus: set[int]
+) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await ours.start(launch("true", cgroup=CgroupSettings(cpus=frozenset(cpus))))
+        assert isinstance(answer, NotStarted)
+        assert "cgroup/not-in-force" == answer.code
+        assert "cpuset.cpus" == answer.fields["file"]
+
+    run(tmp_path, body)
+
+
+def test_what_somebody_else_wrote_is_mended(tmp_path: Path) -> None:
+    wanted = CgroupSettings(cpus=frozenset({2}), memory_nodes=(1,), memory_max_bytes=64 * MIB)
+    settings = ContainerSettings(path="podu-1/c", cgroup=wanted)
+
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await started(ours, *touching(8 * MIB), cgroup=wanted)
+        await said(ours)
+        (GROUP / "cpuset.mems").write_text("0-1")
+        (GROUP / "memory.max").write_text("max")
+        assert ("cpuset.mems", "memory.max") == tuple(await ours.settle(settings, KEY))
+        allowed = status.read(answer.pid)
+        assert allowed is not None
+        assert {1} == allowed.nodes
+        assert () == await ours.settle(settings, KEY)
+
+    run(tmp_path, body)
+
+
+def test_pages_move_with_the_promise(tmp_path: Path) -> None:
+    before = CgroupSettings(memory_nodes=(1,))
+    after = CgroupSettings(memory_nodes=(0,))
+
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await started(ours, *touching(16 * MIB), cgroup=before)
+        await said(ours)
+        await ours.settle(ContainerSettings(path="podu-1/c", cgroup=after), KEY)
+
+        def is_moved() -> bool:
+            maps = numa_maps.read(answer.pid)
+            assert maps is not None
+            return set(maps.bytes_by_node(Kind.ANONYMOUS)) == {0}
+
+        await until(is_moved)
+
+    run(tmp_path, body)
+
+
+@pytest.mark.parametrize(("node", "pages"), [(0, 4), (1, 8)])
+def test_huge_pages_are_on_the_promised_node(tmp_path: Path, node: int, pages: int) -> None:
+    wanted = CgroupSettings(
+        memory_nodes=(node,), hugetlb_max_bytes={2 * MIB: pages * 2 * MIB, 1 << 30: 0}
+    )
+
+    async def body(ours: ProcessRuntime) -> None:
+        answer = await started(ours, *touching(pages * 2 * MIB, 21), cgroup=wanted)
+        await said(ours)
+        maps = numa_maps.read(answer.pid)
+        assert maps is not None
+        assert {node: pages * 2 * MIB} == maps.bytes_by_node(Kind.HUGE)
+        found = await ours.reality(KEY)
+        assert found is not None
+        assert {node: pages * 2 * MIB} == found.pages_bytes["hugepages-2Mi"]
+
+    run(tmp_path, body)
+
+
+def test_huge_pages_that_were_not_asked_for_are_refused(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        nothing = CgroupSettings(hugetlb_max_bytes={2 * MIB: 0, 1 << 30: 0})
+        await started(ours, *touching(2 * MIB, 21), cgroup=nothing)
+        assert 0 != (await next_end(ours)).exit.code
+
+    run(tmp_path, body)
+
+
+def test_a_program_of_an_earlier_agent_is_killed_with_all_it_started(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        command = ("sh", "-c", "setsid sleep 100000 & setsid sleep 100000 & echo touched; wait")
+        await started(ours, *command, cgroup=CgroupSettings())
+        await said(ours)
+        await ours.close()
+        assert 3 == len((GROUP / "cgroup.procs").read_text().split())
+        later = ProcessRuntime(tmp_path, patience_seconds=PATIENCE_SECONDS)
+        (seen,) = await later.open()
+        assert seen.exit is None
+        await later.stop(KEY, 0)
+        await next_end(later)
+        assert "" == (GROUP / "cgroup.procs").read_text()
+        await later.close()
+
+    run(tmp_path, body)

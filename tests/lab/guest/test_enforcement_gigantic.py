@@ -1,0 +1,48 @@
+"""A container's pages of 1 GiB are on its node. The guest has one on node 1."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.guest import toucher
+from numalet.adapters.procfs import numa_maps
+from numalet.adapters.procfs.numa_maps import Kind
+from numalet.adapters.runtime.port import Started
+from numalet.adapters.runtime.process import ProcessRuntime
+from numalet.enforcement.settings import CgroupSettings
+from process_builders import KEY, launch, until
+
+GI = 1 << 30
+
+
+def test_a_page_of_a_gibibyte_is_on_the_promised_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("process_builders.PATIENCE_SECONDS", 300.0)
+    code = (
+        f"import sys, time; sys.path.append({str(Path(toucher.__file__).parent)!r});"
+        f"import toucher; m = toucher.mapped({GI}, 30);"
+        "toucher.touch(m, 30); toucher.say('touched'); time.sleep(100000)"
+    )
+    wanted = CgroupSettings(memory_nodes=(1,), hugetlb_max_bytes={2 << 20: 0, GI: GI})
+
+    async def main() -> None:
+        ours = ProcessRuntime(tmp_path, page_sizes=(2 << 20, GI), patience_seconds=300)
+        command = (sys.executable, "-I", "-S", "-c", code)
+        answer = await ours.start(launch(*command, cgroup=wanted))
+        assert isinstance(answer, Started), answer
+        await until(lambda: (path := ours.log_path(KEY, 1)) is not None and bool(path.read_text()))
+        maps = numa_maps.read(answer.pid)
+        assert maps is not None
+        assert {1: GI} == maps.bytes_by_node(Kind.HUGE)
+        found = await ours.reality(KEY)
+        assert found is not None
+        assert {1: GI} == found.pages_bytes["hugepages-1Gi"]
+        await ours.forget("u-1")
+        await ours.close()
+
+    asyncio.run(main())

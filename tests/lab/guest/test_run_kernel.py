@@ -1,0 +1,78 @@
+"""``numalet run`` on a kernel that enforces, as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.guest import toucher
+
+ROOT = Path("/sys/fs/cgroup/numalet")
+STATUS = "grep allowed_list /proc/self/status"
+
+
+def words(root: Path, *rest: str, memory: str = "64Mi", cpus: str = "1") -> list[str]:
+    base = [sys.executable, "-m", "numalet", "run", "--root", str(root), "--cpus", cpus]
+    return [*base, "--memory", memory, *rest]
+
+
+def run(root: Path, *rest: str, memory: str = "64Mi") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words(root, *rest, memory=memory), capture_output=True, text=True, check=False
+    )
+
+
+def pods() -> list[str]:
+    return [each.name for each in ROOT.iterdir() if each.name.startswith("pod")]
+
+
+def test_the_kernel_holds_a_command_to_its_place(tmp_path: Path) -> None:
+    done = run(tmp_path, "--", "sh", "-c", f"{STATUS}; cat /proc/self/oom_score_adj; exit 3")
+    assert 3 == done.returncode, done.stderr
+    assert "the kernel holds it there" in done.stderr
+    cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
+    assert cpus.isdigit()
+    assert int(cpus) // 2 == int(nodes)
+    assert "-997" == score
+    assert [] == pods()
+
+
+def test_two_commands_have_nothing_in_common(tmp_path: Path) -> None:
+    command = ("--", "sh", "-c", f"{STATUS}; read x")
+    first = subprocess.Popen(
+        words(tmp_path, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert first.stdout is not None
+    mine = first.stdout.readline().split()[-1]
+    done = run(tmp_path, "--", "sh", "-c", STATUS)
+    assert mine != done.stdout.splitlines()[0].split()[-1]
+    first.communicate("x\n")
+    assert 0 == first.returncode
+    assert [] == pods()
+
+
+def test_a_command_that_uses_too_much_is_told_why_it_died(tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.path.append({str(Path(toucher.__file__).parent)!r});"
+        "import toucher; toucher.touch(toucher.mapped(64 << 20, 12), 12)"
+    )
+    done = run(tmp_path, "--", sys.executable, "-I", "-S", "-c", code, memory="32Mi")
+    assert 137 == done.returncode
+    assert "it used more than its memory" in done.stderr
+    assert [] == pods()
+
+
+def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path) -> None:
+    first = subprocess.Popen(
+        words(tmp_path, "--", "sh", "-c", "setsid sleep 100000 & echo up; wait"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdout is not None
+    first.stdout.readline()
+    first.kill()
+    first.wait()
+    first.stdout.close()
+    assert 0 == run(tmp_path, "--", "true").returncode
+    assert [] == pods()
