@@ -29,7 +29,7 @@ def _page() -> str:
     import builders
 
     node, counts = views.started(), Counts()
-    for name, memory in (("first", "4Gi"), ("second", "40Gi")):
+    for name, memory in (("wide", "40Gi"), ("small", "4Gi")):
         recording = Collector()
         node, decision = node.admit(builders.simple(name, memory), recording)
         counts = admission_counts.after_admission(
