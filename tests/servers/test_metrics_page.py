@@ -63,7 +63,7 @@ def test_values_are_where_prometheus_looks_for_them() -> None:
         '{boundary="numa_node",scope="container"} 1.0',
         'kubelet_admission_rejections_total{reason="TopologyAffinityError"} 1.0',
         "kubelet_cpu_manager_exclusive_cpu_allocation_count 1.0",
-        f'numalet_numa_reserved_bytes{{numa_node="0",type="memory"}} {float(4 << 30)}',
+        'numalet_numa_reserved_bytes{numa_node="0",type="memory"} 4.294967296e+09',
         'numalet_drift_mended_total{setting="cpuset.mems"} 1.0',
         'numalet_guarantee_level{level="process"} 1.0',
     ):

@@ -17,6 +17,7 @@ from numalet.model import numa_mask
 from numalet.model.findings import Finding, Location
 from numalet.wording import (
     english_agent,
+    english_api,
     english_config,
     english_cpu,
     english_decisions,
@@ -41,6 +42,7 @@ from numalet.wording import (
 
 SENTENCES: Mapping[str, str] = {
     **english_agent.SENTENCES,
+    **english_api.SENTENCES,
     **english_config.SENTENCES,
     **english_cpu.SENTENCES,
     **english_decisions.SENTENCES,

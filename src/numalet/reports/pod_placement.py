@@ -1,0 +1,87 @@
+"""Where one pod is: what it was promised of the node, and what the kernel says of it.
+
+The document behind ``numalet ps`` and ``numalet describe``; sizes in bytes. What is None was not
+looked at, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is
+not promised has no NUMA nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numalet.enforcement.audit import Audit
+from numalet.model import cpu_set
+from numalet.model.pod import ContainerKey
+from numalet.snapshot import placement
+from numalet.snapshot.placement import Placement
+from numalet.snapshot.snapshot import Snapshot
+from numalet.workload.record import PodRecord
+from numalet.workload.run import ContainerRun
+
+
+def pod_placement(
+    record: PodRecord, snapshot: Snapshot, audits: Mapping[ContainerKey, Audit]
+) -> dict[str, Any]:
+    """The placement of a pod, container by container and summed up.
+
+    A pod that was rejected, or is over, has none: what the books may still hold for it is nobody's.
+    """
+    verdict = record.run.verdict
+    is_active = verdict is not None and verdict.admitted and record.uid in snapshot.pods
+    pod = record.workload.pod
+    held = placement.of_pod(snapshot, pod) if is_active else {}
+    found = {key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active}
+    nodes = sorted({node_id for each in held.values() for node_id in each.memory_nodes})
+    cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
+    return {
+        "numaNodes": nodes,
+        "cpus": cpu_set.text(cpus),
+        "memory": _sums(held),
+        "aligned": all(audit.aligned for audit in found.values()) if found else None,
+        "misplacedBytes": sum(audit.misplaced_bytes for audit in found.values()),
+        "containers": [
+            _container(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
+            for name, each in held.items()
+        ],
+    }
+
+
+def _sums(held: Mapping[str, Placement]) -> dict[str, int]:
+    """Bytes by memory type, over all containers as the books have them."""
+    sums: dict[str, int] = {}
+    for each in held.values():
+        for block in each.memory:
+            sums[block.resource] = sums.get(block.resource, 0) + block.size_bytes
+    return sums
+
+
+def _container(run: ContainerRun, held: Placement, audit: Audit | None) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "cpus": cpu_set.text(held.cpus),
+        "memory": [
+            {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
+            for block in held.memory
+        ],
+        "devices": {name: list(ids) for name, ids in held.devices.items()},
+        "guarantee": None if run.level is None else run.level.value,
+        "shortfalls": list(run.shortfalls),
+        "audit": None if audit is None else audit_document(audit),
+    }
+
+
+def audit_document(audit: Audit) -> dict[str, Any]:
+    """One look at a container."""
+    return {
+        "at": audit.at.isoformat(),
+        "aligned": audit.aligned,
+        "promisedNumaNodes": list(audit.memory_nodes),
+        "bytesByNumaNode": {
+            kind: {str(node_id): size for node_id, size in sorted(sizes.items())}
+            for kind, sizes in sorted(audit.pages_bytes.items())
+        },
+        "misplacedBytes": audit.misplaced_bytes,
+        "strayCpus": cpu_set.text(audit.stray_cpus),
+        "strayNumaNodes": list(audit.stray_nodes),
+    }

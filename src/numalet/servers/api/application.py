@@ -1,0 +1,48 @@
+"""The whole API of one agent as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from numalet.servers.api.cluster import Cluster
+from numalet.servers.api.health import Health
+from numalet.servers.api.logs import Logs
+from numalet.servers.api.own import Own
+from numalet.servers.api.pods import Pods
+from numalet.servers.api.served import Served
+from numalet.servers.api.status import Failure
+from numalet.servers.door import Door
+from numalet.wording import kubernetes_api as words
+
+_ROOMS: Final = (Pods, Logs, Cluster, Own, Health)
+_TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
+
+
+def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug: None) -> Any:
+    """The application; ``report_bug`` hears of every exception that nobody expected."""
+    served = Served(door)
+
+    async def failed(_request: Request, failure: Exception) -> Response:
+        assert isinstance(failure, Failure)
+        return failure.response()
+
+    async def refused(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        text = _TEXTS.get(error.status_code, error.detail)
+        code = error.status_code if error.status_code in _TEXTS else 400
+        return Failure(code, text).response()
+
+    async def broken(_request: Request, bug: Exception) -> Response:
+        report_bug(bug)
+        return Failure(500, words.BUG).response()
+
+    return Starlette(
+        routes=[route for room in _ROOMS for route in room(served).routes()],
+        exception_handlers={Failure: failed, HTTPException: refused, Exception: broken},
+    )

@@ -1,0 +1,59 @@
+"""What monitoring asks for: health, readiness, metrics, the configuration in force."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from numalet.adapters.documents.kubelet_config_document import configz
+from numalet.servers import metrics
+from numalet.servers.api.served import Served
+
+
+class Health:
+    """Handlers of ``/healthz``, ``/livez``, ``/readyz``, ``/metrics`` and ``/configz``."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        return [
+            Route("/healthz", self.healthy, methods=["GET"]),
+            Route("/livez", self.healthy, methods=["GET"]),
+            Route("/readyz", self.ready, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/configz", self.config, methods=["GET"]),
+        ]
+
+    async def healthy(self, request: Request) -> Response:
+        """That the agent answers at all."""
+        return _report({"ping": True}, "healthz", verbose="verbose" in request.query_params)
+
+    async def ready(self, request: Request) -> Response:
+        """Whether pods are decided on: the books can be written, and all sources were heard."""
+        checks = {"ping": True, "books": self._served.door.view().ready}
+        return _report(checks, "readyz", verbose="verbose" in request.query_params)
+
+    async def metrics(self, _request: Request) -> Response:
+        """The metrics in the text format of Prometheus."""
+        page = metrics.text(self._served.door.view())
+        return Response(page, headers={"content-type": metrics.CONTENT_TYPE})
+
+    async def config(self, _request: Request) -> Response:
+        """The configuration, as a kubelet shows its own."""
+        return JSONResponse(configz(self._served.door.view().config))
+
+
+def _report(checks: dict[str, bool], name: str, *, verbose: bool) -> Response:
+    """As a kubelet answers: ``ok``, or a line for each check."""
+    passed = all(checks.values())
+    if passed and not verbose:
+        return PlainTextResponse("ok")
+    lines = [
+        f"[+]{check} ok" if fine else f"[-]{check} failed: reason withheld"
+        for check, fine in checks.items()
+    ]
+    verdict = f"{name} check {'passed' if passed else 'failed'}"
+    return PlainTextResponse("\n".join([*lines, verdict, ""]), 200 if passed else 500)

@@ -1,0 +1,153 @@
+"""Serves the API on a Unix socket of its owner's, and bounds what clients can take.
+
+The socket appears under its name at once and with mode 0600: it is made under another name first.
+Whoever may connect to it may start programs as the agent's user, so its folder and an old socket
+in its place must be the agent's own too.
+
+At most ``MOST_CONNECTIONS`` are served; one more is closed with a 503, so that ten thousand of
+them cost nothing. A connection on which no request comes is closed after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from numalet.model.findings import BadInput, Finding, Location
+from numalet.servers.api.application import application
+from numalet.servers.door import Door
+
+MOST_CONNECTIONS: Final = 1024
+BACKLOG: Final = 4096
+PATIENCE_SECONDS: Final = 30
+"""So long a connection may wait before its first request, and between two."""
+
+STOP_SECONDS: Final = 2
+_LONGEST_PATH_BYTES: Final = 107
+"""What the kernel takes as the name of a socket."""
+
+_BUSY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n"
+    b"connection: close\r\n\r\n"
+)
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    door: Door, path: Path, report_bug: Callable[[Exception], None] = lambda bug: None
+) -> AsyncIterator[None]:
+    """Serve until the end of the block.
+
+    Raises:
+        BadInput: the socket can not be made there, or is not only ours.
+    """
+    listener = _bound(path)
+    server = _Server(_config(application(door, report_bug)))
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        # Whoever connects before the server has begun waits in the backlog.
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+        listener.close()
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Bounded,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=PATIENCE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        server_header=False,
+    )
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the agent."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Bounded(H11Protocol):
+    """One connection, if there is still room for it, and as long as something comes on it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.write(_BUSY)
+            transport.close()
+            return
+        self._first = self.loop.call_later(PATIENCE_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def _bound(path: Path) -> socket.socket:
+    """A listening socket under this name."""
+    if len(os.fsencode(path)) > _LONGEST_PATH_BYTES - len(".new."):
+        raise _unusable(path, f"the name is longer than {_LONGEST_PATH_BYTES} bytes")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        _check_owner(path)
+        fresh.unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            listener.bind(os.fspath(fresh))
+        finally:
+            os.umask(before)
+        listener.listen(BACKLOG)
+        fresh.rename(path)
+    except OSError as error:
+        listener.close()
+        raise _unusable(path, error.strerror or str(error)) from None
+    except BadInput:
+        listener.close()
+        raise
+    return listener
+
+
+def _check_owner(path: Path) -> None:
+    """Nobody else may own the folder or what is in the socket's place, nor write to the folder."""
+    folder = path.parent.stat()
+    if folder.st_uid not in (os.geteuid(), 0):
+        raise _unusable(path, f"its folder belongs to the user {folder.st_uid}")
+    if folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
+        raise _unusable(path, "its folder can be written by others")
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(there.st_mode):
+        raise _unusable(path, "something that is no socket has its name")
+    if there.st_uid != os.geteuid():
+        raise _unusable(path, f"a socket of the user {there.st_uid} has its name")
+
+
+def _unusable(path: Path, problem: str) -> BadInput:
+    return BadInput([Finding("api/socket", {"problem": problem}, Location(str(path)))])

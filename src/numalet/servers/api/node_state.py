@@ -1,0 +1,83 @@
+"""The node's state as one object: memory per NUMA node, CPUs, devices, guarantee, audits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numalet.managers.cpu import cpu_mask
+from numalet.model import cpu_set
+from numalet.model.cpu_set import CpuSet
+from numalet.node.node import Node
+from numalet.reports import cpu_map, device_map, memory_map
+from numalet.reports.memory_map import Holder, NodeRow
+from numalet.reports.pod_placement import audit_document
+from numalet.servers.door import AgentView
+from numalet.simulate import node_document
+
+
+def node_state(view: AgentView) -> dict[str, Any]:
+    """The NodeState object, without group and version; sizes in bytes."""
+    node, rules = view.node, view.node.rules
+    pods = {uid: record.workload.pod for uid, record in view.records.items()}
+    chart = memory_map.memory_map(node.snapshot, node.leftovers(), pods)
+    return {
+        "standing": view.standing.value,
+        "guarantee": view.level.value,
+        "notes": list(view.notes),
+        "ready": view.ready,
+        "policies": {
+            "topology": rules.topology.policy.value,
+            "scope": rules.topology.scope.value,
+            "memory": rules.memory.policy.value,
+            "cpu": rules.cpu.policy.value,
+        },
+        "numaNodes": [_numa_node(row) for row in chart.nodes],
+        "cpus": node_document.cpus(
+            cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
+        ),
+        "devices": node_document.devices(device_map.device_map(node.snapshot.device)),
+        "holders": [_holder(each) for each in chart.active],
+        "leftBehind": [_holder(each) for each in chart.left_behind],
+        "audits": [
+            {"podUID": key.pod_uid, "container": key.container, **audit_document(audit)}
+            for key, audit in sorted(view.audits.items())
+        ],
+    }
+
+
+def _numa_node(row: NodeRow) -> dict[str, Any]:
+    return {
+        "id": row.node_id,
+        "group": list(row.group),
+        "assignments": row.assignments,
+        "memory": {
+            each.resource: {
+                "totalBytes": each.total_bytes,
+                "systemReservedBytes": each.system_reserved_bytes,
+                "allocatableBytes": each.allocatable_bytes,
+                "reservedBytes": each.reserved_bytes,
+                "freeBytes": each.free_bytes,
+            }
+            for each in row.types
+        },
+    }
+
+
+def reserved_cpus(node: Node) -> CpuSet:
+    """The CPUs that are kept back for the system."""
+    static = node.roster.static_cpus
+    return cpu_set.EMPTY if static is None else cpu_mask.to_set(static.reserved.cpus)
+
+
+def _holder(holder: Holder) -> dict[str, Any]:
+    return {
+        "podUID": holder.key.pod_uid,
+        "pod": holder.name,
+        "container": holder.key.container,
+        "cpus": cpu_set.text(holder.cpus),
+        "memory": [
+            {"numaNodes": list(nodes), "type": resource, "sizeBytes": size_bytes}
+            for nodes, resource, size_bytes in holder.blocks
+        ],
+        "devices": {name: list(ids) for name, ids in holder.devices.items()},
+    }

@@ -1,0 +1,70 @@
+"""The objects that the API shows, made from records in one place, and kept while they are current.
+
+A list of a thousand pods is asked for again and again while few of them change, so an object is
+made, and written as JSON, once for each resource version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+JSON: Final = "application/json"
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An object, and the JSON that it is sent as."""
+
+    value: Mapping[str, Any]
+    text: bytes
+
+
+def shown(value: Mapping[str, Any]) -> Shown:
+    """An object with its JSON."""
+    return Shown(value, msgspec.json.encode(value))
+
+
+class Kept(Generic[K]):
+    """Objects by key, each for the version that it was made of."""
+
+    def __init__(self) -> None:
+        self._kept: dict[K, tuple[int, Shown]] = {}
+
+    def of(self, key: K, version: int, make: Callable[[], Mapping[str, Any]]) -> Shown:
+        """The object of this version; ``make`` is called if there is none yet."""
+        kept = self._kept.get(key)
+        if kept is None or kept[0] != version:
+            kept = (version, shown(make()))
+            self._kept[key] = kept
+        return kept[1]
+
+    def forget_all_but(self, keys: Iterable[K]) -> None:
+        """Let go of objects that are not there any more."""
+        current = set(keys)
+        self._kept = {key: kept for key, kept in self._kept.items() if key in current}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def listed(kind: str, api_version: str, resource_version: int, items: Iterable[Shown]) -> bytes:
+    """A list object as JSON."""
+    head = msgspec.json.encode(
+        {
+            "kind": kind,
+            "apiVersion": api_version,
+            "metadata": {"resourceVersion": str(resource_version)},
+        }
+    )
+    return head[:-1] + b',"items":[' + b",".join(item.text for item in items) + b"]}"
+
+
+def watch_line(kind: str, item: Shown) -> bytes:
+    """One line of a watch."""
+    return b'{"type":"%s","object":%s}\n' % (kind.encode(), item.text)

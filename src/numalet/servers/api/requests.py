@@ -1,0 +1,93 @@
+"""What comes in: bodies of a bounded size, query parameters, names in paths."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+
+from numalet.adapters.documents import yaml_source
+from numalet.adapters.documents.yaml_source import Document
+from numalet.model.findings import BadInput
+from numalet.servers.api.status import Failure, bad_body, bad_query
+from numalet.wording import kubernetes_api as words
+
+LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
+"""What a kube-apiserver takes."""
+
+_LONG_TEXT_BYTES: Final = 16 * 1024
+_NAME_OF_BODY: Final = "body"
+_MEDIA_TYPES: Final = ("application/json", "application/yaml", "text/yaml", "text/plain")
+_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True", "")
+_FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
+
+
+async def body(request: Request) -> bytes:
+    """The body; one that is too large is refused without being read to its end."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > LARGEST_BODY_BYTES:
+        raise _too_large()
+    chunks, size = [], 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > LARGEST_BODY_BYTES:
+                raise _too_large()
+            chunks.append(chunk)
+    except ClientDisconnect:
+        raise Failure(400, words.CLIENT_LEFT) from None
+    return b"".join(chunks)
+
+
+def _too_large() -> Failure:
+    return Failure(413, words.TOO_LARGE.format(limit_bytes=LARGEST_BODY_BYTES))
+
+
+async def document(request: Request) -> Document | None:
+    """The one object of the body, JSON or YAML; None for an empty body."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind and kind not in _MEDIA_TYPES:
+        raise Failure(415, words.MEDIA_TYPE)
+    content = await body(request)
+    try:
+        text = yaml_source.decode(content, _NAME_OF_BODY)
+        if len(text) < _LONG_TEXT_BYTES:
+            found = yaml_source.load_documents(text, _NAME_OF_BODY)
+        else:
+            # A long text takes long to read, and others wait for their answers.
+            found = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
+        duplicates = [each for one in found for each in one.duplicates]
+    except BadInput as bad:
+        raise bad_body(bad.findings) from None
+    if duplicates:
+        raise bad_body(duplicates)
+    if len(found) > 1:
+        raise Failure(400, words.NOT_ONE_OBJECT.format(count=len(found)))
+    return found[0] if found else None
+
+
+def flag(request: Request, name: str) -> bool:
+    """A query parameter that is true or false; false without it."""
+    value = request.query_params.get(name)
+    if value is None or value in _FALSE:
+        return False
+    if value in _TRUE:
+        return True
+    raise bad_query(name, value, "true or false is expected")
+
+
+def whole_number(request: Request, name: str) -> int | None:
+    """A query parameter that counts something; None without it."""
+    value = request.query_params.get(name)
+    if not value:
+        return None
+    if not (value.isascii() and value.isdecimal() and len(value) <= 18):
+        raise bad_query(name, value[:40], "a whole number is expected")
+    return int(value)
+
+
+def seconds(request: Request, name: str) -> float:
+    """A query parameter that bounds a time; without it, or with 0, there is no bound."""
+    return float(whole_number(request, name) or 0) or math.inf

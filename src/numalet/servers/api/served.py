@@ -1,0 +1,87 @@
+"""What all handlers share: the door, objects made of its records, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from numalet.reports import pod_placement
+from numalet.servers.api import projections
+from numalet.servers.api.objects import Kept, Shown, shown
+from numalet.servers.api.status import not_found
+from numalet.servers.door import Door
+from numalet.workload.record import NodeEvent, PodRecord
+
+OWN_GROUP: Final = "numalet.dev/v1alpha1"
+
+
+@dataclass(slots=True)
+class Served:
+    """The door, and the objects behind it."""
+
+    door: Door
+    _pods: Kept[str] = field(default_factory=Kept)
+
+    def records(self, namespace: str | None) -> list[PodRecord]:
+        """The records of a namespace, or of all, in the order of acceptance."""
+        records = self.door.view().records.values()
+        return [each for each in records if namespace in (None, each.workload.pod.namespace)]
+
+    def record(self, namespace: str, name: str) -> PodRecord:
+        """The record of the pod of this name. Raises ``Failure`` 404 without one."""
+        for each in self.door.view().records.values():
+            pod = each.workload.pod
+            if pod.name == name and pod.namespace == namespace:
+                return each
+        raise not_found("pods", name)
+
+    def pod(self, record: PodRecord) -> Shown:
+        """The Pod object."""
+        node_name = self.door.view().node_name
+        return self._pods.of(
+            record.uid, record.resource_version, lambda: projections.pod(record, node_name)
+        )
+
+    def pods(self, namespace: str | None) -> list[tuple[str, Shown]]:
+        """The Pod objects by uid."""
+        current = self.door.view().records
+        if len(self._pods) > 2 * len(current) + 16:
+            self._pods.forget_all_but(current)
+        return [(each.uid, self.pod(each)) for each in self.records(namespace)]
+
+    def placement(self, record: PodRecord) -> Shown:
+        """The PodPlacement object, which also has the columns of a listing."""
+        view = self.door.view()
+        metadata = self.pod(record).value["metadata"]
+        kept = ("name", "namespace", "uid", "labels", "resourceVersion", "creationTimestamp")
+        value: dict[str, Any] = {
+            "kind": "PodPlacement",
+            "apiVersion": OWN_GROUP,
+            "metadata": {name: metadata[name] for name in kept if name in metadata},
+            "ready": projections.ready(record),
+            "status": projections.column(record),
+            **pod_placement.pod_placement(record, view.node.snapshot, view.audits),
+        }
+        return shown(value)
+
+    def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
+        """The Event objects by name."""
+        events = self.door.view().events
+        return [
+            (item.value["metadata"]["name"], item)
+            for item in map(self.event, _in_namespace(events, namespace))
+        ]
+
+    def event(self, event: NodeEvent) -> Shown:
+        """The Event object."""
+        return shown(projections.event(event, self.door.view().node_name))
+
+
+def namespace_of(event: NodeEvent) -> str:
+    """The namespace in which an event is found; those of the node itself are in ``default``."""
+    return event.namespace or "default"
+
+
+def _in_namespace(events: Iterable[NodeEvent], namespace: str | None) -> Iterable[NodeEvent]:
+    return (each for each in events if namespace in (None, namespace_of(each)))

@@ -1,0 +1,126 @@
+"""Errors as Kubernetes' ``Status`` objects, with its codes and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from starlette.responses import JSONResponse
+
+from numalet.model.findings import Finding, Severity
+from numalet.servers.door import Refusal, Refused
+from numalet.wording import english
+from numalet.wording import kubernetes_api as words
+
+RETRY_SECONDS: Final = 1
+
+_REASONS: Final[Mapping[int, str]] = {
+    400: "BadRequest",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+
+class Failure(Exception):  # noqa: N818 - it is an answer
+    """A request that comes to nothing, and the ``Status`` that says so."""
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason or _REASONS[code]
+        self.details = details
+
+    def document(self) -> dict[str, Any]:
+        """The ``Status`` object."""
+        found: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        if self.details is not None:
+            found["details"] = dict(self.details)
+        return found
+
+    def response(self) -> JSONResponse:
+        """The answer to the client."""
+        headers = {"Retry-After": str(RETRY_SECONDS)} if self.code in (429, 503) else None
+        return JSONResponse(self.document(), self.code, headers)
+
+
+def not_found(resource: str, name: str) -> Failure:
+    """There is no object of this name."""
+    message = words.NOT_FOUND.format(resource=resource, name=name)
+    return Failure(404, message, details={"name": name, "kind": resource})
+
+
+def bad_query(name: str, value: str, problem: str) -> Failure:
+    """A query parameter that means nothing."""
+    return Failure(400, words.QUERY.format(name=name, value=value, problem=problem))
+
+
+def bad_body(findings: Iterable[Finding]) -> Failure:
+    """A body that is no document at all."""
+    return Failure(400, "; ".join(english.sentence(finding) for finding in findings))
+
+
+def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
+    """An object that is wrong, with a cause for everything that is wrong in it."""
+    wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
+    causes = [
+        {
+            "reason": "FieldValueInvalid",
+            "message": english.of_finding(finding),
+            "field": finding.where.path.removeprefix("$").removeprefix(".") or "<root>",
+        }
+        for finding in wrong
+    ]
+    problems = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+    message = words.INVALID.format(kind=kind, name=name, problems=problems)
+    return Failure(422, message, details={"name": name, "kind": kind, "causes": causes})
+
+
+def of_refusal(refused: Refused, resource: str, name: str) -> Failure:
+    """What the agent would not do."""
+    details = {"name": name, "kind": resource}
+    about = {"resource": resource, "name": name}
+    fields = refused.fields
+    match refused.why:
+        case Refusal.ALREADY_EXISTS:
+            message = words.ALREADY_EXISTS.format(**about)
+            return Failure(409, message, reason=refused.why.value, details=details)
+        case Refusal.NOT_FOUND:
+            return not_found(resource, name)
+        case Refusal.CONFLICT:
+            problem = "; ".join(f"{field}: {value}" for field, value in sorted(fields.items()))
+            return Failure(409, words.CONFLICT.format(problem=problem, **about), details=details)
+        case Refusal.TOO_OLD:
+            asked, oldest = fields.get("asked", "?"), fields.get("oldest", "?")
+            return Failure(410, words.TOO_OLD.format(asked=asked, oldest=oldest))
+        case Refusal.OBSERVING:
+            return Failure(403, words.OBSERVING, details=details)
+        case Refusal.STOPPING:
+            return Failure(503, words.STOPPING)
+        case Refusal.STORAGE:
+            problem = fields.get("problem", "")
+            return Failure(500, words.STORAGE.format(problem=problem), details=details)

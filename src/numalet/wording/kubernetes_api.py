@@ -1,0 +1,50 @@
+"""What a kube-apiserver says when a request comes to nothing: the texts that clients know.
+
+Kubernetes v1.32: ``apimachinery/pkg/api/errors``, ``kubelet/server`` for logs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+NOT_FOUND: Final = '{resource} "{name}" not found'
+ALREADY_EXISTS: Final = '{resource} "{name}" already exists'
+CONFLICT: Final = 'Operation cannot be fulfilled on {resource} "{name}": {problem}'
+UID_DIFFERS: Final = (
+    "Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+)
+INVALID: Final = '{kind} "{name}" is invalid: {problems}'
+PATH_UNKNOWN: Final = "the server could not find the requested resource"
+METHOD: Final = "the server does not allow this method on the requested resource"
+MEDIA_TYPE: Final = (
+    "the body of the request was in an unknown format - accepted media types include:"
+    " application/json, application/yaml"
+)
+TOO_LARGE: Final = "Request entity too large: limit is {limit_bytes}"
+TOO_OLD: Final = "too old resource version: {asked} ({oldest})"
+NAMESPACE_DIFFERS: Final = (
+    "the namespace of the provided object does not match the namespace sent on the request"
+)
+KIND_DIFFERS: Final = (
+    "the object provided is unrecognized: {found} instead of {expected} was found in the body"
+)
+NOT_ONE_OBJECT: Final = "the body holds {count} objects instead of one"
+QUERY: Final = 'invalid value "{value}" of the query parameter {name}: {problem}'
+SELECTOR: Final = "unable to parse requirement: {problem}"
+FIELD_LABEL: Final = 'field label not supported: "{field}"'
+DRY_RUN: Final = "dry run is not served here; post the pod as an explanation instead"
+OBSERVING: Final = (
+    "another owner of CPUs and memory was found on this node, so this agent only observes"
+)
+STOPPING: Final = "the agent is stopping; try again when it has started anew"
+STORAGE: Final = "the books of the node can not be written, so nothing is decided: {problem}"
+CLIENT_LEFT: Final = "the client went away before its request was complete"
+BUG: Final = "an error in the agent; its log says more"
+BUSY: Final = "too many explanations are being worked out; try again"
+
+CONTAINER_NEEDED: Final = (
+    "a container name must be specified for pod {pod}, choose one of: [{names}]"
+)
+CONTAINER_UNKNOWN: Final = "container {container} is not valid for pod {pod}"
+CONTAINER_WAITS: Final = 'container "{container}" in pod "{pod}" is waiting to start: {reason}'
+NO_PREVIOUS: Final = 'previous terminated container "{container}" in pod "{pod}" not found'

@@ -1,0 +1,145 @@
+"""Watches over a real socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from numalet.adapters.agent_client.client import AgentClient
+from numalet.servers.api import watching
+from numalet.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
+from servers import views
+from servers.pods import pod
+from servers.served import Api
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def _watch(api: Api, path: str = PODS, **query: Any) -> Iterator[dict[str, Any]]:
+    for line in api.client().stream(path, {"watch": True, **query}):
+        yield json.loads(line)
+
+
+def _short(change: dict[str, Any]) -> tuple[str, str]:
+    return change["type"], change["object"]["metadata"]["name"]
+
+
+def test_a_watch_begins_with_what_is_there_and_goes_on(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    changes = _watch(api)
+    assert _short(next(changes)) == ("ADDED", "a")
+    client.post(PODS, pod("b"))
+    assert _short(next(changes)) == ("ADDED", "b")
+    client.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
+    assert _short(next(changes)) == ("MODIFIED", "a")
+    assert _short(next(changes)) == ("DELETED", "a")
+
+
+def test_a_watch_goes_on_from_a_version(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    version = client.get(PODS)["metadata"]["resourceVersion"]
+    client.post(PODS, pod("b"))
+    changes = _watch(api, resourceVersion=version, timeoutSeconds=30)
+    assert _short(next(changes)) == ("ADDED", "b")
+
+
+def test_a_watch_from_a_forgotten_version_says_so(api: Api) -> None:
+    api.do(lambda door: setattr(door.pods, "forgotten", 5))
+    (change,) = _watch(api, resourceVersion=1)
+    assert change["type"] == "ERROR"
+    assert (change["object"]["code"], change["object"]["reason"]) == (410, "Expired")
+    assert change["object"]["message"] == "too old resource version: 1 (5)"
+
+
+def test_a_watch_ends_with_its_time(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    assert [_short(change) for change in _watch(api, timeoutSeconds=1)] == [("ADDED", "a")]
+
+
+def test_a_watch_ends_when_the_agent_ends_it(api: Api, client: AgentClient) -> None:
+    changes = _watch(api)
+    client.post(PODS, pod("a"))
+    assert _short(next(changes)) == ("ADDED", "a")
+
+    def end(door: Any) -> None:
+        door.pods.is_over = True
+        door.pods.wake()
+
+    api.do(end)
+    assert list(changes) == []
+
+
+def test_a_watch_shows_only_its_namespace(api: Api, client: AgentClient) -> None:
+    changes = _watch(api)
+    client.post("/api/v1/namespaces/other/pods", pod("hidden"))
+    client.post(PODS, pod("a"))
+    assert _short(next(changes)) == ("ADDED", "a")
+
+
+def test_bookmarks_tell_how_far_a_quiet_watch_has_come(
+    api: Api, client: AgentClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "BOOKMARK_SECONDS", 0.05)
+    client.post(PODS, pod("a"))
+    changes = _watch(api, allowWatchBookmarks=True)
+    assert _short(next(changes)) == ("ADDED", "a")
+    bookmark = next(changes)
+    assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "Pod")
+    version = api.door.view().resource_version
+    assert bookmark["object"]["metadata"]["resourceVersion"] == str(version)
+
+
+def _ended(run: PodRun) -> PodRun:
+    end = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=views.later(9))
+    gone = ContainerRun(name="c", phase=ContainerPhase.TERMINATED, attempt=1, last_exit=end)
+    return replace(run, containers={"c": gone})
+
+
+@pytest.mark.parametrize("resource_version", ["0", "1"])
+def test_a_pod_comes_and_goes_for_a_selector(
+    api: Api, client: AgentClient, resource_version: str
+) -> None:
+    never = pod("a")
+    never["spec"]["restartPolicy"] = "Never"
+    query = {"fieldSelector": "status.phase=Running", "resourceVersion": resource_version}
+    running = _watch(api, **query)
+    done = _watch(api, fieldSelector="status.phase=Succeeded", resourceVersion=resource_version)
+    client.post(PODS, never)
+    assert _short(next(running)) == ("ADDED", "a")
+    api.do(lambda door: door.update("a", _ended))
+    assert _short(next(running)) == ("DELETED", "a")
+    kind, name = _short(next(done))
+    assert name == "a"
+    assert kind in ("ADDED", "MODIFIED")
+
+
+def test_events_are_watched_too(api: Api, client: AgentClient) -> None:
+    changes = _watch(api, "/api/v1/events")
+    client.post(PODS, pod("wide", "40Gi"))
+    change = next(changes)
+    assert (change["type"], change["object"]["reason"]) == ("ADDED", "TopologyAffinityError")
+    selected = _watch(
+        api, "/api/v1/namespaces/default/events", fieldSelector="involvedObject.name=wide"
+    )
+    assert next(selected)["object"]["involvedObject"]["name"] == "wide"
+
+
+def test_events_of_forgotten_versions_are_expired(api: Api) -> None:
+    api.do(lambda door: setattr(door.events, "forgotten", 5))
+    (change,) = _watch(api, "/api/v1/events", resourceVersion=1)
+    assert change["object"]["code"] == 410
+
+
+def test_placements_are_watched_too(api: Api, client: AgentClient) -> None:
+    changes = _watch(api, "/apis/numalet.dev/v1alpha1/podplacements")
+    client.post(PODS, pod("a"))
+    change = next(changes)
+    assert _short(change) == ("ADDED", "a")
+    assert change["object"]["numaNodes"] == [0]
+    api.do(lambda door: setattr(door.pods, "forgotten", 5))
+    (change,) = _watch(api, "/apis/numalet.dev/v1alpha1/podplacements", resourceVersion=1)
+    assert change["object"]["code"] == 410
