@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import traceback
 from collections.abc import Sequence
 
 from numalet.adapters import logs
@@ -42,9 +43,13 @@ async def _run(settings: AgentSettings) -> None:
     def told(findings: Sequence[Finding]) -> None:
         log.write([_line(each) for each in findings])
 
+    def broke(bug: Exception) -> None:
+        trace = "".join(traceback.format_exception(bug))
+        log.write([LogLine("A request to the API failed", {"err": trace}, is_error=True)])
+
     async with wiring.opened(settings, Hooks(heard=heard, told=told)) as keeper:
         log.write(node_log.of_start(keeper.view().node.rules))
-        async with wiring.served(keeper, settings):
+        async with wiring.served(keeper, settings, broke):
             await _ready(keeper)
             notify.tell("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])

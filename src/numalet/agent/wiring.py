@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
@@ -27,6 +28,7 @@ from numalet.agent.wanted import FromBooks
 from numalet.checkpoint.state_files import StateFiles
 from numalet.enforcement import limits
 from numalet.model.findings import BadInput, Finding, Location
+from numalet.servers.api import listening
 from numalet.servers.door import Standing
 from numalet.snapshot import placement
 from numalet.workload.record import NodeEvent
@@ -135,9 +137,18 @@ async def _running(begun: _Begun) -> AsyncIterator[Keeper]:
 
 
 @asynccontextmanager
-async def served(keeper: Keeper, settings: AgentSettings) -> AsyncIterator[None]:
-    """The API on its socket, as long as this lasts."""
-    yield
+async def served(
+    keeper: Keeper,
+    settings: AgentSettings,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+) -> AsyncIterator[None]:
+    """The API on its socket, as long as this lasts.
+
+    Raises:
+        BadInput: the socket can not be made.
+    """
+    async with listening.opened(keeper, settings.root / SOCKET_NAME, report_bug):
+        yield
 
 
 async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:

@@ -19,7 +19,7 @@ def node_state(view: AgentView) -> dict[str, Any]:
     """The NodeState object, without group and version; sizes in bytes."""
     node, rules = view.node, view.node.rules
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
-    chart = memory_map.memory_map(node.snapshot, node.leftovers(), pods)
+    chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
     return {
         "standing": view.standing.value,
         "guarantee": view.level.value,
