@@ -18,16 +18,22 @@ import typer
 from numalet import __version__
 from numalet.cli import (
     agent,
+    apply,
     check,
+    delete,
+    describe,
     explain,
     lab,
+    logs,
     machine,
     podresources,
+    ps,
     replay,
     reserve,
     sample_device_plugin,
     simulate,
     state,
+    top,
     what_if,
 )
 from numalet.cli import run as run_
@@ -102,6 +108,12 @@ _COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
     ),
     ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
     ("agent", "Keep a node: admit, start and pin pods.", agent.agent, agent.EPILOG),
+    ("apply", "Give pods to an agent.", apply.apply, apply.EPILOG),
+    ("ps", "List the pods of an agent, and where they are.", ps.ps, ps.EPILOG),
+    ("describe", "Tell everything about one pod.", describe.describe, describe.EPILOG),
+    ("logs", "Print what a container has written.", logs.logs, logs.EPILOG),
+    ("delete", "Let pods end.", delete.delete, delete.EPILOG),
+    ("top", "Show the node and its pods, live.", top.top, top.EPILOG),
 )
 app.command(
     "run",

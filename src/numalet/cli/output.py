@@ -72,6 +72,11 @@ def printable(text: str) -> str:
     )
 
 
+def print_text(text: str) -> None:
+    """Print lines that hold what came out of a user's files."""
+    sys.stdout.write(printable(text))
+
+
 def show_findings(findings: Iterable[Finding]) -> None:
     """Print findings to the error stream: severity, place, sentence."""
     for finding in findings:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api.application import application
@@ -91,7 +91,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class _Bounded(H11Protocol):
+class _Bounded(HttpToolsProtocol):
     """One connection, if there is still room for it, and as long as something comes on it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -1,0 +1,81 @@
+"""What the commands that ask an agent share: which one, how its "no" is told, names of pods."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.model.findings import Severity
+
+if TYPE_CHECKING:
+    from numalet.adapters.agent_client.client import AgentClient
+
+EXIT_REFUSED: Final = 1
+OWN_API: Final = "/apis/numalet.dev/v1alpha1"
+WHICH: Final = "Which agent"
+EXITS: Final = """Exit status: 0 fine, 1 the answer is no, 2 unusable input (also where no agent
+answers), 3 a bug.
+"""
+
+Socket = Annotated[
+    Path | None,
+    typer.Option(
+        "--socket",
+        metavar="PATH",
+        help="The agent's socket; default: agent.sock in its root folder.",
+        show_default=False,
+        rich_help_panel=WHICH,
+    ),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="The agent's root folder; default: /var/lib/numalet, or the user's own.",
+        show_default=False,
+        rich_help_panel=WHICH,
+    ),
+]
+PodName = Annotated[
+    str,
+    typer.Argument(metavar="POD", help="A pod: its name, or namespace/name.", show_default=False),
+]
+
+
+@contextlib.contextmanager
+def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
+    """A client of the agent that is meant; its "no" ends the command."""
+    from numalet.adapters.agent_client import places
+    from numalet.adapters.agent_client.client import AgentClient, AgentRefused
+    from numalet.cli.output import complain
+
+    with AgentClient(places.socket_path(socket, root)) as client:
+        try:
+            yield client
+        except AgentRefused as refused:
+            complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
+            raise typer.Exit(EXIT_REFUSED) from None
+
+
+def pods_path(name: str) -> str:
+    """The path of a pod that is called ``name`` or ``namespace/name``."""
+    return f"/api/v1/{_in_namespace(name, 'pods')}"
+
+
+def own_path(name: str, kind: str) -> str:
+    """The path of an object of our own that has a pod's name."""
+    return f"{OWN_API}/{_in_namespace(name, kind)}"
+
+
+def _in_namespace(name: str, kind: str) -> str:
+    from numalet.adapters.agent_client.client import segment
+
+    namespace, slash, rest = name.partition("/")
+    if not slash:
+        namespace, rest = "default", name
+    return f"namespaces/{segment(namespace)}/{kind}/{segment(rest)}"

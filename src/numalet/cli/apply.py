@@ -1,0 +1,83 @@
+"""``numalet apply``: give pods to an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from numalet.cli import agent_client
+from numalet.cli.agent_client import EXIT_REFUSED, EXITS
+
+if TYPE_CHECKING:
+    from numalet.adapters.agent_client.client import AgentClient
+
+EPILOG = f"""Examples:
+
+  numalet apply -f pod.yaml
+
+  # several, from a pipe
+  cat pods/*.yaml | numalet apply -f -
+
+The answer comes after the decision: a pod that is rejected is kept, and shown by 'numalet ps'.
+
+{EXITS}"""
+
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        help="A manifest, or '-'; repeatable.",
+        show_default=False,
+    ),
+]
+
+
+def apply(
+    files: Files, *, socket: agent_client.Socket = None, root: agent_client.Root = None
+) -> None:
+    """Give pods to an agent, which decides on them at once."""
+    objects = [each for path in files for each in _objects(path)]
+    with agent_client.agent(socket, root) as client:
+        results = [_given(client, each) for each in objects]
+    raise typer.Exit(0 if all(results) else EXIT_REFUSED)
+
+
+def _objects(path: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a file, those of lists one by one."""
+    from numalet.adapters import simulation
+    from numalet.model.findings import BadInput, Finding, Location
+
+    for document in simulation.documents_of(path):
+        value = document.value
+        if not isinstance(value, Mapping):
+            where = Location(path, "$", document.line_of("$"))
+            raise BadInput([Finding("client/no-object", {}, where)])
+        items = value.get("items") if str(value.get("kind", "")).endswith("List") else None
+        yield from items if isinstance(items, list) else [value]
+
+
+def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
+    """Give one object to the agent and say what came of it; whether it may run."""
+    from numalet.adapters.agent_client.client import AgentRefused, segment
+    from numalet.cli.output import complain, printable
+    from numalet.model.findings import Severity
+
+    metadata = value.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else {}
+    namespace = str(named.get("namespace") or "default")
+    try:
+        made = client.post(f"/api/v1/namespaces/{segment(namespace)}/pods", value)
+    except AgentRefused as refused:
+        complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
+        return False
+    name = f"pod/{made['metadata']['name']}"
+    status = made["status"]
+    if status.get("reason") and status.get("phase") == "Failed":
+        typer.echo(printable(f"{name} rejected: {status['reason']}: {status['message']}"))
+        return False
+    typer.echo(printable(f"{name} admitted"))
+    return True

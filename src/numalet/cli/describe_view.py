@@ -1,0 +1,146 @@
+"""One pod told in lines: what it asks for, where it is, the hints of a decision, its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from numalet.cli.ps_view import age
+from numalet.wording import english
+
+Json: TypeAlias = Mapping[str, Any]
+
+_WIDTH: Final = 14
+_MOST_SETS: Final = 8
+
+
+def text(pod: Json, placement: Json, told: Json, events: Sequence[Json]) -> str:
+    """All of it."""
+    parts = (
+        _head(pod, placement),
+        _containers(pod, placement),
+        _hints(told),
+        _events(events, datetime.now(UTC)),
+    )
+    return "".join(f"{line}\n" for part in parts for line in part)
+
+
+def _head(pod: Json, placement: Json) -> Iterator[str]:
+    metadata, status = pod["metadata"], pod["status"]
+    yield _field("Name", metadata["name"])
+    yield _field("Namespace", metadata["namespace"])
+    yield _field("UID", metadata["uid"])
+    yield _field("Node", pod["spec"].get("nodeName", ""))
+    yield _field("Created", metadata["creationTimestamp"])
+    labels = metadata.get("labels") or {}
+    if labels:
+        yield _field("Labels", ", ".join(f"{key}={labels[key]}" for key in sorted(labels)))
+    yield _field("Status", placement["status"])
+    for name in ("reason", "message", "qosClass"):
+        if status.get(name):
+            yield _field(name[0].upper() + name[1:], status[name])
+    nodes = ",".join(map(str, placement["numaNodes"])) or "not promised"
+    yield _field("NUMA nodes", nodes)
+    yield _field("CPUs", placement["cpus"] or "shared")
+    if placement["aligned"] is not None:
+        misplaced = f", {english.size(placement['misplacedBytes'])} misplaced"
+        yield _field("Aligned", "yes" if placement["aligned"] else f"no{misplaced}")
+
+
+def _field(name: str, value: str) -> str:
+    return f"{name + ':':<{_WIDTH}}{value}"
+
+
+def _containers(pod: Json, placement: Json) -> Iterator[str]:
+    placed = {each["name"]: each for each in placement["containers"]}
+    status = pod["status"]
+    known = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
+    states = {each["name"]: each for each in known}
+    for title, key in (("Init containers", "initContainers"), ("Containers", "containers")):
+        containers = pod["spec"].get(key) or ()
+        if containers:
+            yield f"{title}:"
+        for container in containers:
+            name = container["name"]
+            yield f"  {name}:"
+            yield from _container(container, placed.get(name), states.get(name))
+
+
+def _container(container: Json, placed: Json | None, state: Json | None) -> Iterator[str]:
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    if words:
+        yield f"    command:   {' '.join(words)}"
+    for kind in ("requests", "limits"):
+        asked = (container.get("resources") or {}).get(kind) or {}
+        if asked:
+            listed = ", ".join(f"{name} {asked[name]}" for name in sorted(asked))
+            yield f"    {kind + ':':<11}{listed}"
+    if state is not None:
+        for name, about in (state.get("state") or {}).items():
+            detail = about.get("reason", "")
+            yield f"    state:     {name}{f', {detail}' if detail else ''}"
+        if state.get("restartCount"):
+            yield f"    restarts:  {state['restartCount']}"
+    if placed is not None:
+        yield from _placed(placed)
+
+
+def _placed(placed: Json) -> Iterator[str]:
+    if placed["cpus"]:
+        yield f"    CPUs:      {placed['cpus']}"
+    for block in placed["memory"]:
+        nodes = ",".join(map(str, block["numaNodes"]))
+        yield f"    {block['type']}: {english.size(block['sizeBytes'])} on NUMA nodes {nodes}"
+    for resource, ids in placed["devices"].items():
+        yield f"    {resource}: {', '.join(ids)}"
+    if placed["guarantee"]:
+        yield f"    held by:   {placed['guarantee']}"
+    audit = placed["audit"]
+    for kind, sizes in (audit or {}).get("bytesByNumaNode", {}).items():
+        listed = ", ".join(f"{english.size(size)} on {node}" for node, size in sizes.items())
+        yield f"    has {kind}: {listed}"
+
+
+def _hints(told: Json) -> Iterator[str]:
+    verdict = "admitted" if told["admitted"] else f"rejected, {told['reason']}"
+    yield "If it asked now:"
+    yield f"  {verdict} (policy {told['policy']}, scope {told['scope']})"
+    if told["why"] is not None:
+        yield f"  {told['why']['text']}"
+    for subject in told["subjects"]:
+        yield f"  hints for {subject['subject']}:"
+        for answer in subject["answers"]:
+            yield f"    {answer['provider']}: {_answer(answer)}"
+        merged = subject["merged"]
+        yield f"    best: {_set(merged['nodes'], merged['preferred'])}"
+
+
+def _answer(answer: Json) -> str:
+    about = f"{', '.join(answer['resources'])}: " if answer["resources"] else ""
+    if answer["answer"] == "sets":
+        offered = [each for each in answer["sets"] if each["offered"]]
+        shown = [_set(each["nodes"], each["preferred"]) for each in offered[:_MOST_SETS]]
+        more = len(offered) - len(shown)
+        return about + "; ".join(shown) + (f"; and {more} more" if more else "")
+    reason = answer["reason"]
+    said = answer["answer"] if reason is None else reason["text"]
+    return f"{about}{said}"
+
+
+def _set(nodes: Sequence[int] | None, preferred: bool | None) -> str:
+    named = "any node" if nodes is None else f"{{{','.join(map(str, nodes))}}}"
+    return f"{named} preferred" if preferred else named
+
+
+def _events(events: Sequence[Json], now: datetime) -> Iterator[str]:
+    if not events:
+        yield "Events:       none"
+        return
+    yield "Events:"
+    yield f"  {'TYPE':<8} {'REASON':<24} {'AGE':<6} MESSAGE"
+    for event in events:
+        since = age(event["lastTimestamp"], now)
+        times = f" (x{event['count']})" if event.get("count", 1) > 1 else ""
+        said = f"{event['message']}{times}"
+        yield f"  {event['type']:<8} {event['reason']:<24} {since:<6} {said}"

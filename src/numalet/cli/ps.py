@@ -1,0 +1,92 @@
+"""``numalet ps``: the pods of an agent, and where they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from numalet.cli import agent_client
+from numalet.cli.agent_client import EXITS, OWN_API
+
+if TYPE_CHECKING:
+    from numalet.adapters.agent_client.client import AgentClient
+
+EPILOG = f"""Examples:
+
+  numalet ps
+  numalet ps -w
+  numalet ps -o json
+
+NUMA are the nodes that its memory is promised on, CPUS its exclusive CPUs, ALIGNED whether the
+kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not looked at.
+
+{EXITS}"""
+
+
+class Form(StrEnum):
+    """How pods are listed."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+
+
+def ps(
+    *,
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with every change.")] = False,
+    output: Annotated[Form, typer.Option("-o", "--output", help="How they are listed.")] = (
+        Form.TABLE
+    ),
+    socket: agent_client.Socket = None,
+    root: agent_client.Root = None,
+) -> None:
+    """List the pods of an agent: state, NUMA nodes, CPUs, memory, alignment."""
+    with agent_client.agent(socket, root) as client:
+        listed = client.get(f"{OWN_API}/podplacements")
+        if output is Form.JSON:
+            _print_json(client, listed, watch)
+        else:
+            _print_table(client, listed, watch, is_wide=output is Form.WIDE)
+
+
+def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> None:
+    if not watch:
+        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+        return
+    for item in listed["items"]:
+        sys.stdout.write(json.dumps({"type": "ADDED", "object": item}) + "\n")
+    for change in _changes(client, listed):
+        sys.stdout.write(json.dumps(change) + "\n")
+        sys.stdout.flush()
+
+
+def _print_table(
+    client: AgentClient, listed: Mapping[str, Any], watch: bool, *, is_wide: bool
+) -> None:
+    from datetime import UTC, datetime
+
+    from numalet.cli.ps_view import PodTable
+
+    if not listed["items"] and not watch:
+        typer.echo("No pods. Give one to the agent with 'numalet apply -f FILE'.", err=True)
+        return
+    table = PodTable(listed["items"], datetime.now(UTC), is_wide=is_wide)
+    sys.stdout.write(table.text(listed["items"]))
+    sys.stdout.flush()
+    for change in _changes(client, listed) if watch else ():
+        if change["type"] in ("ADDED", "MODIFIED", "DELETED"):
+            gone = change["type"] == "DELETED"
+            sys.stdout.write(table.line(change["object"], datetime.now(UTC), gone=gone))
+            sys.stdout.flush()
+
+
+def _changes(client: AgentClient, listed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    version = listed["metadata"]["resourceVersion"]
+    query = {"watch": True, "resourceVersion": version}
+    for line in client.stream(f"{OWN_API}/podplacements", query):
+        yield json.loads(line)

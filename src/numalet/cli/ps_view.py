@@ -1,0 +1,102 @@
+"""Pods as lines of a table whose columns keep their places while a watch adds lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import typer
+
+from numalet.cli.output import printable
+from numalet.wording import english
+
+_COLUMNS: Final = ("NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE")
+_WIDE: Final = (*_COLUMNS, "GUARANTEE", "UID")
+_STATUS: Final = _COLUMNS.index("STATUS")
+_GAP: Final = "   "
+_GOOD: Final = ("Running", "Completed", "Succeeded")
+_WAITING: Final = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
+
+
+class PodTable:
+    """The table of these pods as of now; widths are those of its first lines."""
+
+    def __init__(self, items: Sequence[Mapping[str, Any]], now: datetime, *, is_wide: bool) -> None:
+        self._is_wide = is_wide
+        self._now = now
+        self._heads = _WIDE if is_wide else _COLUMNS
+        rows = [self._heads, *(self._cells(item, now) for item in items)]
+        self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def text(self, items: Sequence[Mapping[str, Any]]) -> str:
+        """Head and lines."""
+        head = _GAP.join(map(str.ljust, self._heads, self._widths)).rstrip() + "\n"
+        return head + "".join(self.line(item, self._now) for item in items)
+
+    def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
+        """One line; a pod that went is said to be."""
+        cells = list(self._cells(item, now))
+        if gone:
+            cells[_STATUS] = "Gone"
+        padded = list(map(str.ljust, cells, self._widths))
+        padded[_STATUS] = _coloured(padded[_STATUS])
+        return _GAP.join(padded).rstrip() + "\n"
+
+    def _cells(self, item: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
+        metadata = item["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        cells: tuple[str, ...] = (
+            name if namespace == "default" else f"{namespace}/{name}",
+            item["ready"],
+            item["status"],
+            ",".join(map(str, item["numaNodes"])) or "-",
+            item["cpus"] or "-",
+            _memory(item["memory"]),
+            _aligned(item),
+            age(metadata["creationTimestamp"], now),
+        )
+        if self._is_wide:
+            levels = {each["guarantee"] or "-" for each in item["containers"]}
+            cells += (",".join(sorted(levels)) or "-", metadata["uid"])
+        return tuple(printable(cell) for cell in cells)
+
+
+def _memory(sizes: Mapping[str, int]) -> str:
+    """Ordinary memory first, then huge pages."""
+    parts = [english.size(sizes["memory"])] if "memory" in sizes else []
+    for name, size_bytes in sorted(sizes.items()):
+        if name != "memory":
+            parts.append(f"{english.size(size_bytes)}({name.removeprefix('hugepages-')})")
+    return "+".join(parts) or "-"
+
+
+def _aligned(item: Mapping[str, Any]) -> str:
+    match item["aligned"]:
+        case None:
+            return "-"
+        case True:
+            return "yes"
+        case _:
+            misplaced = item["misplacedBytes"]
+            return f"no({english.size(misplaced)})" if misplaced else "no"
+
+
+def age(created: str, now: datetime) -> str:
+    """How old something is, in its largest unit, as kubectl says it: 113s, 5m, 3h, 2d."""
+    seconds = max(0, int((now - datetime.fromisoformat(created)).total_seconds()))
+    for size, unit in _UNITS:
+        if seconds >= size * (2 if unit != "d" else 1):
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _coloured(padded: str) -> str:
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return padded
+    status = padded.strip()
+    colour = "green" if status in _GOOD else "yellow" if status in _WAITING else "red"
+    return typer.style(padded, fg=colour)

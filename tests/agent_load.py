@@ -1,0 +1,141 @@
+"""A load on a real agent: clients that submit pods as fast as they are answered.
+
+Closed loop: each client has one request open. A create is answered after the decision is on the
+disk, so its duration is the time from submitting to decided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from servers.pods import pod
+
+from numalet.adapters.agent_client.client import AgentClient, AgentRefused
+
+CLIENTS: Final = 16
+PODS: Final = 1000
+MACHINE: Final = ("-m", "2n16c2t", "--memory-per-node", "128Gi")
+_PODS_PATH: Final = "/api/v1/namespaces/default/pods"
+_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class RunningAgent:
+    """An agent in a process of its own."""
+
+    socket: Path
+    pid: int
+
+    def memory_bytes(self) -> int:
+        """The largest part of it that was in memory so far."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+
+    def cpu_seconds(self) -> float:
+        """CPU time it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+    def idle_cpu(self, seconds: float) -> float:
+        """The part of a CPU that it uses while nobody asks for anything."""
+        before, began = self.cpu_seconds(), time.monotonic()
+        threading.Event().wait(seconds)
+        return (self.cpu_seconds() - before) / (time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def agent(root: Path) -> Iterator[RunningAgent]:
+    """An agent over a described machine, whose programs are only told of."""
+    socket, log = root / "agent.sock", root.parent / "agent.log"
+    command = [sys.executable, "-m", "numalet", "agent", "--runtime", "fake", *MACHINE]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen([*command, "--root", str(root)], stderr=errors) as process,
+    ):
+        try:
+            deadline = time.monotonic() + 60
+            while not _is_ready(socket):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                threading.Event().wait(0.02)
+            yield RunningAgent(socket, process.pid)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _is_ready(socket: Path) -> bool:
+    from numalet.model.findings import BadInput
+
+    with AgentClient(socket) as client, contextlib.suppress(BadInput, AgentRefused):
+        return client.text("/readyz") == "ok"
+    return False
+
+
+@dataclass
+class Load:
+    """What the clients saw."""
+
+    durations: list[float] = field(default_factory=list)
+    rejected: int = 0
+    deleted: int = 0
+    took_seconds: float = 0.0
+    troubles: list[str] = field(default_factory=list)
+
+    def at(self, part: float) -> float:
+        """The duration within which this part of all creates was answered, in seconds."""
+        ordered = sorted(self.durations)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.durations)} pods by {CLIENTS} clients in {self.took_seconds:.2f} s:"
+            f" p50 {self.at(0.5) * 1e3:.1f} ms, p99 {self.at(0.99) * 1e3:.1f} ms,"
+            f" {self.rejected} rejected, {self.deleted} deleted"
+        )
+
+
+def put(on: RunningAgent, pods: int = PODS) -> Load:
+    """Submit so many pods from all clients, and delete half of them at random."""
+    load, began = Load(), time.perf_counter()
+    clients = [
+        threading.Thread(target=_client, args=(on.socket, number, pods // CLIENTS, load))
+        for number in range(CLIENTS)
+    ]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    load.took_seconds = time.perf_counter() - began
+    return load
+
+
+def _client(socket: Path, number: int, count: int, load: Load) -> None:
+    chance = random.Random(number)
+    mine: list[str] = []
+    try:
+        with AgentClient(socket) as client:
+            for at in range(count):
+                name = f"load-{number}-{at}"
+                began = time.perf_counter()
+                made = client.post(_PODS_PATH, pod(name, "256Mi", "1"))
+                load.durations.append(time.perf_counter() - began)
+                load.rejected += made["status"].get("phase") == "Failed"
+                mine.append(name)
+                if chance.random() < 0.5:
+                    gone = mine.pop(chance.randrange(len(mine)))
+                    client.delete(f"{_PODS_PATH}/{gone}", {"gracePeriodSeconds": 0})
+                    load.deleted += 1
+    except Exception as error:
+        load.troubles.append(repr(error))

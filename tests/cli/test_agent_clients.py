@@ -1,0 +1,189 @@
+"""The commands that ask an agent, against an API on a real socket."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from numalet.cli import main
+from numalet.cli.ps_view import age
+from numalet.model.pod import ContainerKey
+from numalet.workload.run import ContainerPhase, PodRun
+from servers import views
+from servers.pods import pod
+from servers.served import Api, served
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    with (
+        tempfile.TemporaryDirectory(prefix="node") as folder,
+        served(Path(folder) / "agent.sock") as found,
+    ):
+        yield found
+        assert found.bugs == []
+
+
+def _run(api: Api, *arguments: str) -> int:
+    return main.run([*arguments, "--root", str(api.path.parent)])
+
+
+def _manifest(folder: Path, *pods: object) -> str:
+    path = folder / "pods.yaml"
+    path.write_text(yaml.safe_dump_all(pods))
+    return str(path)
+
+
+def test_apply_tells_the_verdict_on_every_pod(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _manifest(tmp_path, pod("wide", "40Gi"), {"kind": "PodList", "items": [pod("a")]})
+    assert _run(api, "apply", "-f", path) == 1
+    wide, a = capsys.readouterr().out.splitlines()
+    assert wide.startswith("pod/wide rejected: TopologyAffinityError: Pod was rejected: ")
+    assert a == "pod/a admitted"
+    assert _run(api, "apply", "-f", path) == 1
+    assert 'AlreadyExists: pods "a" already exists' in capsys.readouterr().err
+    assert _run(api, "apply", "-f", _manifest(tmp_path, pod("b"))) == 0
+
+
+def test_apply_refuses_what_is_no_object(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(api, "apply", "-f", _manifest(tmp_path, [1])) == 2
+    assert "an object is expected here" in capsys.readouterr().err
+    assert _run(api, "apply", "-f", str(tmp_path / "none.yaml")) == 2
+    assert _run(api, "apply", "-f", _manifest(tmp_path, {"kind": "Service"})) == 1
+    assert "BadRequest" in capsys.readouterr().err
+
+
+def test_ps_lists_pods_and_where_they_are(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("wide", "40Gi"))
+        client.post("/api/v1/namespaces/batch/pods", pod("a"))
+    assert _run(api, "ps") == 0
+    head, wide, a = capsys.readouterr().out.splitlines()
+    assert head.split() == ["NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE"]
+    assert wide.split()[:7] == ["wide", "0/1", "TopologyAffinityError", "-", "-", "-", "-"]
+    assert (a.split()[0], a.split()[3], a.split()[5]) == ("batch/a", "0", "4Gi")
+    assert a.index(" 0 ") < a.index("4Gi") == head.index("MEMORY")
+    assert _run(api, "ps", "-o", "wide") == 0
+    assert "GUARANTEE" in capsys.readouterr().out
+    assert _run(api, "ps", "-o", "json") == 0
+    first, _ = json.loads(capsys.readouterr().out)["items"]
+    assert first["status"] == "TopologyAffinityError"
+
+
+def test_ps_says_when_there_are_no_pods(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(api, "ps") == 0
+    assert "numalet apply" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_ps_goes_on_with_every_change(api: Api, form: str) -> None:
+    command = [sys.executable, "-m", "numalet", "ps", "-w", "-o", form]
+    command += ["--socket", str(api.path)]
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("a"))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            if form == "table":
+                assert watching.stdout.readline().startswith("NAME")
+            assert "a" in watching.stdout.readline()
+            client.post("/api/v1/namespaces/default/pods", pod("other"))
+            assert "other" in watching.stdout.readline()
+            client.delete("/api/v1/namespaces/default/pods/a", {"gracePeriodSeconds": 0})
+            watching.stdout.readline()
+            gone = watching.stdout.readline()
+            assert ("Gone" if form == "table" else "DELETED") in gone
+            api.do(lambda door: setattr(door.pods, "is_over", True))
+            api.do(lambda door: door.pods.wake())
+            assert watching.wait(20) == 0
+
+
+def test_describe_tells_placement_hints_and_events(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("wide", "40Gi", labels={"x": "y"}))
+        client.post("/api/v1/namespaces/default/pods", pod("a"))
+    assert _run(api, "describe", "wide") == 0
+    told = capsys.readouterr().out
+    assert "Status:       TopologyAffinityError\n" in told
+    assert "Labels:       x=y\n" in told
+    assert "NUMA nodes:   not promised\n" in told
+    assert "hints for c:" in told
+    assert "Warning  TopologyAffinityError" in told
+    assert _run(api, "describe", "default/a") == 0
+    told = capsys.readouterr().out
+    assert "memory: 4Gi on NUMA nodes 0\n" in told
+    assert "{0} preferred" in told
+    assert "Events:       none" in told
+    assert _run(api, "describe", "nobody") == 1
+    assert 'NotFound: pods "nobody" not found' in capsys.readouterr().err
+
+
+def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("a"))
+    assert _run(api, "delete", "a") == 0
+    assert capsys.readouterr().out == "pod/a is deleted\n"
+    assert _run(api, "delete", "a", "--grace-period", "0") == 0
+    assert _run(api, "delete", "a") == 1
+    assert _run(api, "delete", "../../nodes") == 1
+
+
+def _ended(run: PodRun) -> PodRun:
+    return replace(run, containers={"c": replace(run.of("c"), phase=ContainerPhase.TERMINATED)})
+
+
+def test_logs_prints_what_was_written(
+    api: Api, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(b"one\ntwo\xff\n")
+    with api.client() as client:
+        uid = client.post("/api/v1/namespaces/default/pods", pod("a"))["metadata"]["uid"]
+    api.do(lambda door: door.logs.update({(ContainerKey(uid, "c"), False): file}))
+    assert _run(api, "logs", "a", "--tail", "1") == 0
+    assert capfdbinary.readouterr().out == b"two\xff\n"
+    api.do(lambda door: door.update("a", _ended))
+    assert _run(api, "logs", "-f", "a", "-c", "c") == 0
+    assert capfdbinary.readouterr().out == b"one\ntwo\xff\n"
+    assert _run(api, "logs", "-p", "a") == 1
+
+
+def test_top_draws_nodes_and_pods_once(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("a", "16Gi"))
+    assert _run(api, "top", "--once") == 0
+    drawn = capsys.readouterr().out
+    assert drawn.startswith("node7: enforcing, held by process,")
+    assert "PROMISED" in drawn
+    assert "16Gi" in drawn
+    assert "NAME   READY" in drawn
+
+
+def test_without_an_agent_the_commands_say_how_to_start_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["ps", "--root", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"no agent answers at {tmp_path}/agent.sock" in said
+    assert "numalet agent" in said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (113, "113s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (90_000, "1d")],
+)
+def test_ages_are_in_their_largest_unit(seconds: int, text: str) -> None:
+    assert age(views.BEGINNING.isoformat(), views.later(seconds)) == text
