@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from servers.pods import pod
-
 from numalet.adapters.agent_client.client import AgentClient, AgentRefused
+from servers.pods import pod
 
 CLIENTS: Final = 16
 PODS: Final = 1000

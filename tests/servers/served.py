@@ -55,9 +55,9 @@ def served(path: Path, node: Node | None = None, /, **changes: Any) -> Iterator[
                 ready.set_result(api)
                 await end.wait()
         except BaseException as error:
-            if not ready.done():
-                ready.set_exception(error)
-            raise
+            if ready.done():
+                raise
+            ready.set_exception(error)
 
     thread = threading.Thread(target=lambda: asyncio.run(live()), daemon=True)
     thread.start()

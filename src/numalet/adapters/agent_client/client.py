@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import socket
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from urllib.parse import quote, urlencode
 from numalet.model.findings import BadInput, Finding, Location
 
 TIMEOUT_SECONDS: Final = 60.0
+_CONNECT_TIMEOUT: Final = struct.pack("ll", 10, 0)
 _JSON: Final = "application/json"
 _REFUSED: Final = 400
 
@@ -120,8 +122,11 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
+        # A connection that waits for its turn at a busy agent must block: a socket with a timeout
+        # of Python's would be turned away at once.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _CONNECT_TIMEOUT)
         self.sock.connect(str(self._path))
+        self.sock.settimeout(self.timeout)
 
 
 def segment(name: str) -> str:
@@ -152,7 +157,7 @@ def _unanswered(path: Path, error: Exception) -> BadInput:
             code = "client/no-agent"
         case PermissionError():
             code = "client/not-allowed"
-        case TimeoutError():
+        case TimeoutError() | BlockingIOError():
             code = "client/timeout"
         case _:
             code = "client/broken-off"

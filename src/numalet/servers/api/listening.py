@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import socket
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,7 +28,9 @@ from numalet.servers.api.application import application
 from numalet.servers.door import Door
 
 MOST_CONNECTIONS: Final = 1024
-BACKLOG: Final = 4096
+BACKLOG: Final = 256
+"""So many are taken at one go; further ones wait until their turn comes."""
+
 PATIENCE_SECONDS: Final = 30
 """So long a connection may wait before its first request, and between two."""
 
@@ -35,6 +38,13 @@ STOP_SECONDS: Final = 2
 _LONGEST_PATH_BYTES: Final = 107
 """What the kernel takes as the name of a socket."""
 
+LARGEST_HEAD_BYTES: Final = 64 * 1024
+"""Of the first line and the headers of a request."""
+
+_TOO_LONG: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n"
+    b"connection: close\r\n\r\n"
+)
 _BUSY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n"
     b"connection: close\r\n\r\n"
@@ -92,19 +102,57 @@ class _Server(uvicorn.Server):
 
 
 class _Bounded(HttpToolsProtocol):
-    """One connection, if there is still room for it, and as long as something comes on it."""
+    """One connection: if there is still room for it, as long as something comes on it.
+
+    The parser takes a head of any length, so what came of one is counted here.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        self._heads = 0
+        self._head_bytes = 0
+        self._in_body = False
+        if len(self.connections) > _room():
             transport.write(_BUSY)
             transport.close()
             return
-        self._first = self.loop.call_later(PATIENCE_SECONDS, self._give_up)
+        self._patience = self.loop.call_later(PATIENCE_SECONDS, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        patience: asyncio.TimerHandle | None = getattr(self, "_patience", None)
+        if patience is not None:
+            patience.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        heads = self._heads
+        super().data_received(data)
+        if self._heads != heads or self._in_body:
+            self._head_bytes = 0
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > LARGEST_HEAD_BYTES:
+            self.transport.write(_TOO_LONG)
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._heads += 1
+        self._in_body = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        super().on_message_complete()
 
     def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        """Close a connection that has not brought a whole head yet."""
+        if not self._heads and not self.transport.is_closing():
             self.transport.close()
+
+
+def _room() -> int:
+    """How many connections are served: half of the files that may be open are for others."""
+    return min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
 def _bound(path: Path) -> socket.socket:
