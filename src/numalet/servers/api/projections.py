@@ -1,88 +1,65 @@
-"""Which Kubernetes object a value of the agent is shown as."""
+"""Which Kubernetes object a value of the agent is shown as: the reports, and facts of the host."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+import functools
+import platform
+from collections.abc import Mapping
+from typing import Any, Final
 
-from numalet.servers.door import AgentView
-from numalet.workload import phase
+from numalet import __version__
+from numalet.reports import kube_columns, kube_event, kube_node, kube_pod, kube_time
+from numalet.reports.kube_columns import PodColumns
+from numalet.reports.kube_node import NodeFacts
+from numalet.servers.door import AgentView, Standing
 from numalet.workload.record import NodeEvent, PodRecord
 
+_GO_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}
 
-def time_text(at: datetime) -> str:
-    """A moment as Kubernetes writes it: UTC, whole seconds."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+time_text = kube_time.seconds
 
 
 def pod(record: PodRecord, node_name: str) -> dict[str, Any]:
     """The Pod object."""
-    of = record.workload
-    verdict = record.run.verdict
-    status: dict[str, Any] = {"phase": phase.phase(of, record.run).value}
-    if verdict is not None and not verdict.admitted:
-        status |= {
-            "reason": verdict.reason,
-            "message": f"Pod was rejected: {verdict.message}",
-        }
-    metadata = {
-        **of.manifest.get("metadata", {}),
-        "name": of.pod.name,
-        "namespace": of.pod.namespace,
-        "uid": of.uid,
-        "resourceVersion": str(record.resource_version),
-        "creationTimestamp": time_text(record.run.accepted_at),
-    }
-    return {
-        "kind": "Pod",
-        "apiVersion": "v1",
-        "metadata": metadata,
-        "spec": {**of.manifest.get("spec", {}), "nodeName": node_name},
-        "status": status,
-    }
+    found = kube_pod.pod_object(record)
+    return {**found, "spec": {**found["spec"], "nodeName": node_name}}
 
 
-def column(record: PodRecord) -> str:
-    """The text of the column STATUS."""
-    verdict = record.run.verdict
-    if verdict is not None and not verdict.admitted:
-        return verdict.reason
-    return phase.phase(record.workload, record.run).value
+def columns(pod: Mapping[str, Any]) -> PodColumns:
+    """The columns of a listing, from the Pod object."""
+    return kube_columns.columns(pod)
 
 
-def ready(record: PodRecord) -> str:
-    """The text of the column READY."""
-    return f"0/{len(record.workload.containers)}"
-
-
-def event(of: NodeEvent, node_name: str) -> dict[str, Any]:
+def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
     """The Event object."""
-    involved = {"kind": "Pod" if of.pod_uid else "Node", "apiVersion": "v1"}
-    involved |= {"name": of.pod_name or node_name, "namespace": of.namespace, "uid": of.pod_uid}
-    return {
-        "kind": "Event",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": f"{of.pod_name or node_name}.{of.resource_version:016x}",
-            "namespace": of.namespace or "default",
-            "resourceVersion": str(of.resource_version),
-        },
-        "type": of.kind.value,
-        "reason": of.reason,
-        "message": of.message,
-        "count": of.count,
-        "firstTimestamp": time_text(of.first_at or of.at),
-        "lastTimestamp": time_text(of.at),
-        "involvedObject": involved,
-        "source": {"component": "kubelet", "host": node_name},
-    }
+    record = view.records.get(of.pod_uid)
+    workload = None if record is None else record.workload
+    return kube_event.event_object(of, node_name=view.node_name, workload=workload)
 
 
 def node(view: AgentView) -> dict[str, Any]:
     """The Node object."""
+    facts = NodeFacts(
+        name=view.node_name,
+        started_at=view.started_at,
+        enforcing=view.standing is Standing.ENFORCING,
+        version=__version__,
+        resource_version=view.resource_version,
+        **_host(),
+    )
+    return kube_node.node_object(view.node, facts)
+
+
+@functools.cache
+def _host() -> dict[str, str]:
+    """What does not change while the agent runs."""
+    machine = platform.machine()
+    try:
+        image = platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        image = ""
     return {
-        "kind": "Node",
-        "apiVersion": "v1",
-        "metadata": {"name": view.node_name, "resourceVersion": str(view.resource_version)},
-        "status": {},
+        "architecture": _GO_NAMES.get(machine, machine),
+        "kernel_version": platform.release(),
+        "os_image": image,
     }

@@ -53,14 +53,16 @@ class Served:
     def placement(self, record: PodRecord) -> Shown:
         """The PodPlacement object, which also has the columns of a listing."""
         view = self.door.view()
-        metadata = self.pod(record).value["metadata"]
+        pod = self.pod(record).value
+        metadata, columns = pod["metadata"], projections.columns(pod)
         kept = ("name", "namespace", "uid", "labels", "resourceVersion", "creationTimestamp")
         value: dict[str, Any] = {
             "kind": "PodPlacement",
             "apiVersion": OWN_GROUP,
             "metadata": {name: metadata[name] for name in kept if name in metadata},
-            "ready": projections.ready(record),
-            "status": projections.column(record),
+            "ready": columns.ready,
+            "status": columns.status,
+            "restarts": columns.restarts,
             **pod_placement.pod_placement(record, view.node.snapshot, view.audits),
         }
         return shown(value)
@@ -75,7 +77,7 @@ class Served:
 
     def event(self, event: NodeEvent) -> Shown:
         """The Event object."""
-        return shown(projections.event(event, self.door.view().node_name))
+        return shown(projections.event(event, self.door.view()))
 
 
 def namespace_of(event: NodeEvent) -> str:
