@@ -7,6 +7,8 @@ from pathlib import Path
 from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.adapters.runtime.port import Runtime
+from numalet.adapters.runtime.watcher import family
 from numalet.agent.keeper import Keeper
 from numalet.agent.wanted import FromBooks
 from numalet.enforcement import limits
@@ -14,13 +16,50 @@ from numalet.model.pod import ContainerKey
 from numalet.servers.door import AgentView
 from numalet.snapshot import invariants, placement
 from numalet.workload import lifecycle
-from numalet.workload.run import ContainerPhase
+from numalet.workload.run import ContainerPhase, ContainerRun
 
 
-def broken(root: Path, keeper: Keeper, runtime: FakeRuntime) -> list[str]:
+def broken(root: Path, keeper: Keeper, runtime: Runtime) -> list[str]:
     """Every law that does not hold, in a few words."""
     view = keeper.view()
-    return [*_books(view), *_disk(root, view), *_runtime(view, runtime)]
+    found = [*_books(view), *_disk(root, view), *_under_way(view)]
+    if isinstance(runtime, FakeRuntime):
+        return [*found, *_entries(view, runtime)]
+    return [*found, *_processes(root, view)]
+
+
+def up(view: AgentView) -> dict[ContainerKey, int]:
+    """The containers that run according to the books, and their attempts."""
+    return {key: run.attempt for key, run in _runs(view) if run.phase is ContainerPhase.RUNNING}
+
+
+def processes(root: Path) -> dict[str, list[int]]:
+    """The processes of programs below a root folder, by the folder of their attempt."""
+    word = f"{family.MARK}={root}/"
+    found: dict[str, list[int]] = {}
+    for each in family.all_processes():
+        try:
+            environment = (family.PROC / str(each.pid) / "environ").read_text(errors="replace")
+        except OSError:
+            continue
+        for variable in environment.split("\0"):
+            if variable.startswith(word) and not each.is_dead:
+                found.setdefault(variable.partition("=")[2], []).append(each.pid)
+    return found
+
+
+def watchers(root: Path) -> list[str]:
+    """The folders of attempts below a root folder that are watched."""
+    found = []
+    for each in family.all_processes():
+        try:
+            words = (family.PROC / str(each.pid) / "cmdline").read_text(errors="replace")
+        except OSError:
+            continue
+        last = words.rstrip("\0").rpartition("\0")[2]
+        if last.startswith(f"{root}/") and "watcher" in words and not each.is_dead:
+            found.append(last)
+    return found
 
 
 def _books(view: AgentView) -> list[str]:
@@ -57,26 +96,44 @@ def _disk(root: Path, view: AgentView) -> list[str]:
     return found
 
 
-def _runtime(view: AgentView, runtime: FakeRuntime) -> list[str]:
-    runs = {
-        ContainerKey(uid, name): run
+def _runs(view: AgentView) -> list[tuple[ContainerKey, ContainerRun]]:
+    return [
+        (ContainerKey(uid, name), run)
         for uid, record in view.records.items()
         for name, run in record.run.containers.items()
-    }
-    up = {key: run.attempt for key, run in runs.items() if run.phase is ContainerPhase.RUNNING}
+    ]
+
+
+def _under_way(view: AgentView) -> list[str]:
+    starting = [key for key, run in _runs(view) if run.phase is ContainerPhase.STARTING]
+    return [f"still starting: {starting}"] if starting else []
+
+
+def _processes(root: Path, view: AgentView) -> list[str]:
+    """Every running container has its program and its watcher, and nobody else has any."""
+    wanted = sorted((key.pod_uid, str(attempt)) for key, attempt in up(view).items())
     found = []
-    if up != runtime.running():
-        found.append(f"books say {up} run, the runtime {runtime.running()}")
+    for what, folders in (("programs", processes(root)), ("watchers", watchers(root))):
+        there = sorted(
+            (uid, Path(each).name) for each in folders for uid in Path(each).parts[-3:-2]
+        )
+        if there != wanted:
+            found.append(f"{what} left or lost: {there}, wanted {wanted}")
+    return found
+
+
+def _entries(view: AgentView, runtime: FakeRuntime) -> list[str]:
+    found = []
+    running = up(view)
+    if running != runtime.running():
+        found.append(f"books say {running} run, the runtime {runtime.running()}")
     if runtime.doubled:
         found.append(f"started twice: {runtime.doubled}")
-    starting = [key for key, run in runs.items() if run.phase is ContainerPhase.STARTING]
-    if starting:
-        found.append(f"still starting: {starting}")
     strangers = set(runtime.known()) - set(view.records)
     if strangers:
         found.append(f"left at the runtime: {sorted(strangers)}")
     wanted = FromBooks(limits.resolve(view.config, view.node.rules.machine))
-    for key in up:
+    for key in running:
         desired = wanted.settings(view.records, view.node.snapshot, key).cgroup
         if runtime.settings_of(key) != desired:
             found.append(f"{key} has {runtime.settings_of(key)}, wanted {desired}")

@@ -36,6 +36,12 @@ def settings(root: Path, **given: Any) -> AgentSettings:
     return agent_settings.resolve(options)
 
 
+def here(root: Path, **given: Any) -> AgentSettings:
+    """An agent that starts real programs on this machine."""
+    options = AgentOptions(root=root, runtime=RuntimeKind.PROCESS, node_name="node-a", **given)
+    return agent_settings.resolve(options)
+
+
 def manifest(name: str, cpu: str = "2", memory: str = "2Gi", **spec: Any) -> dict[str, Any]:
     """A Guaranteed pod with one container."""
     amounts = {"cpu": cpu, "memory": memory}

@@ -15,10 +15,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -26,9 +28,12 @@ import agent_laws
 import agents
 from numalet.adapters import faults
 from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent.settings import AgentSettings
+from numalet.adapters.runtime.port import Runtime
+from numalet.adapters.runtime.process import ProcessRuntime
+from numalet.agent import wiring
+from numalet.agent.keeper import Keeper
+from numalet.agent.settings import AgentSettings, RuntimeKind
 from numalet.agent.wiring import RUNS, Hooks
-from numalet.workload.run import ContainerPhase
 
 CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "50"))
 SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))
@@ -44,6 +49,7 @@ class Rounds:
     root: Path
     manifests: Path
     chance: random.Random
+    kind: RuntimeKind = RuntimeKind.FAKE
     found: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     alive: dict[str, tuple[str, int, int]] = field(default_factory=dict)
@@ -66,14 +72,23 @@ class Rounds:
             if path.exists() and self.chance.random() < 0.4:
                 path.unlink()
                 continue
-            value = agents.manifest(
-                name, self.chance.choice(["1", "2", "500m"]), f"{self.chance.randint(1, 6)}Gi"
-            )
+            value = self._manifest(name)
             if self.chance.random() < 0.3:
-                first = dict(value["spec"]["containers"][0]) | {"name": "first"}
+                first = dict(value["spec"]["containers"][0])
+                first |= {"name": "first", "command": ["true"]}
                 value["spec"]["initContainers"] = [first]
             path.write_text(json.dumps(value))
         return {uid for uid, (name, _, _) in self.alive.items() if name not in touched}
+
+    def _manifest(self, name: str) -> dict[str, Any]:
+        """A pod that runs until it is ended, as large as the machine has room for several."""
+        if self.kind is RuntimeKind.FAKE:
+            cpu, memory = self.chance.choice(["1", "2", "500m"]), self.chance.randint(1, 6)
+            return agents.manifest(name, cpu, f"{memory}Gi")
+        value = agents.manifest(name, "50m", f"{self.chance.randint(8, 64)}Mi")
+        value["spec"]["containers"][0]["command"] = ["sleep", "100000"]
+        value["spec"]["terminationGracePeriodSeconds"] = self.chance.choice([0, 1])
+        return value
 
     def _crash(self) -> None:
         """Run one agent until it is dead."""
@@ -87,18 +102,11 @@ class Rounds:
                 faults.VARIABLE: f"*:*:{passage}",
                 "NOTIFY_SOCKET": str(listener),
             }
-            command = [
-                sys.executable,
-                "-m",
-                "numalet",
-                "agent",
-                "--runtime",
-                "fake",
-                "-m",
-                "2n8c1t",
-            ]
-            command += ["--memory-per-node", "16Gi", "--node-name", "node-a", "--v", "0"]
-            command += ["--root", str(self.root), "--manifests", str(self.manifests)]
+            command = [sys.executable, "-m", "numalet", "agent", "--v", "0"]
+            command += ["--node-name", "node-a", "--root", str(self.root)]
+            command += ["--manifests", str(self.manifests)]
+            if self.kind is RuntimeKind.FAKE:
+                command += ["--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi"]
             with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as agent:
                 self._await_death(agent, ready)
                 assert agent.stderr is not None
@@ -129,62 +137,93 @@ class Rounds:
 
     async def _look(self, untouched: set[str]) -> list[str]:
         """What a next agent finds, when it has nothing left to do."""
-        runtime = FakeRuntime(self.root / RUNS)
-        hooks = Hooks(look_every_seconds=3600)
-        async with agents.running(self._settings(), runtime, hooks) as agent:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while True:
-                    await agent.keeper.settled()
-                    problems = agent_laws.broken(self.root, agent.keeper, runtime)
-                    if not problems and self._missing(agent) == set():
-                        break
-                    try:
-                        await asyncio.wait_for(agent.keeper.changed(), 5)
-                    except TimeoutError:
-                        return problems or [f"lost: {self._missing(agent)}"]
-            before, self.alive = self.alive, self._alive(agent, runtime)
+        runtime = self._runtime()
+        hooks = Hooks(runtime=runtime, look_every_seconds=3600)
+        async with wiring.opened(self._settings(), hooks) as keeper:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while problems := self._problems(keeper, runtime):
+                if time.monotonic() > deadline:
+                    return problems
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(keeper.changed(), 0.2)
+                await keeper.settled()
+            before, self.alive = self.alive, self._alive(keeper, runtime)
             return [
                 f"{uid} was {before[uid]} and is {self.alive.get(uid)}"
                 for uid in untouched
                 if self.alive.get(uid) != before[uid]
             ]
 
-    def _missing(self, agent: agents.Agent) -> set[str]:
+    def _problems(self, keeper: Keeper, runtime: Runtime) -> list[str]:
+        if not keeper.view().ready:
+            return ["lost: not ready"]
+        missing = self._missing(keeper)
+        lost = [f"lost: {sorted(missing)}"] if missing else []
+        return [*agent_laws.broken(self.root, keeper, runtime), *lost]
+
+    def _runtime(self) -> Runtime:
+        if self.kind is RuntimeKind.FAKE:
+            return FakeRuntime(self.root / RUNS)
+        return ProcessRuntime(self.root)
+
+    def _missing(self, keeper: Keeper) -> set[str]:
         """Pods in the folder and not in the books, the other way round, or not gone yet."""
         there = {f"{path.stem}-node-a" for path in self.manifests.glob("*.yaml")}
-        records = agent.keeper.view().records.values()
+        records = keeper.view().records.values()
         leaving = {each.uid for each in records if each.run.deletion is not None}
-        return (there ^ set(agent.names())) | leaving
+        return (there ^ {each.workload.pod.name for each in records}) | leaving
 
-    def _alive(self, agent: agents.Agent, runtime: FakeRuntime) -> dict[str, tuple[str, int, int]]:
-        return {
-            uid: (Path(record.workload.origin).stem, run.attempt, runtime.pid_of(uid, name))
-            for uid, record in agent.keeper.view().records.items()
-            for name, run in record.run.containers.items()
-            if run.phase is ContainerPhase.RUNNING
-        }
+    def _alive(self, keeper: Keeper, runtime: Runtime) -> dict[str, tuple[str, int, int]]:
+        pids = {Path(name).parts[-3]: ids for name, ids in agent_laws.processes(self.root).items()}
+        found = {}
+        for (uid, name), attempt in agent_laws.up(keeper.view()).items():
+            manifest = Path(keeper.view().records[uid].workload.origin).stem
+            pid = runtime.pid_of(uid, name) if isinstance(runtime, FakeRuntime) else pids[uid][0]
+            found[uid] = (manifest, attempt, pid)
+        return found
 
     def _settings(self) -> AgentSettings:
-        return agents.settings(self.root, manifests=self.manifests)
+        make = agents.settings if self.kind is RuntimeKind.FAKE else agents.here
+        return make(self.root, manifests=self.manifests)
+
+    async def end(self) -> None:
+        """Leave no program behind."""
+        for path in self.manifests.iterdir():
+            path.unlink()
+        async with wiring.opened(self._settings()) as keeper:
+            while keeper.view().records:
+                await keeper.changed()
+            await keeper.settled()
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60 + 10 * CRASHES)
+@pytest.mark.timeout(120 + 12 * CRASHES)
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [(RuntimeKind.FAKE, CRASHES * 3 // 5), (RuntimeKind.PROCESS, CRASHES - CRASHES * 3 // 5)],
+)
 def test_nothing_is_lost_doubled_or_leaked_however_often_the_agent_is_killed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: RuntimeKind, count: int
 ) -> None:
     manifests = tmp_path / "manifests"
     manifests.mkdir()
-    rounds = Rounds(tmp_path / "root", manifests, random.Random(SEED))
-    rounds.play(CRASHES)
-    words = Counter(
-        "doubled" if "twice" in each else "leaked" if "left" in each or "leak" in each else "lost"
-        for each in rounds.problems
-    )
+    rounds = Rounds(tmp_path / "root", manifests, random.Random(SEED), kind)
+    try:
+        rounds.play(count)
+    finally:
+        asyncio.run(rounds.end())
+    assert {} == agent_laws.processes(rounds.root)
+    words = Counter(_word(each) for each in rounds.problems)
     with capsys.disabled():
         sums = ", ".join(f"{words[word]} {word}" for word in ("lost", "doubled", "leaked"))
-        where = ", ".join(f"{count} {place}" for place, count in sorted(rounds.found.items()))
-        print(f"\n{CRASHES} crashes, {sums} ({where})")  # noqa: T201 - what `make crash` is for
+        where = ", ".join(f"{number} {place}" for place, number in sorted(rounds.found.items()))
+        print(f"\n{count} crashes, {sums} (runtime {kind.value}; {where})")  # noqa: T201
     assert [] == rounds.problems
-    assert CRASHES == rounds.found.total()
-    assert rounds.found["at a fault point"] >= CRASHES // 3
+    assert count == rounds.found.total()
+    assert rounds.found["at a fault point"] >= count // 3
+
+
+def _word(problem: str) -> str:
+    if "twice" in problem:
+        return "doubled"
+    return "leaked" if "left" in problem or "leak" in problem else "lost"
