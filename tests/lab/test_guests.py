@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lab.guests import PATIENCE_SECONDS, Case, run_inside
+from numalet.lab.request import Init
+from numalet.lab.topologies import TOPOLOGIES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 
@@ -21,10 +24,41 @@ CASES = {
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
     ),
     "memoryless": Case(tests=("test_enforcement_memoryless.py",), topology="3n4c-1memless"),
+    "systemd": Case(tests=("test_systemd.py", "test_placement.py"), init=Init.SYSTEMD),
+    "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
+    **{
+        name: Case(tests=("test_sysfs_truth.py",), topology=name)
+        for name in TOPOLOGIES
+        if name != "4n8c-distances"
+    },
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_inside_a_guest(name: str, cache: Path, tmp_path: Path) -> None:
     inside = run_inside(CASES[name], cache, tmp_path)
-    assert "passed" in inside.outcomes.values()
+    assert set(inside.outcomes.values()) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"node_memory": ("1=640Mi",)},
+        {"topology": "4n4c+2mem", "without_nodes": (5,)},
+    ],
+    ids=["other-memory", "a-node-less"],
+)
+def test_state_survives_a_reboot_but_not_of_a_changed_machine(
+    change: dict[str, Any], cache: Path, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    same = {"topology": change.get("topology", "2n4c")}
+    for number, boot in enumerate(("first", "same", "changed")):
+        shape = change if boot == "changed" else same
+        variables = {"NUMALET_LAB_BOOT": boot}
+        case = Case(tests=("test_reboot.py",), disk=disk, environment=variables, **shape)
+        out = tmp_path / str(number)
+        out.mkdir()
+        inside = run_inside(case, cache, out)
+        assert sorted(inside.outcomes.values()) == ["passed", "skipped", "skipped"]

@@ -16,6 +16,7 @@ from typing import Final
 from numalet.adapters import (
     check_document,
     explanation_schema,
+    lab_schema,
     machine_schema,
     replay_schema,
     reserve_document,
@@ -28,6 +29,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = MappingProxyType(
     {
         "check": check_document.schema,
         "explanation": explanation_schema.explanation,
+        "lab-list": lab_schema.listed,
         "machine": machine_schema.machine,
         "machine-profiles": machine_schema.profiles,
         "replay": replay_schema.replay,

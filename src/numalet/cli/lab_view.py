@@ -144,6 +144,12 @@ class Watching:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
+    def errors(self, data: bytes) -> None:
+        """The same for the error stream."""
+        self._wipe()
+        sys.stderr.buffer.write(data)
+        sys.stderr.buffer.flush()
+
     def _wipe(self) -> None:
         if self._is_drawn:
             sys.stderr.write(_WIPE)

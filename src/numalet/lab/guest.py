@@ -13,7 +13,7 @@ import select
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -77,13 +77,25 @@ class _Run:
         self._status: int | None = None
 
     def to_the_end(self) -> Ended:
-        with _in_memory("initrd") as initrd, _in_memory("console") as console:
+        with (
+            _in_memory("initrd") as initrd,
+            _in_memory("console") as console,
+            _in_memory("complaints") as complaints,
+            _pipe() as errors,
+        ):
             _write(initrd, self._initrd())
-            files = qemu.Files(str(self._kernel.vmlinux), _path(initrd), _path(console))
-            with self._started(files, (initrd, console)) as process:
-                is_late = self._listen(process)
+            files = qemu.Files(
+                kernel=str(self._kernel.vmlinux),
+                initrd=_path(initrd),
+                console=_path(console),
+                errors=_path(errors.to),
+            )
+            with self._started(files, (initrd, console, errors.to), complaints) as process:
+                is_late = self._listen(process, errors.of)
+            # QEMU is gone, so all that it wrote is there.
+            self._pass_errors_on(errors.of)
             seconds = time.monotonic() - self._began
-            tail = _tail(console)
+            tail = _tail(console) + _tail(complaints)
         ending, status = Ending.EXITED, self._status
         if status is None:
             ending = Ending.TIMED_OUT if is_late else Ending.DIED
@@ -102,15 +114,14 @@ class _Run:
 
     @contextmanager
     def _started(
-        self, files: qemu.Files, descriptors: tuple[int, int]
+        self, files: qemu.Files, descriptors: tuple[int, ...], complaints: int
     ) -> Iterator[subprocess.Popen[bytes]]:
         """QEMU, as long as this lasts."""
-        console = descriptors[1]
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", *qemu.arguments(self._request, files)],
             stdin=subprocess.DEVNULL if self._request.terminal is None else None,
             stdout=subprocess.PIPE,
-            stderr=console,
+            stderr=complaints,
             pass_fds=descriptors,
         )
         try:
@@ -121,7 +132,7 @@ class _Run:
             if process.stdout is not None:
                 process.stdout.close()
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> bool:
+    def _listen(self, process: subprocess.Popen[bytes], errors: int) -> bool:
         """Pass on what comes until the guest ends; whether its time was up."""
         assert process.stdout is not None
         port = process.stdout.fileno()
@@ -129,8 +140,11 @@ class _Run:
         while (now := time.monotonic()) < deadline:
             if self._boot_seconds is None:
                 self._watch.booting(now - self._began)
-            ready, _, _ = select.select([port], [], [], min(_TICK_SECONDS, deadline - now))
-            if not ready:
+            patience = min(_TICK_SECONDS, deadline - now)
+            ready, _, _ = select.select([port, errors], [], [], patience)
+            if errors in ready:
+                self._pass_errors_on(errors)
+            if port not in ready:
                 continue
             chunk = os.read(port, _CHUNK)
             if not chunk:
@@ -142,6 +156,12 @@ class _Run:
                 # Nothing more will be said; the guest need not take its time to die.
                 return False
         return True
+
+    def _pass_errors_on(self, errors: int) -> None:
+        """What has come to the error stream so far."""
+        with suppress(BlockingIOError):
+            while chunk := os.read(errors, _CHUNK):
+                self._watch.errors(chunk)
 
     def _hear(self, part: bytes | protocol.Said) -> None:
         if isinstance(part, bytes):
@@ -164,6 +184,26 @@ def _in_memory(name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
+@dataclass(frozen=True, slots=True)
+class _Pipe:
+    """Both ends of a pipe."""
+
+    of: int
+    to: int
+
+
+@contextmanager
+def _pipe() -> Iterator[_Pipe]:
+    """A pipe that does not wait at the reading end."""
+    of, to = os.pipe()
+    try:
+        os.set_blocking(of, False)
+        yield _Pipe(of, to)
+    finally:
+        os.close(of)
+        os.close(to)
+
+
 def _path(descriptor: int) -> str:
     """How another process that has it opens it."""
     return f"/proc/self/fd/{descriptor}"
@@ -175,9 +215,9 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _tail(console: int) -> str:
-    """The last lines of the console, as text."""
-    size = os.fstat(console).st_size
+def _tail(descriptor: int) -> str:
+    """The last lines of a file, as text."""
+    size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
-    text = os.pread(console, _TAIL_BYTES, start).decode(errors="replace")
+    text = os.pread(descriptor, _TAIL_BYTES, start).decode(errors="replace")
     return text if start == 0 else text.partition("\n")[2]

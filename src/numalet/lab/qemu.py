@@ -41,11 +41,12 @@ _SYSTEMD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Paths that QEMU opens: the kernel, the first archive, where the console is written."""
+    """Paths that QEMU opens: the kernel, the first archive, and where console and errors go."""
 
     kernel: str
     initrd: str
     console: str
+    errors: str
 
 
 def arguments(request: GuestRequest, files: Files) -> tuple[str, ...]:
@@ -59,6 +60,9 @@ def arguments(request: GuestRequest, files: Files) -> tuple[str, ...]:
         *("-append", " ".join(kernel_words(request))),
         *("-chardev", f"file,id=console,path={files.console}", "-serial", "chardev:console"),
         *("-chardev", "stdio,id=command,signal=off", "-serial", "chardev:command"),
+        *("-chardev", f"file,id=errors,path={files.errors}"),
+        # The usual third port shares its interrupt with the first, and loses it.
+        *("-device", "isa-serial,chardev=errors,index=2,iobase=0x3e8,irq=5"),
         *("-monitor", "none"),
         *topology_arguments(request.topology),
         *_share("root", str(request.root), ",readonly=on"),

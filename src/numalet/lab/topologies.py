@@ -20,8 +20,9 @@ def named(name: str) -> Topology:
     """The topology of this name. Raises ``BadInput``, which offers the nearest names."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name]
-    near = difflib.get_close_matches(name, TOPOLOGIES, n=3, cutoff=0.3) or list(TOPOLOGIES)
-    fields = {"value": name, "near": ", ".join(near)}
+    begun = [each for each in TOPOLOGIES if name and each.startswith(name)]
+    close = difflib.get_close_matches(name, TOPOLOGIES, n=3, cutoff=0.3)
+    fields = {"value": name, "near": ", ".join(begun or close or TOPOLOGIES)}
     raise BadInput([Finding("lab/unknown-topology", fields, Location("--topology"))])
 
 

@@ -30,9 +30,13 @@ class Watch(Protocol):
         """The command has printed this."""
         ...
 
+    def errors(self, data: bytes) -> None:
+        """The command has printed this to its error stream; not in a shell, which has one."""
+        ...
+
 
 class Silent:
-    """Nobody watches; what the command printed is kept in ``printed``."""
+    """Nobody watches; what the command printed is kept, both streams in one."""
 
     def __init__(self) -> None:
         self.printed = bytearray()
@@ -52,5 +56,9 @@ class Silent:
         """Nothing."""
 
     def output(self, data: bytes) -> None:
+        """Keep it."""
+        self.printed += data
+
+    def errors(self, data: bytes) -> None:
         """Keep it."""
         self.printed += data

@@ -32,8 +32,12 @@ echo "$lab_pages" | while read -r node size_kib count; do
 done
 
 port=/dev/ttyS1
+errors=/dev/ttyS2
 if [ "$lab_terminal" = none ]; then
+  # The ports are terminals to programs, and are none to whoever reads what comes out.
+  export TERM=dumb NO_COLOR=1
   stty -F $port raw -echo
+  stty -F $errors raw -echo
 else
   stty -F $port sane rows "$lab_rows" columns "$lab_columns"
   export TERM="$lab_terminal"
@@ -41,12 +45,14 @@ fi
 printf '\036%s ready\n' "$lab_token" > $port
 cd "$lab_folder" || give_up "there is no folder $lab_folder"
 if [ "$lab_terminal" = none ]; then
-  sh /lab/job/command < /dev/null > $port 2>&1
+  sh /lab/job/command < /dev/null > $port 2> $errors
 else
   setsid -c -w sh /lab/job/command < $port > $port 2>&1
 fi
 status=$?
 sync
+# Setting a port waits until everything written to it is out.
+stty -F $errors raw
 printf '\036%s exit %s\n' "$lab_token" "$status" > $port
 echo b > /proc/sysrq-trigger
 sleep 1000

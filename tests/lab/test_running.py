@@ -1,0 +1,272 @@
+"""A guest from start to end, and the kernel it boots, with stand-ins for the programs.
+
+The stand-ins are scripts named as QEMU and apt: what is tested is that they are started, heard,
+ended and cleaned up after; ``test_faults`` does the same with the real ones.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from numalet.lab import guest, host, kernel_cache, topologies
+from numalet.lab.guest import Ended, Ending
+from numalet.lab.request import GuestRequest
+from numalet.lab.watching import Silent
+from numalet.model.findings import BadInput
+from numalet.wording import english
+
+QEMU = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -initrd) token=$(grep -a -o 'lab_token=[0-9a-f]*' "$2"); token=${token#lab_token=} ;;
+    file,id=console,path=*) console=${1#file,id=console,path=} ;;
+    file,id=errors,path=*) errors=${1#file,id=errors,path=} ;;
+  esac
+  shift
+done
+say() { printf '\\036%s %s\\n' "$token" "$*"; }
+"""
+APT_CACHE = """#!/bin/sh
+printf 'Package: linux-image-amd64\\nVersion: 9-1\\n'
+printf 'Depends: linux-image-9-amd64 (= @VERSION@)\\n'
+"""
+APT_GET = """#!/bin/sh
+for last; do :; done
+echo "$last" >> @LOG@
+touch kernel.deb
+"""
+DPKG_DEB = """#!/bin/sh
+cp -r @TREE@ "$3"
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of programs that come before all others."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(host, "BUSYBOX", folder / "busybox")
+    put(folder, "busybox", "\x7fELF")
+    return folder
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+def put_apt(programs: Path, version: str = "9.1-1") -> Path:
+    """Programs that fetch a package; the file in which they note what was fetched."""
+    tree, log = programs.parent / "tree", programs.parent / "log"
+    put_tree(tree)
+    log.touch()
+    put(programs, "apt-cache", APT_CACHE.replace("@VERSION@", version))
+    put(programs, "apt-get", APT_GET.replace("@LOG@", str(log)))
+    put(programs, "dpkg-deb", DPKG_DEB.replace("@TREE@", str(tree)))
+    return log
+
+
+def put_tree(tree: Path) -> None:
+    """The files of a kernel package, as far as they matter."""
+    modules = tree / "lib" / "modules" / "9"
+    modules.mkdir(parents=True, exist_ok=True)
+    (tree / "boot").mkdir(exist_ok=True)
+    payload = lzma.compress(b"\x7fELF kernel")
+    header = bytearray(1024)
+    header[0x1F1] = 1
+    header[0x202:0x206] = b"HdrS"
+    struct.pack_into("<II", header, 0x248, 0, len(payload) + 4)
+    (tree / "boot" / "vmlinuz-9").write_bytes(bytes(header) + payload + b"size")
+    (modules / "modules.builtin").write_text("kernel/overlay.ko\n")
+    for name in ("virtio_pci", "9pnet_virtio"):
+        (modules / f"{name}.ko").write_bytes(b"\0depends=\0")
+    (modules / "9p.ko.xz").write_bytes(lzma.compress(b"\0depends=9pnet-virtio\0"))
+
+
+def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[Ended, Silent]:
+    """One guest of a stand-in for QEMU."""
+    put(programs, "qemu-system-x86_64", QEMU + script)
+    request = GuestRequest(
+        topology=topologies.named("2n4c"),
+        command=("true",),
+        folder=PurePosixPath("/"),
+        timeout_seconds=seconds,
+    )
+    watch = Silent()
+    return guest.run(request, watch, programs.parent / "cache"), watch
+
+
+def test_the_status_is_the_commands_own(programs: Path) -> None:
+    put_apt(programs)
+    ended, watch = run(programs, "say ready; echo out; echo err > $errors; say exit 42; sleep 60")
+    assert (Ending.EXITED, 42) == (ended.ending, ended.status)
+    assert ended.boot_seconds is not None
+    assert sorted(watch.printed.decode().splitlines()) == ["err", "out"]
+
+
+def test_a_guest_that_dies_leaves_its_last_words(programs: Path) -> None:
+    put_apt(programs)
+    script = "seq 3000 > $console; echo qemu is sorry >&2; printf unfinished; exit 1"
+    ended, watch = run(programs, script)
+    assert (Ending.DIED, guest.DIED) == (ended.ending, ended.status)
+    assert ended.boot_seconds is None
+    assert ended.console.endswith("3000\nqemu is sorry\n")
+    assert len(ended.console) < 5000
+    assert watch.printed == b"unfinished"
+
+
+def test_a_guest_is_ended_when_its_time_is_up(programs: Path) -> None:
+    put_apt(programs)
+    started = time.monotonic()
+    ended, _ = run(programs, "echo waiting > $console; exec sleep 60", seconds=2)
+    assert (Ending.TIMED_OUT, guest.TIMED_OUT) == (ended.ending, ended.status)
+    assert ended.console == "waiting\n"
+    assert time.monotonic() - started < 30
+
+
+def test_an_error_of_who_watches_ends_the_guest(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_apt(programs)
+
+    def interrupted(self: Silent, data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Silent, "output", interrupted)
+    pid = programs.parent / "pid"
+    with pytest.raises(KeyboardInterrupt):
+        run(programs, f"echo $$ > {pid}; echo hello; exec sleep 60")
+    assert not Path(f"/proc/{int(pid.read_text())}").exists()
+
+
+def fetched(programs: Path) -> list[str]:
+    return sorted(path.name for path in (programs.parent / "cache").iterdir())
+
+
+def kernel(programs: Path, *modules: str) -> tuple[str, Silent]:
+    watch = Silent()
+    with kernel_cache.kernel(programs.parent / "cache", modules, watch) as found:
+        assert found.vmlinux.read_bytes() == b"\x7fELF kernel"
+        return found.name, watch
+
+
+def test_a_kernel_is_fetched_once(programs: Path) -> None:
+    log = put_apt(programs)
+    assert kernel(programs)[0] == kernel(programs)[0] == "linux-image-9-amd64_9.1-1.v1"
+    assert log.read_text() == "linux-image-9-amd64=9.1-1\n"
+    assert fetched(programs) == ["linux-image-9-amd64_9.1-1.v1"]
+
+
+def test_a_new_version_takes_the_place_of_one_that_nobody_uses(programs: Path) -> None:
+    put_apt(programs)
+    kernel(programs)
+    put_apt(programs, "9.2-1")
+    kernel(programs)
+    assert fetched(programs) == ["linux-image-9-amd64_9.2-1.v1"]
+
+
+def test_an_old_version_stays_while_a_guest_runs_on_it(programs: Path) -> None:
+    put_apt(programs)
+    cache = programs.parent / "cache"
+    with kernel_cache.kernel(cache, (), Silent()) as old:
+        put_apt(programs, "9.2-1")
+        kernel(programs)
+        assert old.vmlinux.exists()
+    put_apt(programs, "9.3-1")
+    kernel(programs)
+    assert fetched(programs) == ["linux-image-9-amd64_9.3-1.v1"]
+
+
+def test_other_modules_are_another_kernel(programs: Path) -> None:
+    put_apt(programs)
+    kernel(programs)
+    (programs.parent / "tree" / "lib" / "modules" / "9" / "zram.ko").write_bytes(b"\0depends=\0")
+    assert kernel(programs, "zram")[0] == "linux-image-9-amd64_9.1-1.v1.zram"
+    assert len(fetched(programs)) == 2
+
+
+def test_many_at_once_fetch_it_once(programs: Path) -> None:
+    log = put_apt(programs)
+    threads = [threading.Thread(target=kernel, args=(programs,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(log.read_text().splitlines()) == 1
+
+
+def lose_module(tree: Path) -> None:
+    (tree / "lib" / "modules" / "9" / "virtio_pci.ko").unlink()
+
+
+def lose_kernel(tree: Path) -> None:
+    (tree / "boot" / "vmlinuz-9").unlink()
+
+
+def spoil_kernel(tree: Path) -> None:
+    (tree / "boot" / "vmlinuz-9").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lose_module, "it has no module virtio_pci"),
+        (lose_kernel, "it holds no /boot/vmlinuz-*"),
+        (spoil_kernel, "no boot header"),
+    ],
+)
+def test_a_package_that_can_not_be_used_is_not_kept(
+    programs: Path, spoil: Callable[[Path], None], why: str
+) -> None:
+    put_apt(programs)
+    spoil(programs.parent / "tree")
+    with pytest.raises(BadInput) as bad:
+        kernel(programs)
+    assert why in english.sentence(bad.value.findings[0])
+    assert fetched(programs) == []
+
+
+def test_an_older_kernel_is_used_and_told_where_the_new_one_can_not_be_had(
+    programs: Path,
+) -> None:
+    put_apt(programs)
+    old, _ = kernel(programs)
+    put_apt(programs, "9.2-1")
+    put(programs, "apt-get", "#!/bin/sh\necho 'E: 404 Not Found' >&2\nexit 100\n")
+    name, watch = kernel(programs)
+    assert old == name
+    assert "404 Not Found" in english.sentence(watch.notes[0])
+    assert fetched(programs) == [old]
+
+
+def test_no_apt_and_no_kernel_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(BadInput, match="lab/no-apt"):
+        kernel(programs)
+
+
+def test_a_package_without_a_version_is_no_package(programs: Path) -> None:
+    put(programs, "apt-cache", "#!/bin/sh\nexit 0\n")
+    with pytest.raises(BadInput, match="lab/no-package"):
+        kernel(programs)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"NUMALET_LAB_CACHE": "/a"}, "/a"),
+        ({"XDG_CACHE_HOME": "/c"}, "/c/numalet/lab"),
+        ({}, "~/.cache/numalet/lab"),
+    ],
+)
+def test_where_kernels_are_kept(environment: dict[str, str], expected: str) -> None:
+    assert Path(expected).expanduser() == kernel_cache.default_folder(environment)

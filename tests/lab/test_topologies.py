@@ -1,0 +1,166 @@
+"""Topologies by name, changed by hand, and with room for huge pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.lab import changes, hugepages, topologies
+from numalet.lab.hugepages import Reserved
+from numalet.lab.topologies import TOPOLOGIES
+from numalet.lab.topology import MOST_CPUS, MOST_NODES, CpuLayout, Topology
+from numalet.model.findings import BadInput
+from numalet.wording import english
+
+ALL = pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=TOPOLOGIES)
+
+
+def refusal(bad: pytest.ExceptionInfo[BadInput]) -> str:
+    return english.sentence(bad.value.findings[0])
+
+
+@ALL
+def test_every_cpu_is_in_one_node_and_in_the_layout(topology: Topology) -> None:
+    cpus = sorted(cpu for node in topology.nodes for cpu in node.cpus)
+    assert list(range(topology.layout.cpu_count)) == cpus
+    assert len(cpus) <= MOST_CPUS
+
+
+@ALL
+def test_distances_are_what_firmware_may_say(topology: Topology) -> None:
+    count = len(topology.nodes)
+    assert count <= MOST_NODES
+    rows = topology.distances
+    assert rows is not None
+    assert {count} == {len(row) for row in rows} | {len(rows)}
+    for one in range(count):
+        for other in range(count):
+            assert rows[one][other] == rows[other][one]
+            assert (rows[one][other] == 10) == (one == other)
+
+
+@ALL
+def test_no_core_is_in_two_nodes(topology: Topology) -> None:
+    threads = topology.layout.threads
+    for node in topology.nodes:
+        cores = {cpu // threads for cpu in node.cpus}
+        assert len(cores) * threads == len(node.cpus)
+
+
+def test_the_names_say_how_many_nodes_and_cpus_there_are() -> None:
+    counts = {name: (len(t.nodes), t.cpu_count) for name, t in TOPOLOGIES.items()}
+    assert counts == {
+        "2n4c": (2, 4),
+        "2n16c-smt": (2, 16),
+        "4n8c-distances": (4, 8),
+        "8n8c": (8, 8),
+        "4n4c+2mem": (6, 4),
+        "3n4c-1memless": (3, 4),
+        "36n": (36, 4),
+        "64n": (64, 64),
+    }
+
+
+def test_a_tray_has_two_nodes_with_cpus_and_34_without() -> None:
+    tray = topologies.named("36n")
+    assert [0, 1] == [number for number, node in enumerate(tray.nodes) if node.cpus]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("4n8c", "4n8c-distances"), ("36nodes", "36n"), ("2n16c-ht", "2n16c-smt")]
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(BadInput) as bad:
+        topologies.named(name)
+    assert refusal(bad).startswith(f"--topology: there is no topology '{name}'; did you mean")
+    assert near in refusal(bad)
+
+
+def test_a_name_like_no_other_is_answered_with_all() -> None:
+    with pytest.raises(BadInput) as bad:
+        topologies.named("?")
+    assert all(name in refusal(bad) for name in TOPOLOGIES)
+
+
+def test_the_memory_of_a_node_changes_and_nothing_else() -> None:
+    before = topologies.named("4n8c-distances")
+    after = changes.changed(before, ["1=640Mi", "2=0"], [])
+    assert [512, 640, 0, 512] == [node.memory_mib for node in after.nodes]
+    assert before.distances == after.distances
+
+
+def test_nodes_after_one_that_is_gone_move_up_with_their_cpus() -> None:
+    before = topologies.named("4n4c+2mem")
+    after = changes.changed(before, [], [2, 4])
+    assert [{0}, {1}, {2}, set()] == [set(node.cpus) for node in after.nodes]
+    assert after.distances == (
+        (10, 12, 21, 24),
+        (12, 10, 21, 24),
+        (21, 21, 10, 14),
+        (24, 24, 14, 10),
+    )
+    # Three CPUs are no whole packages of two.
+    assert CpuLayout(3) == after.layout
+
+
+def test_a_whole_package_that_is_gone_leaves_the_others_as_they_were() -> None:
+    after = changes.changed(topologies.named("2n16c-smt"), [], [0])
+    assert CpuLayout(packages=1, cores=4, threads=2) == after.layout
+
+
+@pytest.mark.parametrize(
+    ("memories", "gone", "said"),
+    [
+        (["1"], [], "'1' is no memory of a node"),
+        (["x=1Gi"], [], "'x=1Gi' is no memory of a node"),
+        (["0=much"], [], "'0=much' is no memory of a node"),
+        (["2=1Gi"], [], "there is no node 2; the topology 2n4c has nodes 0 to 1"),
+        (["1=8Mi"], [], "node 1 would have 8 MiB"),
+        (["1=1"], [], "node 1 would have 0 MiB"),
+        ([], [7], "there is no node 7"),
+        ([], [-1], "there is no node -1"),
+        ([], [0, 1], "no node with both CPUs and memory"),
+        (["0=0", "1=0"], [], "no node with both CPUs and memory"),
+    ],
+)
+def test_changes_that_can_not_be_are_refused(
+    memories: list[str], gone: list[int], said: str
+) -> None:
+    with pytest.raises(BadInput) as bad:
+        changes.changed(topologies.named("2n4c"), memories, gone)
+    assert said in refusal(bad)
+
+
+def test_huge_pages_are_read_and_said_to_the_kernel() -> None:
+    reserved = hugepages.parse("2Mi=0:64, 1:32; 1Gi=1:1")
+    assert reserved == (Reserved(0, 2, 64), Reserved(1, 2, 32), Reserved(1, 1024, 1))
+    words = ("hugepagesz=2M", "hugepages=0:64,1:32", "hugepagesz=1G", "hugepages=1:1")
+    assert words == hugepages.kernel_arguments(reserved)
+    assert hugepages.parse("") == ()
+
+
+def test_nodes_grow_by_their_huge_pages() -> None:
+    topology = hugepages.with_room(topologies.named("2n4c"), hugepages.parse("2Mi=1:8"))
+    assert [768, 784] == [node.memory_mib for node in topology.nodes]
+
+
+def test_nodes_are_whole_gibibytes_where_pages_are() -> None:
+    topology = hugepages.with_room(topologies.named("3n4c-1memless"), hugepages.parse("1Gi=2:2"))
+    assert [1024, 0, 3072] == [node.memory_mib for node in topology.nodes]
+
+
+@pytest.mark.parametrize("text", ["4Mi=0:1", "2Mi", "2Mi=0", "2Mi=0:-1", "2Mi=a:1", "1Gi=0:1,"])
+def test_a_text_that_reserves_nothing_is_shown(text: str) -> None:
+    with pytest.raises(BadInput) as bad:
+        hugepages.parse(text)
+    assert f"{text!r} reserves no huge pages" in refusal(bad)
+
+
+def test_a_node_has_its_pages_said_once() -> None:
+    with pytest.raises(BadInput, match="lab/hugepages-twice"):
+        hugepages.parse("2Mi=0:1,0:2")
+
+
+@pytest.mark.parametrize("node", [1, 3])
+def test_pages_need_a_node_with_memory(node: int) -> None:
+    with pytest.raises(BadInput, match="lab/hugepages-node"):
+        hugepages.with_room(topologies.named("3n4c-1memless"), [Reserved(node, 2, 1)])
