@@ -106,6 +106,18 @@ def test_where_packages_are_uneven_every_cpu_is_one() -> None:
     assert "lab/note-flat" in {note.code for note in found.notes}
 
 
+def test_nodes_without_cpus_are_numbered_last(tmp_path: Path) -> None:
+    text = (
+        "nodes:\n- {memory: 1Gi, cpus: 0-1}\n- {memory: 2Gi}\n- {memory: 1Gi, cpus: 2-3}\n"
+        "distances:\n- [10, 14, 20]\n- [14, 10, 24]\n- [20, 24, 10]\n"
+    )
+    topology, notes = scaled(described(tmp_path, text), 4096)
+    assert [[0, 1], [2, 3], []] == cpus(topology)
+    assert [1024, 1024, 2048] == [node.memory_mib for node in topology.nodes]
+    assert topology.distances == ((10, 20, 14), (20, 10, 24), (14, 24, 10))
+    assert any("numbers nodes anew, from 0 without gaps: 2 -> 1, 1 -> 2" in n for n in notes)
+
+
 def test_numbers_with_gaps_are_closed_and_told(tmp_path: Path) -> None:
     text = "nodes:\n- {id: 0, memory: 1Gi, cpus: 0}\n- {id: 8, memory: 1Gi, cpus: 1}\n"
     topology, notes = scaled(described(tmp_path, text))

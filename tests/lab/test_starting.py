@@ -215,7 +215,7 @@ def heard(listener: Listener, *chunks: bytes) -> tuple[bytes, list[Said]]:
 
 
 def test_lines_of_the_lab_are_told_from_output() -> None:
-    stream = b"\x1et ready\none\n\x1ex exit 1\ntwo without end\x1et exit 42\r\n"
+    stream = b"\x1et ready\r\none\n\x1ex exit 1\ntwo without end\x1et exit 42\r\n"
     output, said = heard(Listener("t"), stream)
     assert output == b"one\n\x1ex exit 1\ntwo without end"
     assert said == [Said("ready", ""), Said("exit", "42")]

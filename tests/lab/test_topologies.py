@@ -39,6 +39,12 @@ def test_distances_are_what_firmware_may_say(topology: Topology) -> None:
 
 
 @ALL
+def test_nodes_are_in_the_order_in_which_a_kernel_numbers_them(topology: Topology) -> None:
+    firsts = [min(node.cpus, default=topology.cpu_count) for node in topology.nodes]
+    assert sorted(firsts) == firsts
+
+
+@ALL
 def test_no_core_is_in_two_nodes(topology: Topology) -> None:
     threads = topology.layout.threads
     for node in topology.nodes:

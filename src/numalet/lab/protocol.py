@@ -49,8 +49,10 @@ class Listener:
                 self._held = self._held[1:]
             elif end_of_line:
                 self._held = rest
-                word, _, more = line[len(self._begin) :].decode(errors="replace").partition(" ")
-                yield Said(word, more.strip())
+                # On a terminal a line ends in two characters.
+                said = line[len(self._begin) :].decode(errors="replace").strip()
+                word, _, more = said.partition(" ")
+                yield Said(word, more)
             else:
                 return
 

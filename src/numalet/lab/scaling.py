@@ -56,6 +56,7 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
         raise BadInput([Finding("lab/no-processor", {}, Location(machine.source))])
     layout, order = _layout(machine, nodes)
     number = {cpu: place for place, cpu in enumerate(order)}
+    nodes = tuple(sorted(nodes, key=lambda node: _rank(machine, node, number)))
     memories = _memories(nodes, memory_mib)
     topology = Topology(
         name=machine.source or "machine",
@@ -77,6 +78,12 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
             for what, fields in (*found, *flat)
         ),
     )
+
+
+def _rank(machine: Machine, node: NumaNode, number: dict[int, int]) -> tuple[int, int]:
+    """How Linux numbers nodes: in the order in which the firmware names them, by CPUs first."""
+    numbers = [number[cpu] for cpu in ask.online_part(machine, node)]
+    return min(numbers, default=len(number)), node.node_id
 
 
 def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:

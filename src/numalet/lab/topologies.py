@@ -95,14 +95,14 @@ _ALL: Final = (
         name="8n8c",
         summary="two packages of four nodes each, as with NPS4",
         nodes=_even(8, 8, 256),
-        layout=CpuLayout(packages=2, dies=4),
+        layout=CpuLayout(packages=2, cores=4),
         distances=_distances(8, _packages_of(4, 12, 32)),
     ),
     Topology(
         name="4n4c+2mem",
         summary="four nodes with CPUs, and two of memory alone at the distance of CXL",
         nodes=(*_even(4, 4, 512), GuestNode(512), GuestNode(512)),
-        layout=CpuLayout(packages=2, dies=2),
+        layout=CpuLayout(packages=2, cores=2),
         distances=_distances(6, _with_far_memory),
     ),
     Topology(
@@ -126,8 +126,9 @@ _ALL: Final = (
     Topology(
         name="64n",
         summary="64 nodes of one CPU each in eight packages",
-        nodes=_even(64, 64, 64),
-        layout=CpuLayout(packages=8, dies=8),
+        # The first node also holds the kernel.
+        nodes=(GuestNode(192, frozenset({0})), *_even(64, 64, 64)[1:]),
+        layout=CpuLayout(packages=8, cores=8),
         distances=_distances(64, _packages_of(8, 16, 22)),
     ),
 )

@@ -1,6 +1,7 @@
 """What a guest looks like: NUMA nodes with their memory and CPUs, packages, distances.
 
-Guests number their nodes and CPUs from 0 without gaps. CPUs are numbered package by package,
+Guests number their nodes and CPUs from 0 without gaps, and the nodes as they meet them: by their
+first CPU, those without CPUs at the end. A topology is written down in that order. CPUs are numbered package by package,
 die by die, core by core, threads of a core beside each other; which node a CPU is in is free.
 """
 

@@ -50,4 +50,4 @@ def test_the_same_machine_starts_with_them(state: Path) -> None:
 def test_another_machine_refuses_them(state: Path) -> None:
     refused = started(state)
     assert isinstance(refused, numalet.StartRefused)
-    assert refused.stage.value == "memory-manager"
+    assert refused.stage.value == "memory-manager-start"

@@ -41,6 +41,8 @@ for place in proc sys dev; do $busybox mount --move "/$place" "$place"; done
 if [ "$lab_init" = systemd ]; then
   $busybox mkdir -p etc/systemd/system
   $busybox cp lab/job/numalet-lab.* etc/systemd/system/
+  # With these it takes itself for the init of a container, and reads no kernel command line.
+  $busybox rm -f .dockerenv run/.containerenv
   [ -x lib/systemd/systemd ] || give_up "the root has no systemd"
   exec $busybox switch_root /root /lib/systemd/systemd
 fi
