@@ -24,7 +24,7 @@ CASES = {
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
     ),
     "memoryless": Case(tests=("test_enforcement_memoryless.py",), topology="3n4c-1memless"),
-    "systemd": Case(tests=("test_systemd.py", "test_placement.py"), init=Init.SYSTEMD),
+    "systemd": Case(tests=("test_systemd.py",), init=Init.SYSTEMD),
     "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
     **{
         name: Case(tests=("test_sysfs_truth.py",), topology=name)

@@ -64,6 +64,11 @@ def test_nodes_that_share_a_package_are_its_dies() -> None:
     assert topology.distances[0] == (10, 12, 20, 20)
 
 
+def test_dies_of_one_cpu_are_cores() -> None:
+    topology, _ = scaled("2s4n1c", memory_per_node="1Gi")
+    assert CpuLayout(packages=2, cores=2) == topology.layout
+
+
 @pytest.mark.parametrize(
     ("name", "layout"),
     [

@@ -38,6 +38,35 @@ EPILOG = f"""Examples:
 {_STATUS}
 """
 
+_RUN_EPILOG: Final = f"""Examples:
+
+  numalet lab run --topology 36n -- numactl --hardware
+
+  numalet lab run --hugepages '1Gi=1:1' --out ./results -- ./my-test --log /lab/out/log
+
+  numalet lab run --disk ./disk --node-memory 1=256Mi -- ./after-the-reboot
+
+{_STATUS}
+"""
+_SHELL_EPILOG: Final = f"""Examples:
+
+  numalet lab shell
+
+  numalet lab shell --topology 4n4c+2mem --systemd
+
+{_STATUS}
+"""
+_BOOT_EPILOG: Final = f"""Examples:
+
+  numalet lab boot --machine node7.tar.gz -- numalet machine
+
+  numalet lab boot -m 2n16c2t --memory-per-node 128Gi --memory 4Gi -- numactl --hardware
+
+  numalet lab boot --machine machine.yaml
+
+{_STATUS}
+"""
+
 lab_app = typer.Typer(
     name="lab",
     help="Boot a real Linux kernel with as many NUMA nodes as wanted, and run a command in it.",
@@ -76,7 +105,12 @@ def show_list(
     lab_view.show_topologies(chosen)
 
 
-@lab_app.command("run", cls=Command, short_help="Run a command in a guest.", epilog=_STATUS)
+@lab_app.command(
+    "run",
+    cls=Command,
+    short_help="Run a command in a guest.",
+    epilog=with_line_breaks(_RUN_EPILOG),
+)
 @expanded
 def run(
     command: _Command = None,
@@ -95,7 +129,12 @@ def run(
     _run(guest.request(topologies.named(topology), tuple(command), None))
 
 
-@lab_app.command("shell", cls=Command, short_help="Look around in a guest.", epilog=_STATUS)
+@lab_app.command(
+    "shell",
+    cls=Command,
+    short_help="Look around in a guest.",
+    epilog=with_line_breaks(_SHELL_EPILOG),
+)
 @expanded
 def shell(*, topology: _Topology = _DEFAULT, guest: lab_options.Guest) -> None:
     """Boot a guest and give it this terminal; leave it with 'exit'."""
@@ -105,7 +144,10 @@ def shell(*, topology: _Topology = _DEFAULT, guest: lab_options.Guest) -> None:
 
 
 @lab_app.command(
-    "boot", cls=Command, short_help="Make a guest of any machine, scaled down.", epilog=_STATUS
+    "boot",
+    cls=Command,
+    short_help="Make a guest of any machine, scaled down.",
+    epilog=with_line_breaks(_BOOT_EPILOG),
 )
 @expanded
 def boot(

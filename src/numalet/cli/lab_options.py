@@ -118,7 +118,7 @@ _OPTIONS: Final = (
         "root",
         Annotated[
             Path,
-            typer.Option("--root", metavar="DIR", help="The guest's root, which it can not change"),
+            typer.Option("--root", metavar="DIR", help="The guest's root, never changed."),
         ],
         Path("/"),
     ),

@@ -34,6 +34,8 @@ _KERNEL: Final = (
 _SYSTEMD: Final = (
     "systemd.unit=numalet-lab.target",
     "systemd.show_status=no",
+    # What this machine mounts is not there.
+    "fstab=no",
     # Without udev it would wait for the device of a console.
     "systemd.getty_auto=no",
 )

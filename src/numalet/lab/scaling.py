@@ -125,8 +125,11 @@ def _layout(
             socket, key=lambda cpu: (homes[cpu] if dies > 1 else 0, core_of[cpu], cpu)
         )
     )
-    cores_per_die = socket_size // thread_count // dies
-    return CpuLayout(len(sockets), dies, cores_per_die, thread_count), order
+    core_count = socket_size // thread_count
+    if core_count == dies and thread_count == 1:
+        # Linux forgets the package of dies of one CPU.
+        return CpuLayout(len(sockets), cores=core_count), order
+    return CpuLayout(len(sockets), dies, core_count // dies, thread_count), order
 
 
 def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:

@@ -126,8 +126,8 @@ _ALL: Final = (
     Topology(
         name="64n",
         summary="64 nodes of one CPU each in eight packages",
-        # The first node also holds the kernel.
-        nodes=(GuestNode(192, frozenset({0})), *_even(64, 64, 64)[1:]),
+        # The first node also holds the kernel, and what it keeps of 64 nodes and CPUs.
+        nodes=(GuestNode(384, frozenset({0})), *_even(64, 64, 64)[1:]),
         layout=CpuLayout(packages=8, cores=8),
         distances=_distances(64, _packages_of(8, 16, 22)),
     ),

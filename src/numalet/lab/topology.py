@@ -1,8 +1,12 @@
 """What a guest looks like: NUMA nodes with their memory and CPUs, packages, distances.
 
 Guests number their nodes and CPUs from 0 without gaps, and the nodes as they meet them: by their
-first CPU, those without CPUs at the end. A topology is written down in that order. CPUs are numbered package by package,
-die by die, core by core, threads of a core beside each other; which node a CPU is in is free.
+first CPU, those without CPUs at the end. A topology is written down in that order. CPUs are
+numbered package by package, die by die, core by core, threads of a core beside each other; which
+node a CPU is in is free.
+
+A die of one core without threads makes Linux forget that it shares its package with others, so
+topologies have none where a package has several nodes.
 """
 
 from __future__ import annotations

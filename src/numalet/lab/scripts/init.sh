@@ -43,6 +43,17 @@ if [ "$lab_init" = systemd ]; then
   $busybox cp lab/job/numalet-lab.* etc/systemd/system/
   # With these it takes itself for the init of a container, and reads no kernel command line.
   $busybox rm -f .dockerenv run/.containerenv
+  # Services want basic things to be set up, and on this root that would be all of this machine's:
+  # files in /tmp tidied, devices waited for. The guest has what it needs, and keeps the journal.
+  for wanted in lib/systemd/system/sysinit.target.wants/* \
+    lib/systemd/system/local-fs.target.wants/* lib/systemd/system/timers.target.wants/* \
+    etc/systemd/system/sysinit.target.wants/* etc/systemd/system/local-fs.target.wants/* \
+    etc/systemd/system/timers.target.wants/* etc/systemd/system/sockets.target.wants/*; do
+    case $wanted in
+      *journald*) ;;
+      *) $busybox rm -f "$wanted" ;;
+    esac
+  done
   [ -x lib/systemd/systemd ] || give_up "the root has no systemd"
   exec $busybox switch_root /root /lib/systemd/systemd
 fi
