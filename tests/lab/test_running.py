@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from numalet.cli import main
 from numalet.lab import guest, host, kernel_cache, topologies
 from numalet.lab.guest import Ended, Ending
 from numalet.lab.request import GuestRequest
@@ -146,6 +147,33 @@ def test_an_error_of_who_watches_ends_the_guest(
     with pytest.raises(KeyboardInterrupt):
         run(programs, f"echo $$ > {pid}; echo hello; exec sleep 60")
     assert not Path(f"/proc/{int(pid.read_text())}").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "said"),
+    [
+        ("say ready; echo out; echo err > $errors; say exit 42", 42, "err\n"),
+        ("echo sorry > $console; exit 1", 125, "the guest ended before its command did"),
+        ("say ready; exec sleep 60", 124, "the guest was ended after 2 s"),
+    ],
+)
+def test_the_command_line_ends_as_the_guest_does(
+    programs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    script: str,
+    status: int,
+    said: str,
+) -> None:
+    put_apt(programs)
+    put(programs, "qemu-system-x86_64", QEMU + script)
+    monkeypatch.setenv("NUMALET_LAB_CACHE", str(programs.parent / "cache"))
+    seconds = "2" if status == 124 else "60"
+    assert status == main.run(["lab", "run", "--timeout", seconds, "--", "true"])
+    out, err = capfdbinary.readouterr()
+    assert out == (b"out\n" if status == 42 else b"")
+    assert b"fetching linux-image-9-amd64 once" in err
+    assert said.encode() in err
 
 
 def fetched(programs: Path) -> list[str]:
