@@ -135,7 +135,8 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
 def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, message: bool) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sh", "-c", "read x < fifo", working_dir=str(tmp_path)))
-        (stage.tree.folder(PATH) / "memory.events").write_text(events)
+        for path in (PATH, "podu-1"):
+            (stage.tree.folder(path) / "memory.events").write_text(events)
         await stage.runtime.stop(KEY, 0)
         # As the kernel would: the whole container at once.
         end = await next_end(stage.runtime)

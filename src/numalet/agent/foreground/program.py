@@ -205,10 +205,12 @@ def _looked(pid: int) -> int | None:
 def _killed_for_memory(status: int, placed: Placed, ground: Ground) -> Finding | None:
     if ground.tree is None or status != 128 + signal.SIGKILL:
         return None
-    events = counters.memory_events(ground.tree, placed.settings.path)
-    if not events.kills:
+    path = placed.settings.path
+    if not counters.memory_events(ground.tree, path).kills:
         return None
+    # The pod has the same limit as its only container, and the kernel counts where it was hit.
+    pod = counters.memory_events(ground.tree, path.rpartition("/")[0])
     limit = placed.settings.cgroup.memory_max_bytes or 0
     nodes = cpu_set.text(placed.placement.memory_nodes)
-    code = "run/over-its-memory" if events.limit_hits else "run/nodes-exhausted"
+    code = "run/over-its-memory" if pod.limit_hits else "run/nodes-exhausted"
     return Finding(code, {"limit_bytes": limit, "nodes": nodes})

@@ -189,15 +189,24 @@ class _Watch:
 
 
 def _out_of_memory(cgroup: str | None) -> tuple[int, int]:
-    """How often the cgroup hit its limit, and how many processes were killed for memory."""
+    """How often a limit was hit, the pod's own or the container's, and how many were killed.
+
+    The kernel counts a hit where the limit is, and above; a pod of one container has the same
+    limit as the container.
+    """
     if cgroup is None:
         return 0, 0
-    counts = {"oom": 0, "oom_kill": 0}
+    kills = _memory_event(Path(cgroup), "oom_kill")
+    return _memory_event(Path(cgroup).parent, "oom"), kills
+
+
+def _memory_event(folder: Path, wanted: str) -> int:
     with contextlib.suppress(OSError, ValueError):
-        for line in Path(cgroup, "memory.events").read_text(encoding="ascii").splitlines():
+        for line in (folder / "memory.events").read_text(encoding="ascii").splitlines():
             name, number = line.split()
-            counts[name] = int(number)
-    return counts["oom"], counts["oom_kill"]
+            if name == wanted:
+                return int(number)
+    return 0
 
 
 if __name__ == "__main__":
