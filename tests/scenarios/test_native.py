@@ -10,21 +10,25 @@ from builders import GI, container, init, machine, pod, simple
 from device_bench import GPU, devices
 from numalet.admission.decision import Decision
 from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
+from numalet.checkpoint import memory_file
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.numalet_config import NumaletConfig
 from numalet.config.rules import Stage, StartRefused
 from numalet.hints.hint import Candidates, Hint
 from numalet.model import numa_mask
+from numalet.model.findings import Severity
 from numalet.model.machine_info import HugePages, MachineInfo
 from numalet.model.machine_queries import NodeClass
 from numalet.model.pod import ContainerKind, Pod
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
 from numalet.node.node import Node
+from numalet.reports import state_verify
 from numalet.reports.memory_map import memory_map
+from numalet.reports.state_verify import Soundness
 from numalet.snapshot import invariants
-from numalet.wording import english, kubelet
+from numalet.wording import english, english_state_rules, kubelet
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
 NO_TOPOLOGY = KubeletConfig(
@@ -416,3 +420,50 @@ def test_what_goes_while_sources_are_awaited_takes_nobody_along() -> None:
 
     assert [4, 0] == _reserved(seen)
     assert () == seen.leftovers()
+
+
+def _verified(node: Node, on: MachineInfo | None = None) -> dict[str, str]:
+    """Sentences of what a verification finds in the memory file, by code; all are notes."""
+    text = node.state_files()[memory_file.FILE_NAME]
+    report = state_verify.verify_file(memory_file.FILE_NAME, text, on)
+    assert Soundness.SOUND is report.soundness, report.findings
+    assert {Severity.NOTE} >= {each.severity for each in report.findings}
+    assert all(each.code in english_state_rules.RULES for each in report.findings)
+    return {each.code: english.of_finding(each) for each in report.findings}
+
+
+def test_a_file_that_no_kubelet_takes_says_why() -> None:
+    pages = _keeping({"hugepages-1Gi": "3Gi"})
+    high = machine(10, 10, node_ids=(0, 64))
+    by_code = {
+        "state/native-node-ids": (_started(high, BEST_EFFORT), high, "there are [64]"),
+        "state/native-many-nodes": (_started(machine(*[10] * 9), BEST_EFFORT), None, "9 NUMA"),
+        "state/native-reserved-pages": (
+            _started(machine(11, 10, hugepages={1 << 20: 4}), pages),
+            None,
+            "3221225472 bytes of hugepages-1Gi are kept back on NUMA node 1",
+        ),
+        "state/native-node-classes": (
+            _started(_with_accelerators(), BEST_EFFORT),
+            _with_accelerators(),
+            "NUMA nodes [2, 3] are left out",
+        ),
+        "state/native-page-size": (
+            _started(_pages_on_one_node(), BEST_EFFORT),
+            _pages_on_one_node(),
+            "NUMA node 0 does not list pages of hugepages-1Gi",
+        ),
+    }
+
+    for code, (node, on, told) in by_code.items():
+        found = _verified(node, on)
+        assert [code] == list(found)
+        assert told in found[code]
+
+
+def test_an_ordinary_node_that_is_left_out_is_another_machine() -> None:
+    text = _started(machine(11, 10), BEST_EFFORT).state_files()[memory_file.FILE_NAME]
+
+    report = state_verify.verify_file(memory_file.FILE_NAME, text, machine(11, 10, 10))
+
+    assert ["state/other-nodes"] == [each.code for each in report.findings]

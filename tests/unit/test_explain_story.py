@@ -8,12 +8,20 @@ import pytest
 
 from builders import container, init, pod, simple
 from explain_bench import GPU, GPUS, STATIC_CPUS, asking, case, config, narrow, session, shape, wide
+from numalet.config.behaviour import NATIVE
 from numalet.explain import ranking, story
 from numalet.explain.considered import Answer, Kind
 from numalet.explain.story import Story
 from numalet.hints.hint import Candidates, Hint
-from numalet.managers.memory.reasons import NodeInGroup, NodeInUse, TooLittleAllocatable
+from numalet.managers.memory.reasons import (
+    NodeInGroup,
+    NodeInUse,
+    NothingOffered,
+    TooLittleAllocatable,
+)
 from numalet.model.pod import ContainerKey, Pod, QosClass
+from numalet.node import node as nodes
+from numalet.node.node import Node
 
 
 def told(pod: Pod, *queue: Pod, **options: object) -> Story:
@@ -84,6 +92,17 @@ def test_a_silent_memory_manager_is_asked_why() -> None:
     assert found.refusal is not None
     assert found.refusal.looked_at is not None
     assert found.refusal.looked_at.kind is Kind.NOTHING_FITS
+
+
+def test_a_memory_manager_that_says_impossible_is_asked_why_too() -> None:
+    node = nodes.start(config(), shape(), behaviour=NATIVE)
+    assert isinstance(node, Node)
+
+    answer = answer_of(story.tell(node, simple("huge", "25Gi")), "memory")
+
+    assert (answer.kind, answer.resources) == (Kind.IMPOSSIBLE, ("memory",))
+    assert isinstance(answer.reason, NothingOffered)
+    assert all(isinstance(each.reason, TooLittleAllocatable) for each in answer.sets)
 
 
 def test_a_memory_manager_that_is_off_is_not_asked() -> None:

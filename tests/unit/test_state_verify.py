@@ -84,9 +84,12 @@ MEMORY_BREACHES: list[tuple[str, tuple[tuple[tuple[Any, ...], Any], ...], list[s
     ("policy of Windows", ((("policyName",), "BestEffort"),), ["windows-policy"]),
     ("no node map", ((("machineState",), {}),), ["no-node-map"]),
     (
-        "a node id above 63",
+        "a node id above 1023",
         (
-            (("machineState", "64"), {"numberOfAssignments": 0, "memoryMap": {}, "cells": [64]}),
+            (
+                ("machineState", "1024"),
+                {"numberOfAssignments": 0, "memoryMap": {}, "cells": [1024]},
+            ),
             (("entries",), {}),
         ),
         ["assignments", "node-id", "no-memory-table", "types-differ"],

@@ -17,11 +17,12 @@ from numalet.managers.memory.ledger import UINT64, MemoryTable, NodeMemory
 from numalet.model import resources
 from numalet.model.findings import Finding, Location, Severity
 from numalet.model.machine_info import MachineInfo
+from numalet.reports import state_native_rules
+from numalet.reports.state_native_rules import HIGHEST_NODE_ID
 from numalet.reports.state_reading import MemoryState
 
 _NONE = MemoryPolicy.NONE.value.lower()
 _STATIC = MemoryPolicy.STATIC.value.lower()
-_MOST = 63
 
 
 def breaches(state: MemoryState, machine: MachineInfo | None) -> Iterator[Finding]:
@@ -30,6 +31,7 @@ def breaches(state: MemoryState, machine: MachineInfo | None) -> Iterator[Findin
     for node_id, node in state.ledger.nodes.items():
         yield from _node(state, node_id, node)
     yield from _types_of_nodes(state.ledger.nodes)
+    yield from state_native_rules.notes(state.ledger.nodes, machine)
     if machine is not None and state.ledger.nodes:
         yield from _machine(state.ledger.nodes, machine)
 
@@ -61,7 +63,7 @@ def _policy(state: MemoryState) -> Iterator[Finding]:
 def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Finding]:
     path = f"machineState.{node_id}"
     if not is_node_id(node_id):
-        yield Finding("state/node-id", {"node": node_id, "most": _MOST}, place(path))
+        yield Finding("state/node-id", {"node": node_id, "most": HIGHEST_NODE_ID}, place(path))
     if resources.MEMORY not in node.tables:
         yield Finding("state/no-memory-table", {"node": node_id}, place(f"{path}.memoryMap"))
     pages = sum(t.total for name, t in node.tables.items() if name != resources.MEMORY)
@@ -82,8 +84,8 @@ def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findin
 
 
 def is_node_id(node_id: int) -> bool:
-    """Whether a NUMA node can have this id: the kubelet's sets of them have 64 bits."""
-    return 0 <= node_id <= _MOST
+    """Whether a NUMA node can have this id; a kubelet takes only those up to 63."""
+    return 0 <= node_id <= HIGHEST_NODE_ID
 
 
 def _type(node_id: int, name: str, table: MemoryTable, at: Location) -> Iterator[Finding]:
@@ -147,7 +149,8 @@ def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
 def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[Finding]:
     """Where the node map is not that of the machine; reservations are not looked at."""
     there = tables.initial_nodes(machine, {})
-    if nodes.keys() != there.keys():
+    left_out = state_native_rules.left_out_by_class(nodes, machine)
+    if nodes.keys() | set(left_out) != there.keys():
         yield Finding(
             "state/other-nodes",
             {"found": list(nodes), "expected": list(there)},
@@ -156,7 +159,11 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
     for node_id in sorted(nodes.keys() & there.keys()):
         found, expected = _totals(nodes[node_id]), _totals(there[node_id])
         for name in sorted(found.keys() | expected.keys()):
-            if found.get(name) != expected.get(name):
+            # No pages of a size that the node does not list are those of native mode.
+            if found.get(name) != expected.get(name) and (found.get(name), name in expected) != (
+                0,
+                False,
+            ):
                 at = place(f"machineState.{node_id}.memoryMap.{name}")
                 yield Finding(
                     "state/other-total",

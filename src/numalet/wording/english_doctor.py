@@ -19,6 +19,26 @@ _MEMORY: Final[Mapping[str, str]] = {
         "the policy is {policy}, which only a kubelet on Windows has; on Linux it is Static"
     ),
     "state/node-id": "{node} is no id of a NUMA node; 0 to {most} are allowed",
+    "state/native-node-ids": (
+        "a kubelet does not start with this file: its NUMA node ids end at {highest}, and there are"
+        " {nodes}"
+    ),
+    "state/native-many-nodes": (
+        "the file is about {count} NUMA nodes; a kubelet with a topology policy takes more than"
+        " {most} only with the option max-allowable-numa-nodes"
+    ),
+    "state/native-reserved-pages": (
+        "a kubelet does not start with this file: {size_bytes} bytes of {type} are kept back on"
+        " NUMA node {node}, and a kubelet can not keep back huge pages"
+    ),
+    "state/native-node-classes": (
+        "a kubelet does not start with this file on this machine: NUMA nodes {nodes} are left out,"
+        " as memoryNodeClasses of native mode does it, and a kubelet gives memory of all nodes"
+    ),
+    "state/native-page-size": (
+        "a kubelet does not start with this file on this machine: NUMA node {node} does not list"
+        " pages of {type}, and the file says that it has none of them"
+    ),
     "state/no-memory-table": "NUMA node {node} has no table of the type 'memory'",
     "state/type-name": "NUMA node {node} has the memory type {type!r}",
     "state/part-of-a-page": (

@@ -16,6 +16,7 @@ _PAGES: Final = "Huge pages are whole pages of the size that their name says."
 _GROUPS: Final = "A node is in one group, with nodes that say the same; without blocks it is alone."
 _BLOCK_NODES: Final = "A block is on nodes of the node map that have memory of its type."
 _MACHINE: Final = "The file is about this machine."
+_A_KUBELET: Final = "Native mode writes what no kubelet does; only numalet starts with it."
 _DEVICES: Final = "A device in use is one that its plugin reported as healthy."
 
 RULES: Final[Mapping[str, str]] = {
@@ -37,7 +38,7 @@ RULES: Final[Mapping[str, str]] = {
     "state/none-holds-cpus": _POLICY,
     "state/windows-policy": _POLICY,
     "state/no-node-map": "With memory given away there is a node map.",
-    "state/node-id": "Node ids are 0 to 63.",
+    "state/node-id": "Node ids are 0 to 1023.",
     "state/no-memory-table": "A node has a table for memory, and one for each size of huge pages.",
     "state/type-name": "A memory type is memory, or hugepages- and a size.",
     "state/types-differ": "Every node has the same memory types.",
@@ -80,6 +81,11 @@ RULES: Final[Mapping[str, str]] = {
     "state/device-unregistered": _DEVICES,
     "state/device-not-healthy": _DEVICES,
     "state/device-on-absent-node": _MACHINE,
+    "state/native-node-ids": _A_KUBELET,
+    "state/native-many-nodes": _A_KUBELET,
+    "state/native-reserved-pages": _A_KUBELET,
+    "state/native-node-classes": _A_KUBELET,
+    "state/native-page-size": _A_KUBELET,
     "state/other-nodes": _MACHINE,
     "state/other-total": _MACHINE,
     "state/absent-cpus": _MACHINE,
