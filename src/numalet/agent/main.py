@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
+from typing import Final
 
 from numalet.adapters import logs
 from numalet.adapters.logs import LogFormat
@@ -20,9 +22,14 @@ from numalet.reports import admission_log, node_log
 from numalet.reports.log_line import LogLine
 from numalet.wording import english
 
+_SWITCH_SECONDS: Final = 0.0005
+
 
 def run(settings: AgentSettings) -> None:
     """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    # The thread that writes the books asks for the interpreter after every file; the default of
+    # 5 ms would make whoever waits for an answer wait for that many.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     asyncio.run(_run(settings))
 
 

@@ -32,6 +32,9 @@ class Wanted(Protocol):
     def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
         """The cgroups above the containers, by path."""
 
+    def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
+        """The cgroup of one pod, by path."""
+
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
 
@@ -111,6 +114,7 @@ class Performer:
         try:
             # Whoever had these CPUs or this memory until now leaves before somebody comes.
             await self._settle()
+            await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
             settings = self._wanted.container(books, key)
             launch = Launch(
                 key=key,
@@ -125,19 +129,21 @@ class Performer:
         self._report(Began(key, attempt, result))
 
     async def _settle(self) -> None:
-        """Bring the settings of what runs to the books, where they became different."""
+        """Bring what runs to the books, where the promises became different.
+
+        Of what runs only the shared CPUs can change, and those with the ledger of CPUs. The
+        cgroups above are brought to their sums at every look.
+        """
         books = self._books()
-        # Promises are in the snapshot; which cgroups there are is in the records.
-        seen = (books.node.snapshot.cpu, books.node.snapshot.memory, tuple(books.records))
-        if seen == self._settled:
+        cpus = books.node.snapshot.cpu
+        if cpus is self._settled:
             return
-        await self._runtime.arrange(self._wanted.tree(books))
         for key in running(books):
             wanted = self._wanted.container(books, key)
             if self._given.get(key) != wanted:
                 await self._runtime.settle(wanted, key)
                 self._given[key] = wanted
-        self._settled = seen
+        self._settled = cpus
 
     async def _look(self) -> None:
         books = self._books()

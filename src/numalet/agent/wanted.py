@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from numalet.agent.books import Books
-from numalet.enforcement import audit, desired
+from numalet.enforcement import audit, desired, paths
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.reality import Reality
@@ -36,6 +36,12 @@ class FromBooks:
             or any(run.phase in _UP for run in record.run.containers.values())
         ]
         return desired.tree(self.limits, pods)
+
+    def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
+        """The cgroup of one pod, by path; those above it are sums over all pods."""
+        pod = books.records[pod_uid].workload.pod
+        path = paths.of_pod(pod)
+        return {path: desired.tree(self.limits, (pod,))[path]}
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""

@@ -136,7 +136,7 @@ class FakeRuntime:
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
         """Take the settings over; the paths whose settings differed."""
         changed = [path for path, wanted in tree.items() if self.tree.get(path) != wanted]
-        self.tree = dict(tree)
+        self.tree |= tree
         return changed
 
     async def start(self, launch: Launch) -> Started | NotStarted:
