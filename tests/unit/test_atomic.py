@@ -96,3 +96,17 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as bad:
         atomic.write_text(tmp_path / "a\0b", "text")
     assert "null" in bad.value.findings[0].fields["error"]
+
+
+def test_of_many_files_none_changes_if_one_can_not_be_written(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(12)]
+    for path in paths:
+        path.write_text("old")
+    texts = dict.fromkeys([*paths, tmp_path / "no-folder" / "x.txt"], "new")
+    with pytest.raises(BadInput):
+        atomic.write_texts(texts)
+    assert {"old"} == {path.read_text() for path in paths}
+    assert sorted(paths) == sorted(tmp_path.iterdir())
+    atomic.write_texts(dict.fromkeys(paths, "new"))
+    assert {"new"} == {path.read_text() for path in paths}
+    assert sorted(paths) == sorted(tmp_path.iterdir())

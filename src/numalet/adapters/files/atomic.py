@@ -11,11 +11,16 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from numalet.adapters import faults
 from numalet.model.findings import BadInput, Finding, Location
+
+_MANY: Final = 4
+_SIDE_BY_SIDE: Final = 16
 
 
 def write_text(path: Path, text: str) -> None:
@@ -33,10 +38,7 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     """
     prepared: list[tuple[str, str]] = []
     try:
-        for path, text in texts.items():
-            with _refusing(path):
-                target = os.path.realpath(path)
-                prepared.append((_prepared(target, path, text), target))
+        _prepare(texts, prepared)
         prepared.reverse()
         while prepared:
             temporary, target = prepared[-1]
@@ -46,6 +48,36 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     finally:
         for temporary, _ in prepared:
             Path(temporary).unlink(missing_ok=True)
+
+
+def _prepare(texts: Mapping[Path, str], prepared: list[tuple[str, str]]) -> None:
+    """Have all new contents on the disk; ``prepared`` gets those that are, come what may.
+
+    Many files are written side by side, because the disk takes them in one go then.
+    """
+    if len(texts) < _MANY:
+        # Not a list's extend: what was done before one fails must be known.
+        for item in texts.items():
+            prepared.append(_one(item))  # noqa: PERF401
+        return
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        writing = [pool.submit(_one, item) for item in texts.items()]
+    errors = []
+    for each in writing:
+        error = each.exception()
+        if error is None:
+            prepared.append(each.result())
+        else:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _one(item: tuple[Path, str]) -> tuple[str, str]:
+    path, text = item
+    with _refusing(path):
+        target = os.path.realpath(path)
+        return _prepared(target, path, text), target
 
 
 @contextmanager
