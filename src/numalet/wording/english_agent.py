@@ -12,7 +12,7 @@ SENTENCES: Final[Mapping[str, str]] = {
         " {user}, and nobody else may write in it"
     ),
     "agent/books-held": (
-        "process {holder} holds the books; only one agent, or one 'numalet run' at a time,"
+        "process {holder} holds the books; one agent alone, or commands of 'numalet run' alone,"
         " can work with a root folder"
     ),
     "agent/start-refused": "the node does not start with this configuration: {text}",

@@ -75,6 +75,9 @@ class SharedBooks:
                 folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
             self._descriptor = _opened(self._root / LOCK)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            # An agent that is refused names the process that is written here.
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
         except BlockingIOError:
             self.close()
             where = Location(str(self._root / LOCK))
