@@ -114,6 +114,9 @@ class Performer:
         try:
             # Whoever had these CPUs or this memory until now leaves before somebody comes.
             await self._settle()
+            books = self._books()
+            if key.pod_uid not in books.records or not _is_due(books, key, attempt):
+                return
             await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
             settings = self._wanted.container(books, key)
             launch = Launch(
@@ -138,12 +141,22 @@ class Performer:
         cpus = books.node.snapshot.cpu
         if cpus is self._settled:
             return
-        for key in running(books):
+        # What was started a moment ago runs too, though the books may not say so yet.
+        for key in (*running(books), *self._begun(books)):
             wanted = self._wanted.container(books, key)
             if self._given.get(key) != wanted:
                 await self._runtime.settle(wanted, key)
                 self._given[key] = wanted
         self._settled = cpus
+
+    def _begun(self, books: Books) -> list[ContainerKey]:
+        """What was given settings and is still on its way, as far as the books know."""
+        return [
+            key
+            for key in self._given
+            if key.pod_uid in books.records
+            and books.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
+        ]
 
     async def _look(self) -> None:
         books = self._books()
