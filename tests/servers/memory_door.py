@@ -13,6 +13,7 @@ from numalet.admission.collector import Collector
 from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
 from numalet.reports import admission_counts
+from numalet.reports.metrics import Counts
 from numalet.servers.door import (
     AgentView,
     ChangeKind,
@@ -73,6 +74,9 @@ class MemoryDoor:
         self.events: Past[EventChange] = Past()
         self.logs: dict[tuple[ContainerKey, bool], Path] = {}
         self.refusal: Refused | None = None
+
+    def counts(self) -> Counts:
+        return self.view().counts
 
     def view(self) -> AgentView:
         return self._view

@@ -121,7 +121,9 @@ def test_a_plugin_registers_reports_prefers_and_allocates(root: Path) -> None:
             await heard.until("reported", ["gpu1"])
             await plugin.obey("add gpu7@0+1")
             await heard.until("reported", ["gpu1", "gpu7"])
-        assert 1 == plugins.counts.of("device_plugin_registration_total", (("resource_name", GPU),))
+        assert 1 == plugins.counted().of(
+            "kubelet_device_plugin_registration_total", (("resource_name", GPU),)
+        )
 
     run(test())
 

@@ -112,9 +112,9 @@ def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> Non
     assert "shared" == _document(one)["podResources"]["name"]
     assert none == CallRefused("Unknown", "pod x in namespace  not found")
     assert {
-        ("pod_resources_endpoint_requests_total", "v1"): 2,
-        ("pod_resources_endpoint_requests_get", "v1"): 2,
-        ("pod_resources_endpoint_errors_get", "v1"): 1,
+        ("kubelet_pod_resources_endpoint_requests_total", "v1"): 2,
+        ("kubelet_pod_resources_endpoint_requests_get", "v1"): 2,
+        ("kubelet_pod_resources_endpoint_errors_get", "v1"): 1,
     } == served.counted()
 
 
@@ -129,10 +129,10 @@ def test_every_call_is_counted_by_version(root: Path) -> None:
 
     served.ask(all_of_them)
     assert {
-        ("pod_resources_endpoint_requests_total", "v1"): 3,
-        ("pod_resources_endpoint_requests_total", "v1alpha1"): 1,
-        ("pod_resources_endpoint_requests_list", "v1"): 1,
-        ("pod_resources_endpoint_requests_get_allocatable", "v1"): 1,
+        ("kubelet_pod_resources_endpoint_requests_total", "v1"): 3,
+        ("kubelet_pod_resources_endpoint_requests_total", "v1alpha1"): 1,
+        ("kubelet_pod_resources_endpoint_requests_list", "v1"): 1,
+        ("kubelet_pod_resources_endpoint_requests_get_allocatable", "v1"): 1,
     } == served.counted()
 
 
@@ -141,7 +141,7 @@ def test_what_is_too_much_is_refused_and_not_counted(root: Path) -> None:
     answers = served.ask(lambda client: [client.list_pods() for _ in range(12)])
     refused = [answer for answer in answers if isinstance(answer, CallRefused)]
     assert [CallRefused("ResourceExhausted", "rejected by rate limit")] * 2 == refused
-    assert 10 == served.counted()["pod_resources_endpoint_requests_total", "v1"]
+    assert 10 == served.counted()["kubelet_pod_resources_endpoint_requests_total", "v1"]
 
 
 def test_unknown_methods_are_unimplemented(root: Path) -> None:

@@ -18,6 +18,9 @@ from numalet.agent.requests import (
     FolderRead,
     Forgotten,
     Looked,
+    PluginExpired,
+    PluginReported,
+    PluginStopped,
     SourcesReady,
     TakenBack,
 )
@@ -47,6 +50,12 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return _looked(books, fact, now)
         case SourcesReady():
             return heard(books)
+        case PluginReported(resource, devices):
+            return books.at(books.node.devices_reported({resource: devices}))
+        case PluginStopped(resource):
+            return books.at(books.node.plugin_stopped(resource))
+        case PluginExpired(resource):
+            return books.at(books.node.resource_expired(resource))
         case FolderRead():
             return books
         case _:

@@ -9,51 +9,31 @@ decisions are dropped and their requests refused; facts are held on to and tried
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters.runtime.port import Runtime
 from numalet.admission.decision import Decision
 from numalet.agent import changes, decisions, facts, journal, steps
 from numalet.agent.books import Books
 from numalet.agent.changes import History
 from numalet.agent.decisions import Heard
-from numalet.agent.performer import Performer, Wanted
+from numalet.agent.performer import Performer
 from numalet.agent.requests import Create, Delete, Fact, FolderRead, Looked, Message
-from numalet.agent.store import StorageFailed, Store
+from numalet.agent.store import StorageFailed
+from numalet.agent.surroundings import Surroundings
 from numalet.agent.tasks import Look, Settle, Task
-from numalet.config.kubelet_config import KubeletConfig
 from numalet.enforcement.audit import Audit
 from numalet.model.pod import ContainerKey
+from numalet.reports.metrics import Counts
 from numalet.servers.door import AgentView, EventChange, PodChange, Refusal, Refused, Standing
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
 
 RETRY_SECONDS: Final = 1.0
 """So long after the books could not be written the keeper tries again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the keeper works with.
-
-    ``heard`` is told of every decision that is safe on the disk, for logs and tests.
-    """
-
-    store: Store
-    runtime: Runtime
-    wanted: Wanted
-    clock: Callable[[], datetime]
-    stopwatch: Callable[[], float]
-    node_name: str
-    standing: Standing = Standing.ENFORCING
-    notes: tuple[str, ...] = ()
-    config: KubeletConfig = field(default_factory=KubeletConfig)
-    heard: Callable[[Heard], None] = field(default=lambda heard: None)
-    look_every_seconds: float = 10.0
 
 
 @dataclass(slots=True)
@@ -85,7 +65,12 @@ class Keeper:
         self._busy = asyncio.Lock()
         self._folder: FolderRead | None = None
         self._performer = Performer(
-            around.runtime, around.wanted, lambda: self._books, self.tell, around.clock
+            around.runtime,
+            around.wanted,
+            lambda: self._books,
+            self.tell,
+            around.clock,
+            around.handing,
         )
         self._news = asyncio.Event()
         self._view = self._viewed()
@@ -95,6 +80,10 @@ class Keeper:
     def view(self) -> AgentView:
         """The agent as it is now, as far as its books are safe on disk."""
         return self._view
+
+    def counts(self) -> Counts:
+        """Everything that is counted, by the agent and by its other servers."""
+        return self._view.counts.and_also(each() for each in self._around.also_counted)
 
     async def create(self, workload: Workload) -> PodRecord | Refused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
@@ -233,8 +222,7 @@ class Keeper:
         held, self._held = self._held, []
         batch = _Batch(self._books)
         kept: list[Fact] = [*held]
-        for message in (*held, *messages):
-            self._decide(batch, message, now)
+        await self._decide_all(batch, (*held, *messages), now)
         kept += [each for each in messages if not isinstance(each, Create | Delete)]
         wakes = self._advance(batch, now)
         try:
@@ -249,6 +237,14 @@ class Keeper:
         self._problem = ""
         self._wakes = wakes
         self._publish(batch)
+
+    async def _decide_all(self, batch: _Batch, messages: Iterable[Message], now: datetime) -> None:
+        for message in messages:
+            if self._around.plugins_decide and isinstance(message, Create | FolderRead):
+                # A plugin may take its time; whoever only reads shall not wait for it.
+                await asyncio.to_thread(self._decide, batch, message, now)
+            else:
+                self._decide(batch, message, now)
 
     def _decide(self, batch: _Batch, message: Message, now: datetime) -> None:
         before = batch.books

@@ -6,7 +6,8 @@ import asyncio
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 from numalet.adapters import logs
@@ -14,6 +15,7 @@ from numalet.adapters.logs import LogFormat
 from numalet.agent import notify, owners, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
+from numalet.agent.neighbours import Neighbours, neighbours
 from numalet.agent.owners import Owner
 from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.wiring import Hooks
@@ -54,15 +56,28 @@ async def _run(settings: AgentSettings) -> None:
         trace = "".join(traceback.format_exception(bug))
         log.write([LogLine("A request to the API failed", {"err": trace}, is_error=True)])
 
-    async with wiring.opened(settings, Hooks(heard=heard, told=told)) as keeper:
+    near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
+    async with wiring.opened(settings, Hooks(heard=heard, told=told), near) as keeper:
         log.write(node_log.of_start(keeper.view().node.rules))
-        async with wiring.served(keeper, settings, broke):
+        async with wiring.served(keeper, settings, broke), _near(near, keeper, settings):
             await _ready(keeper)
             notify.tell("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             await stopped.wait()
             notify.tell("STOPPING=1")
             log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+@asynccontextmanager
+async def _near(
+    near: Neighbours | None, keeper: Keeper, settings: AgentSettings
+) -> AsyncIterator[None]:
+    """Where another owner is, monitors and plugins talk to that one."""
+    if near is None:
+        yield
+        return
+    async with near.served(keeper, settings.root):
+        yield
 
 
 async def _ready(keeper: Keeper) -> None:

@@ -42,6 +42,21 @@ class Wanted(Protocol):
         """What the kernel says against what was promised."""
 
 
+class Handing(Protocol):
+    """What containers get with their devices."""
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """The environment for a container that is about to start, or why it can not."""
+
+
+class NothingHanded:
+    """No plugins, nothing to hand out."""
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """Nothing."""
+        return {}
+
+
 class Performer:
     """Does tasks in order. ``books`` gives those that are safe on the disk."""
 
@@ -52,7 +67,9 @@ class Performer:
         books: Callable[[], Books],
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
+        handing: Handing,
     ) -> None:
+        self._handing = handing
         self._runtime = runtime
         self._wanted = wanted
         self._books = books
@@ -118,12 +135,17 @@ class Performer:
             if key.pod_uid not in books.records or not _is_due(books, key, attempt):
                 return
             await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
+            handed = await self._handing.before_start(books, key)
+            if isinstance(handed, NotStarted):
+                self._report(Began(key, attempt, handed))
+                return
             settings = self._wanted.container(books, key)
             launch = Launch(
                 key=key,
                 attempt=attempt,
                 spec=record.workload.container(key.container),
                 settings=settings,
+                environment=handed,
             )
             result = await self._runtime.start(launch)
             self._given[key] = settings

@@ -23,6 +23,7 @@ from numalet.checkpoint.state_files import StateFiles
 from numalet.config.behaviour import Behaviour
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused
+from numalet.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import ContainerKey
@@ -52,6 +53,7 @@ class Premises:
     machine: MachineInfo
     behaviour: Behaviour
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    plugins: PreferredDevices = NO_SAY
     on_invalid_state: OnInvalidState = OnInvalidState.STOP
     root: str = ""
 
@@ -115,6 +117,7 @@ def _start(
         files,
         premises.devices,
         running=running,
+        plugins=premises.plugins,
         behaviour=premises.behaviour,
     )
 

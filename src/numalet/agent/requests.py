@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from numalet.adapters.runtime.port import Ended, NotStarted, Started
 from numalet.enforcement.audit import Audit
+from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
 from numalet.servers.door import Refused
@@ -92,6 +93,31 @@ class SourcesReady:
     """Every source of pods has been heard since the start."""
 
 
+@dataclass(frozen=True, slots=True)
+class PluginReported:
+    """A device plugin says which devices it has."""
+
+    resource: str
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginStopped:
+    """A device plugin went."""
+
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginExpired:
+    """A device plugin went, and did not come back in time."""
+
+    resource: str
+
+
+PluginNews: TypeAlias = PluginReported | PluginStopped | PluginExpired
 Request: TypeAlias = Create | Delete
-Fact: TypeAlias = Began | TakenBack | Ended | Forgotten | FolderRead | Looked | SourcesReady
+Fact: TypeAlias = (
+    Began | TakenBack | Ended | Forgotten | FolderRead | Looked | SourcesReady | PluginNews
+)
 Message: TypeAlias = Request | Fact

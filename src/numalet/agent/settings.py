@@ -21,12 +21,13 @@ from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
-from numalet.config.behaviour import Mode
+from numalet.config.behaviour import Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.machine_info import MachineInfo
+from numalet.servers import pod_resources
 
 DEFAULT_ROOT: Final = Path("/var/lib/numalet")
 _GI: Final = 1 << 30
@@ -66,6 +67,7 @@ class AgentOptions:
     ownership: OwnerChoice = OwnerChoice.AUTO
     verbosity: int = 2
     log_format: str = "console"
+    podresources_qps: float = pod_resources.REQUESTS_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,7 @@ class AgentSettings:
     log_format: str = "console"
     ownership: OwnerChoice = OwnerChoice.AUTO
     observe: bool = False
+    asking: pod_resources.Settings = field(default_factory=pod_resources.Settings)
     notes: tuple[Finding, ...] = ()
 
 
@@ -117,7 +120,19 @@ def resolve(options: AgentOptions) -> AgentSettings:
         verbosity=options.verbosity,
         log_format=options.log_format,
         ownership=options.ownership,
+        asking=_asking(options, config, behaviour),
         notes=(*machine.notes, *loaded.warnings),
+    )
+
+
+def _asking(
+    options: AgentOptions, config: KubeletConfig, behaviour: Behaviour
+) -> pod_resources.Settings:
+    """Whether monitors may ask for one pod: always natively, else as the kubelet's gate says."""
+    gate = config.feature_gates.get("KubeletPodResourcesGet", False)
+    return pod_resources.Settings(
+        get_is_enabled=gate or behaviour.release_at_once,
+        requests_per_second=options.podresources_qps or None,
     )
 
 

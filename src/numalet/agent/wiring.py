@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from numalet.adapters.agent_client.places import SOCKET_NAME
@@ -18,12 +18,14 @@ from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.agent import journal, owners, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
-from numalet.agent.keeper import Keeper, Surroundings
+from numalet.agent.keeper import Keeper
 from numalet.agent.manifests import ManifestFolder
+from numalet.agent.neighbours import Neighbours
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
 from numalet.agent.settings import AgentSettings, RuntimeKind
 from numalet.agent.store import Found, StorageFailed, Store
+from numalet.agent.surroundings import Surroundings
 from numalet.agent.wanted import FromBooks
 from numalet.checkpoint.state_files import StateFiles
 from numalet.enforcement import limits
@@ -53,12 +55,16 @@ class Hooks:
 
 
 @asynccontextmanager
-async def opened(settings: AgentSettings, hooks: Hooks = Hooks()) -> AsyncIterator[Keeper]:
+async def opened(
+    settings: AgentSettings, hooks: Hooks = Hooks(), near: Neighbours | None = None
+) -> AsyncIterator[Keeper]:
     """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
 
     Raises:
         BadInput: the agent can not start: books, configuration, machine, or another owner.
     """
+    if near is not None:
+        settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
     store = Store(settings.root, pod_record.encode, pod_record.decode)
     found = store.open()
     try:
@@ -76,7 +82,11 @@ async def opened(settings: AgentSettings, hooks: Hooks = Hooks()) -> AsyncIterat
                 hooks.clock(),
                 time.perf_counter,
             )
-            async with _running(_begun(recovered, settings, hooks, store, runtime)) as keeper:
+            around = _surroundings(settings, hooks, store, runtime, near)
+            begun = _begun(recovered, settings, hooks, around)
+            if near is not None:
+                near.relay.tell = begun.keeper.tell
+            async with _running(begun) as keeper:
                 yield keeper
         finally:
             await runtime.close()
@@ -99,7 +109,7 @@ class _Begun:
 
 
 def _begun(
-    recovered: Recovered, settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime
+    recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: Surroundings
 ) -> _Begun:
     """A keeper with the books of a recovery, which are on the disk."""
     books = recovered.books
@@ -109,12 +119,12 @@ def _begun(
         books = books.at(books.node.assume_running(held))
     else:
         try:
-            store.commit(None, books, ())
+            around.store.commit(None, books, ())
         except StorageFailed as failed:
             fields = {"path": str(settings.root), "error": failed.problem}
             where = Location(str(settings.root))
             raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
-    keeper = Keeper(books, _surroundings(settings, hooks, store, runtime))
+    keeper = Keeper(books, around)
     keeper.begin(recovered.tasks)
     hooks.told(recovered.findings)
     for heard in recovered.heard:
@@ -166,10 +176,10 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
 
 
 def _surroundings(
-    settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime
+    settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime, near: Neighbours | None
 ) -> Surroundings:
     premises = settings.premises
-    return Surroundings(
+    around = Surroundings(
         store=store,
         runtime=runtime,
         wanted=FromBooks(limits.resolve(premises.config, premises.machine)),
@@ -182,6 +192,9 @@ def _surroundings(
         heard=hooks.heard,
         look_every_seconds=hooks.look_every_seconds,
     )
+    if near is None:
+        return around
+    return replace(around, plugins_decide=True, handing=near.handing, also_counted=(near.counted,))
 
 
 def _runtime(settings: AgentSettings) -> Runtime:

@@ -106,6 +106,15 @@ def agent(
         Invalid,
         typer.Option("--on-invalid-state", help="State files that can not be restored."),
     ] = Invalid.STOP,
+    podresources_qps: Annotated[
+        float,
+        typer.Option(
+            "--podresources-qps",
+            min=0,
+            metavar="N",
+            help="Requests a second that the PodResources API answers; 0 for no limit.",
+        ),
+    ] = 100.0,
     log_format: Annotated[Log, typer.Option("--log-format", help="Form of the log.")] = Log.CONSOLE,
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
@@ -129,6 +138,7 @@ def agent(
         ownership=OwnerChoice(ownership.value),
         verbosity=verbosity,
         log_format=log_format.value,
+        podresources_qps=podresources_qps,
     )
     resolved = settings.resolve(options)
     show_findings(resolved.notes)

@@ -113,6 +113,18 @@ class Node:
         ledger = registration.all_reported(self.snapshot.device, devices)
         return self.at(replace(self.snapshot, device=ledger))
 
+    def plugin_stopped(self, resource: str) -> Node:
+        """The node after the plugin of a registered resource went; others change nothing."""
+        if resource not in self.snapshot.device.inventory.registered:
+            return self
+        ledger = registration.plugin_stopped(self.snapshot.device, resource)
+        return self.at(replace(self.snapshot, device=ledger))
+
+    def resource_expired(self, resource: str) -> Node:
+        """The node after the grace period of a plugin that went."""
+        ledger = registration.resource_expired(self.snapshot.device, resource)
+        return self.at(replace(self.snapshot, device=ledger))
+
     def at(self, snapshot: Snapshot) -> Node:
         """The same rules over another snapshot."""
         return replace(self, snapshot=snapshot)

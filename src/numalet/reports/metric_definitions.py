@@ -41,6 +41,13 @@ ADMISSION_ERRORS: Final = "kubelet_topology_manager_admission_errors_total"
 ADMISSION_DURATION: Final = "kubelet_topology_manager_admission_duration_ms"
 ALIGNED: Final = "kubelet_container_aligned_compute_resources_count"
 REJECTIONS: Final = "kubelet_admission_rejections_total"
+PLUGIN_REGISTRATIONS: Final = "kubelet_device_plugin_registration_total"
+PLUGIN_ALLOCATIONS: Final = "kubelet_device_plugin_alloc_duration_seconds"
+POD_RESOURCES_REQUESTS: Final = "kubelet_pod_resources_endpoint_requests_total"
+POD_RESOURCES_LISTS: Final = "kubelet_pod_resources_endpoint_requests_list"
+POD_RESOURCES_ALLOCATABLE: Final = "kubelet_pod_resources_endpoint_requests_get_allocatable"
+POD_RESOURCES_GETS: Final = "kubelet_pod_resources_endpoint_requests_get"
+POD_RESOURCES_GET_ERRORS: Final = "kubelet_pod_resources_endpoint_errors_get"
 
 DECISION_SECONDS: Final = "numalet_decision_seconds"
 DRIFT_MENDED: Final = "numalet_drift_mended_total"
@@ -52,6 +59,7 @@ MISPLACED: Final = "numalet_container_misplaced_bytes"
 GUARANTEE: Final = "numalet_guarantee_level"
 
 DURATION_BOUNDS_MS: Final = tuple(0.05 * 2**power for power in range(15))
+ALLOCATION_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 DECISION_BOUNDS: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
 
 DEFINITIONS: Final = (
@@ -66,6 +74,13 @@ DEFINITIONS: Final = (
     Definition(ADMISSION_DURATION, Kind.HISTOGRAM, bounds=DURATION_BOUNDS_MS),
     Definition(ALIGNED, labels=("scope", "boundary")),
     Definition(REJECTIONS, labels=("reason",)),
+    Definition(PLUGIN_REGISTRATIONS, labels=("resource_name",)),
+    Definition(PLUGIN_ALLOCATIONS, Kind.HISTOGRAM, ("resource_name",), ALLOCATION_BOUNDS),
+    Definition(POD_RESOURCES_REQUESTS, labels=("server_api_version",)),
+    Definition(POD_RESOURCES_LISTS, labels=("server_api_version",)),
+    Definition(POD_RESOURCES_ALLOCATABLE, labels=("server_api_version",)),
+    Definition(POD_RESOURCES_GETS, labels=("server_api_version",)),
+    Definition(POD_RESOURCES_GET_ERRORS, labels=("server_api_version",)),
     Definition(DECISION_SECONDS, Kind.HISTOGRAM, bounds=DECISION_BOUNDS),
     Definition(DRIFT_MENDED, labels=("setting",)),
     Definition(ALLOCATABLE, Kind.GAUGE, ("numa_node", "type")),

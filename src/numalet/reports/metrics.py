@@ -7,7 +7,7 @@ one by one here; who shows them adds them up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -35,11 +35,20 @@ class Counts:
         """The counts after one more of these."""
         return Counts({**self.values, (name, labels): self.of(name, labels) + amount})
 
-    def observed(self, name: str, bounds: Sequence[float], value: float) -> Counts:
+    def observed(
+        self, name: str, bounds: Sequence[float], value: float, labels: Labels = ()
+    ) -> Counts:
         """The counts after one more observation of a histogram with these upper bounds."""
         bound = next((bound_text(each) for each in bounds if value <= each), ABOVE_ALL)
-        counted = self.plus(name + BUCKET, (("le", bound),))
-        return counted.plus(name + SUM, (), value).plus(name + COUNT)
+        counted = self.plus(name + BUCKET, (*labels, ("le", bound)))
+        return counted.plus(name + SUM, labels, value).plus(name + COUNT, labels)
+
+    def and_also(self, others: Iterable[Counts]) -> Counts:
+        """These counts and others, of which none counts what another does."""
+        values = dict(self.values)
+        for each in others:
+            values.update(each.values)
+        return Counts(values)
 
 
 def bound_text(bound: float) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -26,12 +26,18 @@ from numalet.adapters.rpc import methods
 from numalet.managers.device import names
 from numalet.managers.device.inventory import Device
 from numalet.managers.device.preference import (
+    NO_SAY,
     AllocateAnswer,
     CallFailed,
     PreferenceQuestion,
     Preferred,
 )
 from numalet.model.pod import ContainerKey
+from numalet.reports.metric_definitions import (
+    ALLOCATION_BOUNDS,
+    PLUGIN_ALLOCATIONS,
+    PLUGIN_REGISTRATIONS,
+)
 from numalet.reports.metrics import Counts
 from numalet.servers import unix_socket
 from numalet.wording import kubelet_rpc
@@ -40,8 +46,6 @@ API_VERSION: Final = "v1beta1"
 FOLDER: Final = "device-plugins"
 SOCKET: Final = "kubelet.sock"
 GRACE_SECONDS: Final = 300.0
-
-_REGISTRATIONS: Final = "device_plugin_registration_total"
 
 
 class PluginListener(Protocol):
@@ -78,17 +82,22 @@ class _Member:
 class DevicePlugins:
     """All plugins of a node; it answers for them as ``PreferredDevices`` asks.
 
-    ``counts`` are the metrics without the prefix ``kubelet_``; ``observe_seconds`` is told how
-    long each Allocate of a resource took.
+    ``described`` are resources that an administrator described: they have no plugin, and nobody
+    is asked about them unless one registers.
     """
 
     listener: PluginListener
-    settings: Settings = Settings()
-    observe_seconds: Callable[[str, float], None] = lambda resource, seconds: None
-    counts: Counts = field(default_factory=Counts)
+    settings: Settings = field(default_factory=Settings)
+    described: frozenset[str] = frozenset()
+    _registrations: Counts = field(default_factory=Counts)
+    _allocations: Counts = field(default_factory=Counts)
     _members: dict[str, _Member] = field(default_factory=dict)
     _server: grpc.aio.Server | None = None
     _folder: Path = Path()
+
+    def counted(self) -> Counts:
+        """The metrics. Allocations are counted where decisions are made, registrations here."""
+        return self._registrations.and_also([self._allocations])
 
     async def start(self, root: Path, known: Iterable[str] = ()) -> Path:
         """Listen below the root folder; the socket's path.
@@ -119,6 +128,8 @@ class DevicePlugins:
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
         """What the plugin of the resource prefers. Waits for it, up to its deadline."""
+        if self._is_described(question.resource):
+            return NO_SAY.preferred(question)
         if question.resource not in self._members:
             return CallFailed(kubelet_rpc.endpoint_missing(question.resource))
         endpoint = self._endpoint(question.resource)
@@ -129,6 +140,8 @@ class DevicePlugins:
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
         """Whether the plugin of the resource gives these devices. Waits, up to its deadline."""
+        if self._is_described(resource):
+            return NO_SAY.allocate(container, resource, device_ids)
         endpoint = self._endpoint(resource)
         if endpoint is None:
             return CallFailed(kubelet_rpc.endpoint_stopped(resource))
@@ -136,10 +149,17 @@ class DevicePlugins:
         try:
             return endpoint.allocate(device_ids)
         finally:
-            self.observe_seconds(resource, time.monotonic() - began)
+            self._allocations = self._allocations.observed(
+                PLUGIN_ALLOCATIONS,
+                ALLOCATION_BOUNDS,
+                time.monotonic() - began,
+                (("resource_name", resource),),
+            )
 
     async def pre_start(self, resource: str, device_ids: Iterable[str]) -> CallFailed | None:
         """Ask the plugin before a container with its devices starts, if it wants to be asked."""
+        if self._is_described(resource):
+            return None
         endpoint = self._endpoint(resource)
         if endpoint is None:
             return CallFailed(kubelet_rpc.endpoint_missing(resource))
@@ -149,7 +169,7 @@ class DevicePlugins:
         self, request: messages.RegisterRequest, call: grpc.aio.ServicerContext[object, object]
     ) -> messages.Empty:
         labels = (("resource_name", request.resource_name),)
-        self.counts = self.counts.plus(_REGISTRATIONS, labels)
+        self._registrations = self._registrations.plus(PLUGIN_REGISTRATIONS, labels)
         complaint = _complaint(request)
         if complaint:
             await call.abort(grpc.StatusCode.UNKNOWN, complaint)
@@ -185,6 +205,9 @@ class DevicePlugins:
     def _expire(self, resource: str) -> None:
         del self._members[resource]
         self.listener.plugin_expired(resource)
+
+    def _is_described(self, resource: str) -> bool:
+        return resource in self.described and resource not in self._members
 
     def _endpoint(self, resource: str) -> Endpoint | None:
         member = self._members.get(resource)

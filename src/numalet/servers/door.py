@@ -106,6 +106,9 @@ class Door(Protocol):
     def view(self) -> AgentView:
         """The agent as it is now, as far as its books are safe on disk."""
 
+    def counts(self) -> Counts:
+        """Everything that is counted, by the agent and by its other servers."""
+
     async def create(self, workload: Workload) -> PodRecord | Refused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
 

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from numalet.reports import gauges, metrics
 from numalet.reports.gauges import Gauges
 from numalet.reports.metric_definitions import DEFINITIONS, Definition, Kind
-from numalet.reports.metrics import Counts
+from numalet.reports.metrics import Counts, Labels
 from numalet.servers.door import AgentView
 from numalet.wording.metric_help import HELP
 
@@ -26,10 +26,11 @@ _TOTAL: Final = "_total"
 
 
 class ViewCollector(Collector):
-    """Shows one view."""
+    """Shows one view, and what was counted."""
 
-    def __init__(self, view: AgentView) -> None:
+    def __init__(self, view: AgentView, counts: Counts) -> None:
         self._view = view
+        self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
         """Every metric, in the order of its definition."""
@@ -39,17 +40,17 @@ class ViewCollector(Collector):
         for definition in DEFINITIONS:
             match definition.kind:
                 case Kind.COUNTER:
-                    yield _counter(definition, view.counts)
+                    yield _counter(definition, self._counts)
                 case Kind.GAUGE:
                     yield _gauge(definition, measured)
                 case Kind.HISTOGRAM:
-                    yield _histogram(definition, view.counts)
+                    yield _histogram(definition, self._counts)
 
 
-def text(view: AgentView) -> bytes:
-    """The page ``/metrics``."""
+def text(view: AgentView, counts: Counts | None = None) -> bytes:
+    """The page ``/metrics``; without ``counts`` with those of the view alone."""
     registry = CollectorRegistry()
-    registry.register(ViewCollector(view))
+    registry.register(ViewCollector(view, view.counts if counts is None else counts))
     page = generate_latest(registry)
     for name in _WITHOUT_TOTAL:
         # The library gives every counter the ending "_total", and the kubelet has one without.
@@ -90,11 +91,18 @@ def _gauge(definition: Definition, measured: Gauges) -> Metric:
 def _histogram(definition: Definition, counts: Counts) -> Metric:
     name = definition.name
     shown = Metric(name, HELP[name], "histogram")
-    bounds = [*map(metrics.bound_text, definition.bounds), metrics.ABOVE_ALL]
-    so_far = 0.0
-    for bound in bounds:
-        so_far += counts.of(name + metrics.BUCKET, (("le", bound),))
-        shown.add_sample(name + metrics.BUCKET, {"le": bound}, so_far)
-    shown.add_sample(name + metrics.SUM, {}, counts.of(name + metrics.SUM))
-    shown.add_sample(name + metrics.COUNT, {}, counts.of(name + metrics.COUNT))
+    series = {labels for counted, labels in counts.values if counted == name + metrics.COUNT}
+    for labels in sorted(series) if definition.labels else [()]:
+        _add_series(shown, definition, counts, labels)
     return shown
+
+
+def _add_series(shown: Metric, of: Definition, counts: Counts, labels: Labels) -> None:
+    so_far = 0.0
+    for bound in [*map(metrics.bound_text, of.bounds), metrics.ABOVE_ALL]:
+        so_far += counts.of(of.name + metrics.BUCKET, (*labels, ("le", bound)))
+        shown.add_sample(of.name + metrics.BUCKET, {**dict(labels), "le": bound}, so_far)
+    shown.add_sample(of.name + metrics.SUM, dict(labels), counts.of(of.name + metrics.SUM, labels))
+    shown.add_sample(
+        of.name + metrics.COUNT, dict(labels), counts.of(of.name + metrics.COUNT, labels)
+    )

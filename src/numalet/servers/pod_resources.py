@@ -20,6 +20,13 @@ from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
 from numalet.adapters.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
 from numalet.model.pod import Pod
 from numalet.reports import pod_resources
+from numalet.reports.metric_definitions import (
+    POD_RESOURCES_ALLOCATABLE,
+    POD_RESOURCES_GET_ERRORS,
+    POD_RESOURCES_GETS,
+    POD_RESOURCES_LISTS,
+    POD_RESOURCES_REQUESTS,
+)
 from numalet.reports.metrics import Counts
 from numalet.reports.pod_resources import ContainerEntry, DeviceEntry, MemoryEntry, PodEntry
 from numalet.servers import unix_socket
@@ -32,11 +39,6 @@ BURST: Final = 10
 FOLDER: Final = "pod-resources"
 SOCKET: Final = "kubelet.sock"
 
-_REQUESTS: Final = "pod_resources_endpoint_requests_total"
-_LIST: Final = "pod_resources_endpoint_requests_list"
-_ALLOCATABLE: Final = "pod_resources_endpoint_requests_get_allocatable"
-_GET: Final = "pod_resources_endpoint_requests_get"
-_GET_ERRORS: Final = "pod_resources_endpoint_errors_get"
 
 _Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -50,7 +52,7 @@ class Settings:
 
 
 class PodResourcesServer:
-    """The server. ``counts`` are its metrics, without the prefix ``kubelet_``."""
+    """The server. ``counts`` are its metrics."""
 
     def __init__(self, view: Callable[[], AgentView], settings: Settings = Settings()) -> None:
         self.counts = Counts()
@@ -84,7 +86,7 @@ class PodResourcesServer:
         yield methods.OLD_LIST, self._old_list
 
     async def _list(self, _request: object, _call: object) -> v1.ListPodResourcesResponse:
-        self._count("v1", _LIST)
+        self._count("v1", POD_RESOURCES_LISTS)
         view = self._view()
         listed = pod_resources.pods(view.node.snapshot, _listed(view))
         return v1.ListPodResourcesResponse(pod_resources=map(_pod, listed))
@@ -92,7 +94,7 @@ class PodResourcesServer:
     async def _get_allocatable(
         self, _request: object, _call: object
     ) -> v1.AllocatableResourcesResponse:
-        self._count("v1", _ALLOCATABLE)
+        self._count("v1", POD_RESOURCES_ALLOCATABLE)
         has = pod_resources.allocatable(self._view().node)
         return v1.AllocatableResourcesResponse(
             devices=map(_device, has.devices), cpu_ids=has.cpus, memory=map(_memory, has.memory)
@@ -104,12 +106,12 @@ class PodResourcesServer:
         self._count("v1")
         if not self._settings.get_is_enabled:
             await call.abort(grpc.StatusCode.UNKNOWN, kubelet_rpc.POD_RESOURCES_GET_DISABLED)
-        self._count("v1", _GET, total=False)
+        self._count("v1", POD_RESOURCES_GETS, total=False)
         view = self._view()
         asked = (request.pod_namespace, request.pod_name)
         pod = next((p for p in _listed(view) if (p.namespace, p.name) == asked), None)
         if pod is None:
-            self._count("v1", _GET_ERRORS, total=False)
+            self._count("v1", POD_RESOURCES_GET_ERRORS, total=False)
             text = kubelet_rpc.pod_resources_not_found(request.pod_name, request.pod_namespace)
             await call.abort(grpc.StatusCode.UNKNOWN, text)
         entry = pod_resources.pod_entry(view.node.snapshot, pod)
@@ -124,7 +126,7 @@ class PodResourcesServer:
     def _count(self, version: str, name: str | None = None, *, total: bool = True) -> None:
         labels = (("server_api_version", version),)
         if total:
-            self.counts = self.counts.plus(_REQUESTS, labels)
+            self.counts = self.counts.plus(POD_RESOURCES_REQUESTS, labels)
         if name is not None:
             self.counts = self.counts.plus(name, labels)
 

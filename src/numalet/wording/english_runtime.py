@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SENTENCES: Mapping[str, str] = {
+    "runtime/plugin-refused": "the device plugin did not agree to the start: {error}",
+    "runtime/plugin-mount": (
+        "the device plugin wants {host_path!r} of the host to be {path!r} for the container; a"
+        " program of the host sees the host's paths, so this can not be had"
+    ),
     "cgroup/no-cgroup-v2": "no cgroup v2 file system is mounted here",
     "cgroup/no-cpuset-or-memory": (
         "cgroup v2 has no controllers {missing} in {path}; they may be in use by cgroup v1, or not"

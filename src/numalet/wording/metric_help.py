@@ -38,6 +38,31 @@ _KUBELET: Mapping[str, str] = {
     "kubelet_admission_rejections_total": (
         "Cumulative number pod admission rejections by the Kubelet."
     ),
+    "kubelet_device_plugin_registration_total": (
+        "Cumulative number of device plugin registrations. Broken down by resource name."
+    ),
+    "kubelet_device_plugin_alloc_duration_seconds": (
+        "Duration in seconds to serve a device plugin Allocation request."
+        " Broken down by resource name."
+    ),
+    "kubelet_pod_resources_endpoint_requests_total": (
+        "Cumulative number of requests to the PodResource endpoint."
+        " Broken down by server api version."
+    ),
+    "kubelet_pod_resources_endpoint_requests_list": (
+        "Number of requests to the PodResource List endpoint. Broken down by server api version."
+    ),
+    "kubelet_pod_resources_endpoint_requests_get_allocatable": (
+        "Number of requests to the PodResource GetAllocatableResources endpoint."
+        " Broken down by server api version."
+    ),
+    "kubelet_pod_resources_endpoint_requests_get": (
+        "Number of requests to the PodResource Get endpoint. Broken down by server api version."
+    ),
+    "kubelet_pod_resources_endpoint_errors_get": (
+        "Number of requests to the PodResource Get endpoint which returned error."
+        " Broken down by server api version."
+    ),
 }
 _OWN: Mapping[str, str] = {
     "numalet_decision_seconds": "Seconds from the beginning to the end of a decision on a pod.",

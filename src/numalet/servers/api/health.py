@@ -38,7 +38,8 @@ class Health:
 
     async def metrics(self, _request: Request) -> Response:
         """The metrics in the text format of Prometheus."""
-        page = metrics.text(self._served.door.view())
+        door = self._served.door
+        page = metrics.text(door.view(), door.counts())
         return Response(page, headers={"content-type": metrics.CONTENT_TYPE})
 
     async def config(self, _request: Request) -> Response:

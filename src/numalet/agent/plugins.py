@@ -1,0 +1,67 @@
+"""Device plugins and the keeper: what plugins do is told to it, what they hand out is applied.
+
+A program here is one of the host, with the host's files. So the environment that a plugin hands
+out is given to it; a device node or a mount is there already if it has the same path on the
+host, and can not be had under another one, which refuses the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from numalet.adapters import handed_out
+from numalet.adapters.runtime.port import NotStarted
+from numalet.agent.books import Books
+from numalet.agent.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
+from numalet.managers.device.inventory import Device
+from numalet.managers.device.ledger import DeviceRecord
+from numalet.managers.device.preference import CallFailed
+from numalet.model.pod import ContainerKey
+from numalet.servers.device_plugins import DevicePlugins
+
+
+@dataclass(slots=True)
+class Relay:
+    """Tells a keeper what plugins do; before there is one, nobody."""
+
+    tell: Callable[[PluginNews], None] = field(default=lambda news: None)
+
+    def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
+        """The plugin's devices are these now."""
+        self.tell(PluginReported(resource, devices))
+
+    def plugin_stopped(self, resource: str) -> None:
+        """The plugin went."""
+        self.tell(PluginStopped(resource))
+
+    def plugin_expired(self, resource: str) -> None:
+        """The plugin went long ago."""
+        self.tell(PluginExpired(resource))
+
+
+@dataclass(frozen=True, slots=True)
+class FromPlugins:
+    """What containers are started with because of their devices."""
+
+    plugins: DevicePlugins
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """The environment for a container that is about to start, after its plugins agreed."""
+        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        for resource, record in sorted(records.items()):
+            refused = await self.plugins.pre_start(resource, record.device_ids)
+            if isinstance(refused, CallFailed):
+                return NotStarted("runtime/plugin-refused", {"error": refused.error})
+        return _environment(books, key, records)
+
+
+def _environment(
+    books: Books, key: ContainerKey, records: Mapping[str, DeviceRecord]
+) -> Mapping[str, str] | NotStarted:
+    given = handed_out.merged(record.response for _, record in sorted(records.items()))
+    for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
+        if path != host_path:
+            return NotStarted("runtime/plugin-mount", {"path": path, "host_path": host_path})
+    own = dict(books.records[key.pod_uid].workload.container(key.container).env)
+    return {name: text for name, text in given.environment.items() if name not in own}

@@ -1,0 +1,40 @@
+"""What a keeper works with: its neighbours, its clock, and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from numalet.adapters.runtime.port import Runtime
+from numalet.agent.decisions import Heard
+from numalet.agent.performer import Handing, NothingHanded, Wanted
+from numalet.agent.store import Store
+from numalet.config.kubelet_config import KubeletConfig
+from numalet.reports.metrics import Counts
+from numalet.servers.door import Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the keeper works with.
+
+    ``heard`` is told of every decision that is safe on the disk, for logs and tests.
+    ``plugins_decide`` says that a decision may wait for a device plugin; ``also_counted`` are the
+    counters of others that are shown with the agent's; ``handing`` is what devices come with.
+    """
+
+    store: Store
+    runtime: Runtime
+    wanted: Wanted
+    clock: Callable[[], datetime]
+    stopwatch: Callable[[], float]
+    node_name: str
+    standing: Standing = Standing.ENFORCING
+    notes: tuple[str, ...] = ()
+    config: KubeletConfig = field(default_factory=KubeletConfig)
+    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    look_every_seconds: float = 10.0
+    plugins_decide: bool = False
+    handing: Handing = field(default_factory=NothingHanded)
+    also_counted: Sequence[Callable[[], Counts]] = ()
