@@ -1,0 +1,35 @@
+"""What device plugins hand out with their devices."""
+
+from __future__ import annotations
+
+from numalet.adapters import handed_out
+from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
+
+
+def answer(**parts: object) -> bytes:
+    return messages.ContainerAllocateResponse(**parts).SerializeToString()  # type: ignore[arg-type]
+
+
+def test_answers_are_merged_and_the_first_value_counts() -> None:
+    first = answer(
+        envs={"A": "1"},
+        mounts=[messages.Mount(container_path="/lib", host_path="/one")],
+        devices=[messages.DeviceSpec(container_path="/dev/g", host_path="/dev/g0")],
+        cdi_devices=[messages.CDIDevice(name="c=1")],
+    )
+    second = answer(
+        envs={"A": "2", "B": "3"},
+        mounts=[messages.Mount(container_path="/lib", host_path="/two")],
+        annotations={"x": "y"},
+        cdi_devices=[messages.CDIDevice(name="c=1"), messages.CDIDevice(name="c=2")],
+    )
+    given = handed_out.merged([first, second])
+    assert {"A": "1", "B": "3"} == given.environment
+    assert {"/lib": "/one"} == given.mounts
+    assert {"/dev/g": "/dev/g0"} == given.device_nodes
+    assert {"x": "y"} == given.annotations
+    assert ("c=1", "c=2") == given.cdi_devices
+
+
+def test_what_can_not_be_decoded_hands_out_nothing() -> None:
+    assert {} == handed_out.merged([b"\xff\xff"]).environment

@@ -1,0 +1,34 @@
+"""A node whose device plugins come and go."""
+
+from __future__ import annotations
+
+import served_node
+from device_bench import GPU, NIC
+from numalet.managers.device import registration
+from numalet.node.node import Node
+from numalet.reports.metrics import Counts
+
+
+def _allocatable(node: Node) -> dict[str, int]:
+    told = registration.capacities(node.snapshot.device)
+    return {name: each.allocatable for name, each in told.items()}
+
+
+def test_a_plugin_that_went_has_nothing_to_give() -> None:
+    node = served_node.with_pods([]).plugin_stopped(GPU)
+    assert {GPU: 0, NIC: 1} == _allocatable(node)
+    assert {NIC: 1} == _allocatable(node.resource_expired(GPU))
+
+
+def test_the_end_of_a_plugin_that_never_reported_changes_nothing() -> None:
+    node = served_node.with_pods([])
+    assert node is node.plugin_stopped("example.com/other")
+
+
+def test_counts_of_others_stand_beside_ours() -> None:
+    ours, theirs = Counts().plus("a"), Counts().plus("b", (("of", "x"),), 2)
+    both = ours.and_also([theirs])
+    assert (1, 2) == (both.of("a"), both.of("b", (("of", "x"),)))
+    seen = Counts().observed("h", (1.0, 2.0), 1.5, (("of", "x"),))
+    assert 1 == seen.of("h_bucket", (("of", "x"), ("le", "2")))
+    assert 1.5 == seen.of("h_sum", (("of", "x"),))
