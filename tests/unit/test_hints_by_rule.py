@@ -222,6 +222,21 @@ def test_nodes_of_a_socket_are_closer() -> None:
     assert 0b11110001 == nearest_set.best(LowestSet(sets), 5, by_socket)
 
 
+def test_a_branch_that_is_as_far_as_one_that_distances_ended_is_not_searched_again() -> None:
+    by_socket = Distances(
+        {
+            i: {j: 10 if i == j else 12 if i // 3 == j // 3 else 20 for j in range(6)}
+            for i in range(6)
+        }
+    )
+    parts = ((0b000001, 1), (0b000100, 2), (0b001000, 1), (0b010000, 2))
+    sets = OpenSets(0b111111, 0, (Requirement(4, parts),))
+
+    # Neither socket has enough by itself. Of the sets with two nodes of one socket and one of the
+    # other this is the lowest that has.
+    assert 0b001101 == nearest_set.best(LowestSet(sets), 3, by_socket)
+
+
 def test_many_requirements_at_once_are_still_met_exactly() -> None:
     """Nodes are alike but for what they are good at; the weighted sum of rows decides."""
     weights = [[(at * prime) % 97 for at in range(30)] for prime in (31, 47, 59, 71)]
