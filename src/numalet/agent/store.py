@@ -23,6 +23,7 @@ from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirector
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
 from numalet.model.findings import BadInput, Finding, Location
+from numalet.node.node import Node
 from numalet.workload.record import PodRecord
 
 PODS: Final = "pods"
@@ -117,7 +118,7 @@ class Store:
     def _write(self, before: Books | None, after: Books, touched: set[str]) -> None:
         texts: dict[Path, str] = {}
         files = self._directory.files
-        if before is None or before.node is not after.node or not files:
+        if before is None or not files or not _same_files(before.node, after.node):
             wanted = after.node.state_files()
             for name in sorted(wanted):
                 if files.get(name) != wanted[name]:
@@ -131,8 +132,7 @@ class Store:
         for uid in sorted(touched - after.records.keys()):
             with faults.point("record.remove"):
                 self._path_of(uid).unlink(missing_ok=True)
-        for folder in {path.parent for path in texts}:
-            _sync(folder)
+        atomic.sync_folders({path.parent for path in texts})
 
     def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """The journal decides nothing, so that it fails is told and nothing else."""
@@ -156,6 +156,18 @@ def file_name(uid: str) -> str:
         if (each.isascii() and each.isalnum()) or each in "-_"
         else "".join(f"%{byte:02x}" for byte in each.encode())
         for each in uid
+    )
+
+
+def _same_files(before: Node, after: Node) -> bool:
+    """Whether the state files of both nodes are the same for sure; making them takes long."""
+    old, new = before.snapshot, after.snapshot
+    return (
+        before.rules is after.rules
+        and old.cpu is new.cpu
+        and old.memory is new.memory
+        and old.device is new.device
+        and old.files_as_read is new.files_as_read
     )
 
 
@@ -199,15 +211,6 @@ def _sweep(*folders: Path) -> None:
             if path.is_file():
                 with suppress(OSError):
                     path.unlink()
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in a folder on the disk, so that they outlive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _problem(error: BadInput | OSError) -> str:

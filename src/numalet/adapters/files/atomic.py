@@ -10,17 +10,19 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from numalet.adapters import faults
 from numalet.model.findings import BadInput, Finding, Location
 
-_MANY: Final = 4
-_SIDE_BY_SIDE: Final = 16
+_SIDE_BY_SIDE: Final = 8
+_MOST_OPEN: Final = 64
+"""So many temporary files are open at a time."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -50,34 +52,69 @@ def write_texts(texts: Mapping[Path, str]) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def _prepare(texts: Mapping[Path, str], prepared: list[tuple[str, str]]) -> None:
-    """Have all new contents on the disk; ``prepared`` gets those that are, come what may.
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Have the names in these folders on the disk, so that they outlive a loss of power.
 
-    Many files are written side by side, because the disk takes them in one go then.
+    Raises ``BadInput`` if that can not be done.
     """
-    if len(texts) < _MANY:
-        # Not a list's extend: what was done before one fails must be known.
-        for item in texts.items():
-            prepared.append(_one(item))  # noqa: PERF401
+    opened: list[tuple[Path, int]] = []
+    try:
+        for folder in folders:
+            with _refusing(folder):
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+                opened.append((folder, os.open(folder, flags)))
+        _sync(opened)
+    finally:
+        for _, descriptor in opened:
+            os.close(descriptor)
+
+
+def _prepare(texts: Mapping[Path, str], prepared: list[tuple[str, str]]) -> None:
+    """Have all new contents on the disk; ``prepared`` gets every temporary file there is."""
+    waiting = [*texts.items()]
+    for first in range(0, len(waiting), _MOST_OPEN):
+        written: list[tuple[Path, int]] = []
+        try:
+            for path, text in waiting[first : first + _MOST_OPEN]:
+                with _refusing(path):
+                    _write(path, text, written, prepared)
+            _sync(written)
+        finally:
+            for _, descriptor in written:
+                os.close(descriptor)
+
+
+def _sync(opened: Sequence[tuple[Path, int]]) -> None:
+    """Have what was written on the disk, side by side, because the disk takes it in one go then.
+
+    Writing itself is not shared out: it takes the interpreter, which only one thread has.
+    """
+    shares = [opened[first::_SIDE_BY_SIDE] for first in range(min(_SIDE_BY_SIDE, len(opened)))]
+    if not shares:
         return
-    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        writing = [pool.submit(_one, item) for item in texts.items()]
-    errors = []
-    for each in writing:
-        error = each.exception()
-        if error is None:
-            prepared.append(each.result())
-        else:
-            errors.append(error)
+    others = [_threads().submit(_sync_share, share) for share in shares[1:]]
+    try:
+        _sync_share(shares[0])
+    finally:
+        # Nobody may close a file that another still waits for.
+        errors = [error for each in others if (error := each.exception()) is not None]
     if errors:
         raise errors[0]
 
 
-def _one(item: tuple[Path, str]) -> tuple[str, str]:
-    path, text = item
-    with _refusing(path):
-        target = os.path.realpath(path)
-        return _prepared(target, path, text), target
+def _sync_share(share: Sequence[tuple[Path, int]]) -> None:
+    for path, descriptor in share:
+        with _refusing(path), faults.point("file.sync"):
+            os.fsync(descriptor)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_SIDE_BY_SIDE - 1, "sync")
+
+
+# A child that was forked has none of these threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 @contextmanager
@@ -91,32 +128,35 @@ def _refusing(path: Path | str) -> Iterator[None]:
         raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from None
 
 
-def _prepared(target: str, path: Path, text: str) -> str:
-    """A temporary file beside the target that holds the text, and is on the disk."""
-    mode = _mode(path)
+def _write(
+    path: Path, text: str, written: list[tuple[Path, int]], prepared: list[tuple[str, str]]
+) -> None:
+    """Make a temporary file beside the target, and have the text in it, not yet on the disk."""
+    target, mode = _target_and_mode(path)
     folder, name = os.path.split(target)
     # mkstemp makes the file with mode 0600 whatever the umask says.
     with faults.point("file.create"):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as file, faults.point("file.write"):
-            if mode is not None:
-                os.fchmod(descriptor, mode)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return temporary
+        written.append((path, descriptor))
+        prepared.append((temporary, target))
+    with faults.point("file.write"):
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        left = memoryview(text.encode())
+        while left:
+            left = left[os.write(descriptor, left) :]
 
 
-def _mode(path: Path) -> int | None:
-    """The mode of the file that is there; None without one."""
+def _target_and_mode(path: Path) -> tuple[str, int | None]:
+    """What is to be replaced, behind all links, and its mode; None without a file there."""
+    target = os.fspath(path)
     try:
-        mode = path.stat().st_mode
+        mode = os.lstat(target).st_mode
+        if stat.S_ISLNK(mode):
+            target = os.path.realpath(target)
+            mode = Path(target).stat().st_mode
     except FileNotFoundError:
-        return None
+        return target, None
     if not stat.S_ISREG(mode):
         raise BadInput([Finding("files/not-a-file", {"path": str(path)}, Location(str(path)))])
-    return stat.S_IMODE(mode)
+    return target, stat.S_IMODE(mode)
