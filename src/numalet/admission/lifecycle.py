@@ -60,6 +60,5 @@ def leftovers(
     roster: Roster, snapshot: Snapshot, pod_uid: str | None = None
 ) -> tuple[ContainerKey, ...]:
     """Containers that hold resources although they are not active, sorted; of one pod or all."""
-    active = snapshot.active_containers()
-    held = {key for slot in roster.slots for key in slot.holders(snapshot)}
-    return tuple(sorted(key for key in held - active if pod_uid is None or key.pod_uid == pod_uid))
+    held = {key for slot in roster.slots for key in slot.holders(snapshot, pod_uid)}
+    return tuple(sorted(held - snapshot.active_containers())) if held else ()

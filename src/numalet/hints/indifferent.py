@@ -37,7 +37,7 @@ class Indifferent(Generic[L]):
         """The same ledger."""
         return ledger
 
-    def holders(self, ledger: L) -> Collection[ContainerKey]:
+    def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Nobody."""
         return ()
 

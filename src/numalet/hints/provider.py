@@ -64,8 +64,8 @@ class ResourceManager(Protocol[L]):
         """The ledger without containers that are not active; the same one if there are none."""
         ...
 
-    def holders(self, ledger: L) -> Collection[ContainerKey]:
-        """Every container that holds something."""
+    def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something; of one pod, or of all."""
         ...
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:

@@ -46,8 +46,8 @@ class Slot(Protocol):
         """The snapshot after the manager's clean-up."""
         ...
 
-    def holders(self, snapshot: Snapshot) -> Collection[ContainerKey]:
-        """Every container that holds something of the manager's."""
+    def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something of the manager's; of one pod, or of all."""
         ...
 
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
@@ -91,9 +91,9 @@ class ManagerSlot(Generic[L]):
         """The snapshot after the manager's clean-up."""
         return self._with(snapshot, self.manager.forget_stale(self.read(snapshot), active))
 
-    def holders(self, snapshot: Snapshot) -> Collection[ContainerKey]:
-        """Every container that holds something of the manager's."""
-        return self.manager.holders(self.read(snapshot))
+    def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something of the manager's; of one pod, or of all."""
+        return self.manager.holders(self.read(snapshot), pod_uid)
 
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
         """The snapshot when the container is about to start."""

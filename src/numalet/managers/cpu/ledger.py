@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from numalet.model import cpu_set
@@ -53,13 +53,23 @@ class CpuLedger:
         """Exclusive CPUs of a container; None if it has no record."""
         return self.exclusive.get(pod_uid, {}).get(container)
 
-    def holders(self) -> list[ContainerKey]:
-        """Every container that has a record."""
+    def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
         return [
+            ContainerKey(uid, name)
+            for uid in (self.exclusive if pod_uid is None else (pod_uid,))
+            for name in self.exclusive.get(uid, ())
+        ]
+
+    def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
+        """The containers that have a record and are not active, in order."""
+        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        return sorted(
             ContainerKey(uid, name)
             for uid, containers in self.exclusive.items()
             for name in containers
-        ]
+            if (uid, name) not in active
+        )
 
     def with_cpus(self, key: ContainerKey, cpus: CpuSet) -> CpuLedger:
         """The ledger in which the container holds these CPUs and the pool has lost them."""

@@ -144,13 +144,13 @@ class StaticPolicy:
 
         Kubelet: ``manager.removeStaleState``, v1.32.
         """
-        for key in sorted(key for key in ledger.holders() if key not in active):
+        for key in ledger.stale(active):
             ledger = ledger.without(key)
         return ledger
 
-    def holders(self, ledger: CpuLedger) -> Collection[ContainerKey]:
+    def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has exclusive CPUs."""
-        return ledger.holders()
+        return ledger.holders(pod_uid)
 
     def container_started(self, ledger: CpuLedger, pod: Pod, container: Container) -> CpuLedger:
         """The same ledger: a start gives no CPUs back."""

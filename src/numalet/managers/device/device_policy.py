@@ -63,9 +63,9 @@ class DevicePolicy:
         after = allocation.release_pods(ledger, stale) if stale else ledger
         return replace(after, running=frozenset()) if after.running else after
 
-    def holders(self, ledger: DeviceLedger) -> Collection[ContainerKey]:
+    def holders(self, ledger: DeviceLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has a record."""
-        return tuple(ledger.holders())
+        return tuple(ledger.holders(pod_uid))
 
     def container_started(
         self, ledger: DeviceLedger, pod: Pod, container: Container

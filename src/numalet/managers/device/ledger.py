@@ -107,10 +107,10 @@ class DeviceLedger:
         """Healthy devices that are not in use."""
         return self.inventory.healthy(resource) - self.in_use.get(resource, frozenset())
 
-    def holders(self) -> Iterator[ContainerKey]:
-        """Every container that has a record."""
-        for uid, containers in self.records.items():
-            for name in containers:
+    def holders(self, pod_uid: str | None = None) -> Iterator[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
+        for uid in self.records if pod_uid is None else (pod_uid,):
+            for name in self.records.get(uid, ()):
                 yield ContainerKey(uid, name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from numalet.model.numa_mask import NumaMask
@@ -74,13 +74,23 @@ class MemoryLedger:
         """Blocks of a container; None if it has no record, which is not an empty record."""
         return self.blocks.get(pod_uid, {}).get(container)
 
-    def holders(self) -> list[ContainerKey]:
-        """Every container that has a record."""
+    def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
         return [
+            ContainerKey(uid, name)
+            for uid in (self.blocks if pod_uid is None else (pod_uid,))
+            for name in self.blocks.get(uid, ())
+        ]
+
+    def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
+        """The containers that have a record and are not active, in order."""
+        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        return sorted(
             ContainerKey(uid, name)
             for uid, containers in self.blocks.items()
             for name in containers
-        ]
+            if (uid, name) not in active
+        )
 
 
 EMPTY_LEDGER = MemoryLedger({}, {})

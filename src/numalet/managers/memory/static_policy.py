@@ -166,16 +166,16 @@ class StaticPolicy:
 
     def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
         """The ledger without containers that are not active."""
-        for key in sorted(key for key in ledger.holders() if key not in active):
+        for key in ledger.stale(active):
             ledger = allocation.release(ledger, key)
         uid = ledger.reusable.pod_uid
         if self.behaviour.reuse_outlives_the_pod or any(key.pod_uid == uid for key in active):
             return ledger
         return _without_reuse(ledger, uid)
 
-    def holders(self, ledger: MemoryLedger) -> Collection[ContainerKey]:
+    def holders(self, ledger: MemoryLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has a record, also an empty one."""
-        return ledger.holders()
+        return ledger.holders(pod_uid)
 
     def container_started(
         self, ledger: MemoryLedger, pod: Pod, container: Container
