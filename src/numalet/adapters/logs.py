@@ -40,7 +40,8 @@ class Log:
                 *_rendered(stream, chosen),
             ],
             wrapper_class=structlog.BoundLogger,
-        )
+            # Bound once: a logger that is not yet bound binds itself anew for every line.
+        ).bind()
 
     def write(self, lines: Iterable[LogLine]) -> None:
         """Write these lines, as far as the verbosity lets them pass."""

@@ -66,7 +66,8 @@ class Books:
 
     def without(self, uid: str) -> Books:
         """The books without this pod's record; going is a change too."""
-        kept = {key: record for key, record in self.records.items() if key != uid}
+        kept = {**self.records}
+        del kept[uid]
         return replace(self, records=kept, resource_version=self.resource_version + 1)
 
     def with_event(self, event: NodeEvent) -> Books:
@@ -77,7 +78,7 @@ class Books:
         )
         if last is not None:
             event = replace(event, first_at=last.first_at or last.at, count=last.count + 1)
-        kept = [each for each in self.events if each is not last]
+        kept = self.events if last is None else [each for each in self.events if each is not last]
         events = (*kept, replace(event, resource_version=version))[-EVENTS_KEPT:]
         return replace(self, events=events, resource_version=version)
 
@@ -87,10 +88,11 @@ class Books:
 
 
 def _same(one: NodeEvent, other: NodeEvent) -> bool:
-    return (one.pod_uid, one.container, one.kind, one.reason, one.message) == (
-        other.pod_uid,
-        other.container,
-        other.kind,
-        other.reason,
-        other.message,
+    # Of a hundred events nearly all are of other pods, so that is asked first.
+    return (
+        one.pod_uid == other.pod_uid
+        and one.reason == other.reason
+        and one.container == other.container
+        and one.kind == other.kind
+        and one.message == other.message
     )

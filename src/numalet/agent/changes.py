@@ -105,10 +105,9 @@ def of_pods(
     return changes + [PodChange(ChangeKind.DELETED, record, version) for record in gone]
 
 
-def of_events(before: Sequence[NodeEvent], after: Sequence[NodeEvent]) -> list[EventChange]:
-    """The events that are new, or were counted up."""
-    newest = before[-1].resource_version if before else 0
-    fresh = takewhile(lambda event: event.resource_version > newest, reversed(after))
+def of_events(before: int, after: Sequence[NodeEvent]) -> list[EventChange]:
+    """The events that are new, or were counted up, since this resource version."""
+    fresh = takewhile(lambda event: event.resource_version > before, reversed(after))
     return [
         EventChange(
             ChangeKind.MODIFIED if event.count > 1 else ChangeKind.ADDED,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.admission.decision import Decision
-from numalet.agent import changes, decisions, facts, journal, steps
+from numalet.agent import changes, decisions, facts, journal, requests, steps
 from numalet.agent.books import Books
 from numalet.agent.changes import History
 from numalet.agent.decisions import Heard
@@ -240,7 +240,7 @@ class Keeper:
 
     async def _decide_all(self, batch: _Batch, messages: Iterable[Message], now: datetime) -> None:
         for message in messages:
-            if self._around.plugins_decide and isinstance(message, Create | FolderRead):
+            if self._around.plugins_decide and requests.may_ask_a_plugin(message):
                 # A plugin may take its time; whoever only reads shall not wait for it.
                 await asyncio.to_thread(self._decide, batch, message, now)
             else:
@@ -311,8 +311,8 @@ class Keeper:
             return
         if self._around.standing is Standing.OBSERVING:
             return
-        old = {id(event) for event in before.events}
-        lines = [journal.line_of(each) for each in after.events if id(each) not in old]
+        fresh = changes.of_events(before.resource_version, after.events)
+        lines = [journal.line_of(each.event) for each in fresh]
         lines += [_verdict_line(each.decision, self._around.clock()) for each in batch.heard]
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
 
@@ -323,7 +323,7 @@ class Keeper:
         self._show()
         after = self._books
         self._pods.publish(changes.of_pods(before.records, after.records, after.resource_version))
-        self._events.publish(changes.of_events(before.events, after.events))
+        self._events.publish(changes.of_events(before.resource_version, after.events))
         self._answer([(request, self._current(answer)) for request, answer in batch.answers])
         self._performer.ask(batch.tasks)
         for heard in batch.heard:

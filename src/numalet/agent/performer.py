@@ -18,6 +18,7 @@ from numalet.agent.requests import Began, Fact, Forgotten, Looked, TakenBack
 from numalet.agent.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey
 from numalet.workload import lifecycle
 from numalet.workload.run import ContainerPhase
@@ -37,6 +38,9 @@ class Wanted(Protocol):
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
+
+    def cpus(self, books: Books, key: ContainerKey) -> CpuSet | None:
+        """The CPUs among these settings: all of them that can change while it runs."""
 
     def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
         """What the kernel says against what was promised."""
@@ -165,8 +169,9 @@ class Performer:
             return
         # What was started a moment ago runs too, though the books may not say so yet.
         for key in (*running(books), *self._begun(books)):
-            wanted = self._wanted.container(books, key)
-            if self._given.get(key) != wanted:
+            given = self._given.get(key)
+            if given is None or given.cgroup.cpus != self._wanted.cpus(books, key):
+                wanted = self._wanted.container(books, key)
                 await self._runtime.settle(wanted, key)
                 self._given[key] = wanted
         self._settled = cpus

@@ -121,3 +121,18 @@ Fact: TypeAlias = (
     Began | TakenBack | Ended | Forgotten | FolderRead | Looked | SourcesReady | PluginNews
 )
 Message: TypeAlias = Request | Fact
+
+
+def may_ask_a_plugin(message: Message) -> bool:
+    """Whether deciding may wait for somebody else: only devices have plugins."""
+    match message:
+        case Create(workload):
+            return _asks_for_devices(workload)
+        case FolderRead(workloads):
+            return any(map(_asks_for_devices, workloads))
+        case _:
+            return False
+
+
+def _asks_for_devices(workload: Workload) -> bool:
+    return any("/" in name for each in workload.pod.containers() for name in each.limits)

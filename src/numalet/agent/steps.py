@@ -55,8 +55,11 @@ def _with_killing(books: Books, record: PodRecord, name: str, now: datetime) -> 
     """The books that say that this container is asked to end; once for each of its attempts."""
     began = record.run.of(name).started_at
     for event in books.events:
-        about = (event.pod_uid, event.container, event.reason)
-        known = about == (record.uid, name, kubelet_events.KILLING)
+        known = (
+            event.pod_uid == record.uid
+            and event.container == name
+            and event.reason == kubelet_events.KILLING
+        )
         if known and (began is None or event.at >= began):
             return books
     message = kubelet_events.killing(name)

@@ -12,6 +12,7 @@ from numalet.enforcement.audit import Audit
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.reality import Reality
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import ContainerKey
 from numalet.snapshot.snapshot import Snapshot
 from numalet.workload.record import PodRecord
@@ -40,8 +41,7 @@ class FromBooks:
     def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path; those above it are sums over all pods."""
         pod = books.records[pod_uid].workload.pod
-        path = paths.of_pod(pod)
-        return {path: desired.tree(self.limits, (pod,))[path]}
+        return {paths.of_pod(pod): desired.pod(self.limits, pod)}
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
@@ -55,6 +55,10 @@ class FromBooks:
         return desired.container(
             self.limits, snapshot, workload.pod, key.container, workload.priority_class
         )
+
+    def cpus(self, books: Books, key: ContainerKey) -> CpuSet | None:
+        """The CPUs among these settings: all of them that can change while it runs."""
+        return desired.cpus(books.node.snapshot, key.pod_uid, key.container)
 
     def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
         """What the kernel says against what was promised."""

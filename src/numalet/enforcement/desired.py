@@ -18,6 +18,7 @@ from numalet.enforcement import conversions, paths
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model import cpu_set, pod_demand, resources
+from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import Container, Pod, QosClass, Resources
 from numalet.snapshot import runtime_sets
 from numalet.snapshot.snapshot import Snapshot
@@ -39,7 +40,7 @@ def tree(limits: Limits, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
             cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=conversions.weight_of_request(0)
         ),
     }
-    return cgroups | {paths.of_pod(pod): _pod(limits, pod) for pod in running}
+    return cgroups | {paths.of_pod(each): pod(limits, each) for each in running}
 
 
 def container(
@@ -54,7 +55,7 @@ def container(
     return ContainerSettings(
         path=paths.of_container(pod, name),
         cgroup=CgroupSettings(
-            cpus=runtime_sets.cpus(snapshot, pod.uid, name) or None,
+            cpus=cpus(snapshot, pod.uid, name),
             memory_nodes=runtime_sets.memory_nodes(snapshot, pod.uid, name) or None,
             memory_max_bytes=_whole(limits, memory_limit),
             memory_high_bytes=_high(limits, spec),
@@ -68,6 +69,11 @@ def container(
         ),
         oom_score_adj=conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class),
     )
+
+
+def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
+    """The CPUs of one container; None where nothing is set."""
+    return runtime_sets.cpus(snapshot, pod_uid, name) or None
 
 
 def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
@@ -86,11 +92,11 @@ def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
     )
 
 
-def _pod(limits: Limits, pod: Pod) -> CgroupSettings:
-    """One pod, overhead included."""
-    requests, most = pod_demand.effective_requests(pod), pod_demand.effective_limits(pod)
-    containers = tuple(pod.containers())
-    is_best_effort = pod.qos_class is QosClass.BEST_EFFORT
+def pod(limits: Limits, of: Pod) -> CgroupSettings:
+    """The cgroup of one pod, overhead included."""
+    requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
+    containers = tuple(of.containers())
+    is_best_effort = of.qos_class is QosClass.BEST_EFFORT
     limits_cpu = not is_best_effort and conversions.all_have(containers, resources.CPU)
     limits_memory = not is_best_effort and conversions.all_have(containers, resources.MEMORY)
     return CgroupSettings(
@@ -102,7 +108,7 @@ def _pod(limits: Limits, pod: Pod) -> CgroupSettings:
         memory_max_bytes=(
             _whole(limits, _amount(most, resources.MEMORY)) if limits_memory else None
         ),
-        memory_min_bytes=_protected(limits, (pod,)),
+        memory_min_bytes=_protected(limits, (of,)),
         hugetlb_max_bytes=_huge_pages(limits, requests),
         pids_max=limits.pids_per_pod,
     )

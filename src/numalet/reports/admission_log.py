@@ -154,6 +154,8 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 def _stale(decision: Decision) -> Iterator[LogLine]:
     """The containers whose memory was given back before this pod was looked at."""
+    if decision.after.memory.blocks is decision.before.memory.blocks:
+        return
     kept = set(decision.after.memory.holders())
     for key in sorted(set(decision.before.memory.holders()) - kept):
         yield LogLine("RemoveStaleState removing state", _by_uid(key))

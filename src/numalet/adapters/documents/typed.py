@@ -51,11 +51,11 @@ class Place:
 
     def member(self, name: str) -> Place:
         """The place of a member of this object."""
-        return replace(self, path=f"{self.path}.{name}")
+        return Place(self.document, f"{self.path}.{name}", self.lines)
 
     def item(self, index: int) -> Place:
         """The place of an item of this list."""
-        return replace(self, path=f"{self.path}[{index}]")
+        return Place(self.document, f"{self.path}[{index}]", self.lines)
 
     @property
     def location(self) -> Location:

@@ -22,6 +22,7 @@ from numalet.model.findings import Findings, Severity
 from numalet.model.pod import ContainerKind
 
 _UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
 """A uid becomes part of a file's name and of a cgroup's."""
 
@@ -149,6 +150,6 @@ def _is_kept(value: object) -> bool:
         case float():
             return math.isfinite(value)
         case str():
-            return not any("\ud800" <= character <= "\udfff" for character in value)
+            return value.isascii() or _SURROGATE.search(value) is None
         case _:
             return False
