@@ -44,7 +44,7 @@ $(READY): pyproject.toml
 hooks: $(READY)  ## run the quick checks at every git commit
 	$(BIN)/pre-commit install --hook-type pre-commit --hook-type pre-push
 
-demo: $(READY)  ## the documented example, then the same on this machine
+demo: $(READY)  ## the documented example, then programs pinned on this machine
 	@NUMALET=$(BIN)/numalet examples/demo.sh
 
 fmt: $(READY)  ## format, and mend what ruff can mend

@@ -55,14 +55,18 @@ class Api(StrEnum):
 
 def podresources(
     question: Annotated[
-        Question, typer.Argument(help="All pods, what the node has to give, or one pod.")
+        Question,
+        typer.Argument(
+            metavar="[list|allocatable|get]",
+            help="All pods (default), what the node has to give, or one pod.",
+        ),
     ] = Question.LIST,
     name: Annotated[
         str | None, typer.Argument(metavar="[POD]", help="The pod's name, for 'get'.")
     ] = None,
     *,
     namespace: Annotated[
-        str, typer.Option("-n", "--namespace", help="The pod's namespace.")
+        str, typer.Option("-n", "--namespace", metavar="NAME", help="The pod's namespace.")
     ] = "default",
     socket: Annotated[
         Path | None,

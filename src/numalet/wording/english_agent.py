@@ -33,7 +33,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "agent/kubelet-pins": (
         "{owner} pins CPUs or memory itself, and two owners undo each other's work; stop it, or"
-        " set its cpuManagerPolicy and memoryManagerPolicy to none, or observe with --observe"
+        " set its cpuManagerPolicy and memoryManagerPolicy to none, or only look on with"
+        " --ownership observe"
     ),
     "agent/other-owner": "another owner of CPUs or memory is at work: {owner}; observing only",
     "agent/books-unwritable": "the books can not be written, so nothing is decided",
