@@ -209,3 +209,39 @@ def test_completion_offers_the_commands() -> None:
 
     assert {"simulate", "state"} <= set(process(environment=asked).out.split())
     assert "--show-completion" in process("--help").out
+
+
+def test_commands_are_listed_in_groups_that_tell_a_story(numalet: Runner) -> None:
+    shown = numalet("--help").out
+    titles = ("Decide, without", "Look after a kubelet", "Run programs pinned", "Try it")
+
+    assert sorted(titles, key=shown.index) == list(titles)
+    assert shown.index("  simulate ") < shown.index(titles[1]) < shown.index("  check ")
+    assert shown.index(titles[2]) < shown.index("  agent ") < shown.index(titles[3])
+    assert "\nCommands:" not in shown
+
+
+def test_a_command_without_the_packages_of_the_agent_says_what_to_install(
+    numalet: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'grpc'", name="grpc.aio")
+
+    monkeypatch.setattr(main, "app", absent)
+    ended = numalet("run", "--cpus", "1", "--memory", "1Gi", "--", "true")
+
+    assert 2 == ended.status
+    assert "'grpc'" in ended.err
+    assert "pip install 'numalet[agent]'" in ended.err.replace("\n", " ")
+
+
+def test_any_other_missing_module_is_a_bug(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'numalet.nowhere'", name="numalet.nowhere")
+
+    monkeypatch.setattr(main, "app", absent)
+
+    assert EXIT_BUG == main.run(["machine"])
+    assert "this is a bug" in capsys.readouterr().err

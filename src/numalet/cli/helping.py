@@ -14,6 +14,7 @@ import typer.core
 
 _AS_WRITTEN: Final = "\b\n"
 _PLAIN: Final = "Options"
+_SPACING: Final = 6
 
 
 def with_line_breaks(text: str) -> str:
@@ -23,6 +24,24 @@ def with_line_breaks(text: str) -> str:
         _AS_WRITTEN + paragraph if "\n " in f"\n{paragraph}" else paragraph
         for paragraph in paragraphs
     )
+
+
+class Commands(typer.core.TyperGroup):
+    """A command of commands, whose help lists them in groups: by ``rich_help_panel``, in order.
+
+    The groups tell a story, from questions about a machine to keeping one.
+    """
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            group = str(getattr(command, "rich_help_panel", None) or "Commands")
+            limit = formatter.width - _SPACING - len(name)
+            groups.setdefault(group, []).append((name, command.get_short_help_str(limit)))
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 class Command(typer.core.TyperCommand):

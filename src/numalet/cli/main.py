@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
@@ -37,7 +38,7 @@ from numalet.cli import (
     what_if,
 )
 from numalet.cli import run as run_
-from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.model.findings import BadInput, Finding
 
 EXIT_UNUSABLE: Final = 2
@@ -48,16 +49,25 @@ EXIT_INTERRUPTED: Final = 130
 # base class of its public BadParameter is the usage error of whichever it is.
 _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 
+# What the extra `agent` brings, by the names under which it is imported.
+_OF_THE_EXTRA: Final = frozenset(
+    {
+        *("starlette", "uvicorn", "httptools", "structlog", "prometheus_client", "watchfiles"),
+        *("grpc", "google"),
+    }
+)
+
 _COMPLETION: Final = "_NUMALET_COMPLETE"
 
 _EPILOG: Final = """Examples:
 
   numalet machine
-  numalet check -c kubelet.yaml pods.yaml
   numalet simulate -c kubelet.yaml -m 2n16c2t --memory-per-node 64Gi pods.yaml
   numalet explain -c kubelet.yaml --after running.yaml rejected.yaml
+  numalet check -c kubelet.yaml pods.yaml
   numalet state verify /var/lib/kubelet
-  numalet replay recorded.jsonl
+  numalet run --cpus 8 --memory 64Gi -- ./app
+  numalet agent --manifests /etc/numalet/manifests
   numalet lab run --topology 4n8c-distances -- numactl --hardware
 
 Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
@@ -66,68 +76,51 @@ Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
 
 app = typer.Typer(
     name="numalet",
+    cls=Commands,
     help="The kubelet's NUMA resource managers: ask what a node would decide, and why.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=with_line_breaks(_EPILOG),
 )
-_COMMANDS: Final[tuple[tuple[str, str, Any, str], ...]] = (
-    ("machine", "Show the NUMA nodes of a machine.", machine.machine, machine.EPILOG),
-    (
-        "check",
-        "Say whether a kubelet would start, and what else is wrong.",
-        check.check,
-        check.EPILOG,
-    ),
-    ("reserve", "Work out a legal reservedMemory.", reserve.reserve, reserve.EPILOG),
-    ("simulate", "Decide on pods as the kubelet would.", simulate.simulate, simulate.EPILOG),
-    (
-        "explain",
-        "Tell why a pod is rejected, and what would admit it.",
-        explain.explain,
-        explain.EPILOG,
-    ),
-    (
-        "what-if",
-        "Compare policies and machines on the same pods.",
-        what_if.what_if,
-        what_if.EPILOG,
-    ),
-    (
-        "sample-device-plugin",
-        "Offer made-up devices to a node, to try it.",
-        sample_device_plugin.sample_device_plugin,
-        sample_device_plugin.EPILOG,
-    ),
-    (
-        "podresources",
-        "Show who holds what, by the PodResources API.",
-        podresources.podresources,
-        podresources.EPILOG,
-    ),
-    ("replay", "Compare recorded decisions with ours.", replay.replay, replay.EPILOG),
-    ("agent", "Keep a node: admit, start and pin pods.", agent.agent, agent.EPILOG),
-    ("apply", "Give pods to an agent.", apply.apply, apply.EPILOG),
-    ("ps", "List the pods of an agent, and where they are.", ps.ps, ps.EPILOG),
-    ("describe", "Tell everything about one pod.", describe.describe, describe.EPILOG),
-    ("logs", "Print what a container has written.", logs.logs, logs.EPILOG),
-    ("delete", "Let pods end.", delete.delete, delete.EPILOG),
-    ("top", "Show the node and its pods, live.", top.top, top.EPILOG),
-)
-app.command(
-    "run",
-    cls=run_.RunCommand,
-    epilog=with_line_breaks(run_.EPILOG),
-    short_help="Run a command on CPUs and NUMA nodes of its own.",
-)(run_.run)
-for _name, _help, _function, _epilog_text in _COMMANDS:
-    app.command(_name, cls=Command, epilog=with_line_breaks(_epilog_text), short_help=_help)(
-        _function
-    )
+_OFFLINE: Final = "Decide, without touching anything"
+_KUBELET: Final = "Look after a kubelet"
+_WITHOUT: Final = "Run programs pinned, without Kubernetes"
+_LAB: Final = "Try it"
 
-app.add_typer(lab.lab_app, name="lab", short_help="Run commands on machines with NUMA nodes.")
-app.add_typer(state.state_app, name="state", short_help="Look at state files, check and mend them.")
+_COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
+    (_OFFLINE, machine, "machine", "Show the NUMA nodes of a machine."),
+    (_OFFLINE, simulate, "simulate", "Decide on pods as the kubelet would."),
+    (_OFFLINE, explain, "explain", "Tell why a pod is rejected, and what would admit it."),
+    (_OFFLINE, what_if, "what-if", "Compare policies and machines on the same pods."),
+    (_OFFLINE, replay, "replay", "Compare recorded decisions with ours."),
+    (_KUBELET, check, "check", "Say whether a kubelet would start, and what is wrong."),
+    (_KUBELET, reserve, "reserve", "Work out a legal reservedMemory."),
+    (_KUBELET, state, "state", "Look at state files, check and mend them."),
+    (_KUBELET, podresources, "podresources", "Show who holds what on a node."),
+    (_WITHOUT, run_, "run", "Run a command on CPUs and NUMA nodes of its own."),
+    (_WITHOUT, agent, "agent", "Keep a node: admit, start and pin pods."),
+    (_WITHOUT, apply, "apply", "Give pods to an agent."),
+    (_WITHOUT, ps, "ps", "List the pods of an agent, and where they are."),
+    (_WITHOUT, describe, "describe", "Tell everything about one pod."),
+    (_WITHOUT, logs, "logs", "Print what a container has written."),
+    (_WITHOUT, top, "top", "Show the node and its pods, live."),
+    (_WITHOUT, delete, "delete", "Let pods end."),
+    (_LAB, lab, "lab", "Run commands on machines with NUMA nodes."),
+    (_LAB, sample_device_plugin, "sample-device-plugin", "Offer made-up devices to a node."),
+)
+for _panel, _module, _name, _help in _COMMANDS:
+    _sub = getattr(_module, f"{_name}_app", None)
+    if _sub is not None:
+        app.add_typer(_sub, name=_name, short_help=_help, rich_help_panel=_panel)
+    else:
+        app.command(
+            _name,
+            cls=getattr(_module, "RunCommand", Command),
+            epilog=with_line_breaks(_module.EPILOG),
+            short_help=_help,
+            rich_help_panel=_panel,
+        )(getattr(_module, _name.replace("-", "_")))
 
 
 def _show_version(wanted: bool) -> None:
@@ -177,6 +170,8 @@ def run(arguments: list[str] | None = None) -> int:
         _turn_away_output()
         fields = {"error": error.strerror}
         return _unusable(BadInput([Finding("files/output-unwritable", fields)]))
+    except ModuleNotFoundError as missing:
+        return _missing(missing)
     except Exception:
         return _bug()
     return status if isinstance(status, int) else 0
@@ -198,6 +193,14 @@ def _unusable(bad: BadInput) -> int:
 
     output.show_findings(bad.findings)
     return EXIT_UNUSABLE
+
+
+def _missing(error: ModuleNotFoundError) -> int:
+    """A package of the extra ``agent`` that is not installed is no bug."""
+    module = (error.name or "").partition(".")[0]
+    if module not in _OF_THE_EXTRA:
+        return _bug()
+    return _unusable(BadInput([Finding("files/extra-missing", {"module": module})]))
 
 
 def _bug() -> int:

@@ -14,6 +14,10 @@ SENTENCES: Mapping[str, str] = {
     ),
     "files/not-text": "{path!r} is not UTF-8 text: {error}",
     "files/unwritable": "{path!r} can not be written: {error}; nothing was changed",
+    "files/extra-missing": (
+        "this command needs the package {module!r}, which is not installed;"
+        " install numalet with what the agent needs: pip install 'numalet[agent]'"
+    ),
     "files/output-unwritable": "the output can not be written: {error}",
     "files/record-name": (
         "--record {path!r}: the name of a file of recorded scenarios must end with .jsonl"
