@@ -1,0 +1,31 @@
+"""The first steps print what their page says; only ages are not compared.
+
+The commands talk to an agent that an earlier one has started, so they run in order, in a copy.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli import console_page
+
+
+@pytest.mark.slow
+def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
+    shutil.copytree(console_page.ROOT / "examples" / "this-machine", tmp_path, dirs_exist_ok=True)
+    shown = console_page.shown("from-nothing-to-a-pinned-workload.md")
+
+    printed = [(command, console_page.printed(command, tmp_path)) for command, _ in shown]
+
+    assert len(shown) == 10
+    assert [(command, _ageless(text)) for command, text in printed] == [
+        (command, _ageless(text)) for command, text in shown
+    ]
+
+
+def _ageless(text: str) -> str:
+    return re.sub(r" \d+s$", " AGE", text, flags=re.MULTILINE)
