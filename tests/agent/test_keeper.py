@@ -6,7 +6,10 @@ import asyncio
 from pathlib import Path
 
 import agents
+from numalet.enforcement.settings import CgroupSettings
 from numalet.model.pod import ContainerKey
+from numalet.reports.metric_definitions import DRIFT_MENDED
+from numalet.reports.metrics import Labels
 from numalet.servers.door import ChangeKind, Refusal, Refused
 from numalet.snapshot import placement
 from numalet.workload.record import PodRecord
@@ -119,3 +122,27 @@ def test_whoever_watches_sees_every_step(tmp_path: Path) -> None:
             assert Refusal.TOO_OLD is old.why
 
     asyncio.run(scene())
+
+
+def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            for name in ("one", "two"):
+                await agent.keeper.create(agents.pod(name))
+                await agent.keeper.settled()
+                agent.keeper.look()
+                await agent.keeper.settled()
+            agent.runtime.tree["burstable"] = CgroupSettings(cpu_weight=7)
+            agent.keeper.look()
+            await agent.until(lambda: bool(_mended(agent)))
+            assert {(("setting", "cgroup"),): 1.0} == _mended(agent)
+
+    asyncio.run(scene())
+
+
+def _mended(agent: agents.Agent) -> dict[Labels, float]:
+    """How often which setting was mended."""
+    counted = agent.keeper.counts().values
+    return {labels: times for (name, labels), times in counted.items() if name == DRIFT_MENDED}

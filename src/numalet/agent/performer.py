@@ -26,6 +26,9 @@ from numalet.workload.run import ContainerPhase
 _TREE: Final = ContainerKey("", "")
 """Who the cgroups above the containers count as, where settings are told by container."""
 
+_LEVEL: Final = "cgroup"
+"""What a mended cgroup above the containers counts as: names of pods would have no end."""
+
 
 class Wanted(Protocol):
     """What the books mean for the kernel."""
@@ -82,6 +85,7 @@ class Performer:
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
         self._settled: object = None
         self._given: dict[ContainerKey, ContainerSettings] = {}
+        self._arranged: Mapping[str, CgroupSettings] = {}
         self.problem = ""
 
     def ask(self, tasks: Iterable[Task]) -> None:
@@ -189,9 +193,12 @@ class Performer:
         books = self._books()
         mended: dict[ContainerKey, tuple[str, ...]] = {}
         audits: dict[ContainerKey, Audit] = {}
-        paths = await self._runtime.arrange(self._wanted.tree(books))
-        if paths:
-            mended[_TREE] = tuple(paths)
+        tree = self._wanted.tree(books)
+        written = await self._runtime.arrange(tree)
+        # Sums change with the pods; drift is what changed although the same was wanted before.
+        if drifted := [path for path in written if self._arranged.get(path) == tree[path]]:
+            mended[_TREE] = (_LEVEL,) * len(drifted)
+        self._arranged = tree
         for key in running(books):
             wanted = self._wanted.container(books, key)
             written = await self._runtime.settle(wanted, key)
