@@ -11,21 +11,34 @@ from pathlib import Path
 import pytest
 
 from architecture import tree
+from numalet.adapters.cgroup_v2.root import PODS_UNIT
 
-UNIT = tree.ROOT / "packaging" / "systemd" / "numalet-agent.service"
+FOLDER = tree.ROOT / "packaging" / "systemd"
+UNIT = FOLDER / "numalet-agent.service"
+PODS = FOLDER / PODS_UNIT
 
 
-def _unit() -> ConfigParser:
+def _unit(path: Path = UNIT) -> ConfigParser:
     parser = ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[method-assign, assignment]
-    parser.read(UNIT)
+    parser.read(path)
     return parser
 
 
-def test_workloads_outlive_the_service_and_its_cgroup_is_delegated() -> None:
+def test_workloads_outlive_the_service() -> None:
     service = _unit()["Service"]
-    assert ("yes", "process") == (service["Delegate"], service["KillMode"])
-    assert ("notify", "0077") == (service["Type"], service["UMask"])
+    assert ("notify", "0077", "process") == tuple(
+        service[name] for name in ("Type", "UMask", "KillMode")
+    )
+
+
+def test_pods_have_a_delegated_cgroup_that_is_not_the_agents() -> None:
+    pods = _unit(PODS)["Service"]
+    assert ("yes", "cgroup") == (pods["Delegate"], pods["ExitType"])
+    agent = _unit()
+    assert "Delegate" not in agent["Service"]
+    assert PODS_UNIT == agent["Unit"]["Requires"]
+    assert PODS_UNIT in agent["Unit"]["After"].split()
 
 
 def test_an_agent_that_can_not_start_is_not_started_again_and_again() -> None:
@@ -33,12 +46,13 @@ def test_an_agent_that_can_not_start_is_not_started_again_and_again() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
-def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
-    text = UNIT.read_text()
-    assert "ExecStart=/usr/local/bin/numalet " in text
-    copy = tmp_path / UNIT.name
-    copy.write_text(text.replace("/usr/local/bin/numalet", sys.executable))
-    command = ["systemd-analyze", "verify", "--man=no", str(copy)]
+@pytest.mark.parametrize("unit", [UNIT, PODS], ids=lambda unit: str(unit.stem))
+def test_systemd_finds_nothing_wrong(unit: Path, tmp_path: Path) -> None:
+    assert "ExecStart=/usr/local/bin/numalet " in UNIT.read_text()
+    for each in (UNIT, PODS):
+        text = each.read_text().replace("/usr/local/bin/numalet", sys.executable)
+        (tmp_path / each.name).write_text(text)
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / unit.name)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    about_it = [line for line in done.stderr.splitlines() if UNIT.name in line]
+    about_it = [line for line in done.stderr.splitlines() if "numalet-" in line]
     assert (0, []) == (done.returncode, about_it), done.stderr

@@ -209,25 +209,48 @@ def test_missing_optional_controllers_are_named(tmp_path: Path, tree: FakeCgroup
     assert ("cgroup/no-hugetlb-controller", "cgroup/no-pids-controller") == found.shortfalls
 
 
+@pytest.fixture
+def delegated(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
+    """The folders that a service manager is taken to have delegated."""
+    folders: set[Path] = set()
+
+    def getxattr(path: Path, name: str) -> bytes:
+        if path not in folders or name != "user.delegate":
+            raise OSError
+        return b"1"
+
+    monkeypatch.setattr("os.getxattr", getxattr)
+    return folders
+
+
 def test_a_delegated_unit_steps_aside_and_has_the_tree(
-    tmp_path: Path, tree: FakeCgroups, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tree: FakeCgroups, delegated: set[Path]
 ) -> None:
     tree.make("system/numalet%service")
     unit = tree.folder("system/numalet%service")
     (unit / "cgroup.procs").write_text("1\n")
-    answers = {(unit, "user.delegate"): b"1"}
-
-    def getxattr(path: Path, name: str) -> bytes:
-        if (path, name) not in answers:
-            raise OSError
-        return answers[(path, name)]
-
-    monkeypatch.setattr("os.getxattr", getxattr)
+    delegated.add(unit)
     proc = _proc(tmp_path, _mount(tree.top), "0::/system/numalet%service\n")
     found = root.find(proc, at=tree.at)
     assert isinstance(found, root.Usable)
     assert unit / "pods" == found.tree.root
     assert "1" == (unit / "agent" / "cgroup.procs").read_text().strip()
+
+
+def test_a_unit_for_pods_beside_ours_has_the_tree_and_we_stay_in_ours(
+    tmp_path: Path, tree: FakeCgroups, delegated: set[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The fake does not take names with dots, which are files there.
+    monkeypatch.setattr(root, "PODS_UNIT", "pods-unit")
+    for name in ("agent%service", "pods-unit"):
+        tree.make(f"system/{name}")
+    (tree.folder("system/agent%service") / "cgroup.procs").write_text("1\n")
+    delegated.add(tree.folder("system/pods-unit"))
+    proc = _proc(tmp_path, _mount(tree.top), "0::/system/agent%service\n")
+    found = root.find(proc, at=tree.at)
+    assert isinstance(found, root.Usable)
+    assert tree.folder("system/pods-unit/pods") == found.tree.root
+    assert "1" == (tree.folder("system/agent%service") / "cgroup.procs").read_text().strip()
 
 
 def test_a_place_that_can_not_be_written_is_told(tmp_path: Path, tree: FakeCgroups) -> None:

@@ -1,8 +1,12 @@
 """Where a tree of our own may be, and whether it can hold a container to its promise.
 
-Two places: the subtree that a service manager delegated to the unit we run in, or else a folder
-of our own at the top. Without the controllers ``cpuset`` and ``memory`` a tree promises nothing;
-the others are missed and named. Nothing of this needs root as such, only that writing is allowed.
+Three places, the first that there is: the subtree that a service manager delegated to a unit for
+pods beside the one that we run in; the one that it delegated to the unit we run in; a folder of
+our own at the top. The second is for whoever does not come back while pods run: systemd starts
+no process in a cgroup that is divided.
+
+Without the controllers ``cpuset`` and ``memory`` a tree promises nothing; the others are missed
+and named. Nothing of this needs root as such, only that writing is allowed.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ from numalet.adapters.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
 
 NAME: Final = "numalet"
 OWN_LEAF: Final = "agent"
-"""Where the agent itself moves to in a delegated subtree, whose top may hold no process."""
+"""Where a unit's own processes move to in a delegated subtree, whose top may hold none."""
 PODS: Final = "pods"
+PODS_UNIT: Final = "numalet-pods.service"
+"""The unit whose subtree is for pods alone; it has a process that only keeps it there."""
 REQUIRED: Final = ("cpuset", "memory")
 OPTIONAL: Final[Mapping[str, str]] = {
     "cpu": "cgroup/no-cpu-controller",
@@ -57,7 +63,7 @@ def find(
 ) -> Place:
     """The tree to use, made ready; or why there is none.
 
-    In a delegated subtree this process moves into a leaf of it.
+    In a delegated subtree the unit's processes, this one perhaps, move into a leaf of it.
 
     Args:
         proc_self: what the proc file system says of this process.
@@ -101,11 +107,14 @@ def _mount_point(proc_self: Path) -> Path | None:
 
 
 def _delegated(top: Path, proc_self: Path) -> Path | None:
-    """The cgroup that was given to us by a service manager; None if we are in no such one."""
+    """The cgroup that was given to us by a service manager; None if there is no such one."""
     for line in (proc_self / "cgroup").read_text(encoding="utf-8").splitlines():
         if line.startswith("0::/"):
             own = top / line.removeprefix("0::/")
             place = own.parent if own.name == OWN_LEAF else own
+            beside = place.parent / PODS_UNIT
+            if place != top and _is_delegated(beside):
+                return beside
             return place if place != top and _is_delegated(place) else None
     return None
 
