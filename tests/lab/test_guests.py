@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numalet.lab.topologies import TOPOLOGIES
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 
 CASES = {
-    "placement": Case(tests=("test_placement.py",)),
+    "placement": Case(tests=("test_placement.py", "test_agent.py")),
     "enforcement": Case(
         tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
     ),
@@ -24,13 +25,14 @@ CASES = {
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
     ),
     "memoryless": Case(tests=("test_enforcement_memoryless.py",), topology="3n4c-1memless"),
-    "systemd": Case(tests=("test_systemd.py",), init=Init.SYSTEMD),
+    "systemd": Case(tests=("test_systemd.py", "test_agent_systemd.py"), init=Init.SYSTEMD),
     "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
     **{
         name: Case(tests=("test_sysfs_truth.py",), topology=name)
         for name in TOPOLOGIES
-        if name != "4n8c-distances"
+        if name not in ("4n8c-distances", "36n")
     },
+    "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
 }
 
 
@@ -41,15 +43,15 @@ def test_inside_a_guest(name: str, cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "tests"),
     [
-        {"node_memory": ("1=640Mi",)},
-        {"topology": "4n4c+2mem", "without_nodes": (5,)},
+        ({"node_memory": ("1=512Mi",)}, ("test_reboot.py", "test_agent_reboot.py")),
+        ({"topology": "4n4c+2mem", "without_nodes": (5,)}, ("test_reboot.py",)),
     ],
     ids=["other-memory", "a-node-less"],
 )
 def test_state_survives_a_reboot_but_not_of_a_changed_machine(
-    change: dict[str, Any], cache: Path, tmp_path: Path
+    change: dict[str, Any], tests: tuple[str, ...], cache: Path, tmp_path: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -57,8 +59,11 @@ def test_state_survives_a_reboot_but_not_of_a_changed_machine(
     for number, boot in enumerate(("first", "same", "changed")):
         shape = change if boot == "changed" else same
         variables = {"NUMALET_LAB_BOOT": boot}
-        case = Case(tests=("test_reboot.py",), disk=disk, environment=variables, **shape)
+        case = Case(tests=tests, disk=disk, environment=variables, **shape)
         out = tmp_path / str(number)
         out.mkdir()
         inside = run_inside(case, cache, out)
-        assert sorted(inside.outcomes.values()) == ["passed", "skipped", "skipped"]
+        assert Counter(inside.outcomes.values()) == {
+            "passed": len(tests),
+            "skipped": 2 * len(tests),
+        }

@@ -12,9 +12,11 @@ CONTROLLERS = ("cpuset", "cpu", "memory", "hugetlb", "pids")
 PATIENCE_SECONDS = 60.0
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
+def wait_until(
+    holds: Callable[[], bool], what: str, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Look again and again until it holds; fails after a minute, which is long even here."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience_seconds
     while not holds():
         assert time.monotonic() < deadline, f"in vain: {what}"
         time.sleep(0.01)

@@ -6,14 +6,13 @@ The guest has two NUMA nodes with CPUs 0-1 and 2-3, 2 MiB pages 0:8,1:16, and no
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from lab.guest import toucher
+from lab.guest import touching
 from numalet.adapters.procfs import numa_maps, status
 from numalet.adapters.procfs.numa_maps import Kind
 from numalet.adapters.runtime.port import NotStarted, Started
@@ -56,16 +55,6 @@ def run(folder: Path, body: Body) -> None:
     assert [] == [each for each in ROOT.iterdir() if each.name.startswith("pod")]
 
 
-def touching(size_bytes: int, shift: int = toucher.SMALL_SHIFT) -> tuple[str, ...]:
-    """A program that touches so much memory, says so, and stays."""
-    code = (
-        f"import sys, time; sys.path.append({str(Path(toucher.__file__).parent)!r});"
-        f"import toucher; m = toucher.mapped({size_bytes}, {shift});"
-        f"toucher.touch(m, {shift}); toucher.say('touched'); time.sleep(100000)"
-    )
-    return (sys.executable, "-I", "-S", "-c", code)
-
-
 async def started(
     ours: ProcessRuntime,
     *command: str,
@@ -95,7 +84,7 @@ def test_memory_and_cpus_are_where_they_were_promised(
     wanted = CgroupSettings(cpus=cpus, memory_nodes=nodes, memory_max_bytes=128 * MIB)
 
     async def body(ours: ProcessRuntime) -> None:
-        answer = await started(ours, *touching(32 * MIB), cgroup=wanted)
+        answer = await started(ours, *touching.command(32 * MIB), cgroup=wanted)
         assert GuaranteeLevel.KERNEL is answer.level
         await said(ours)
         maps, allowed = numa_maps.read(answer.pid), status.read(answer.pid)
@@ -116,9 +105,9 @@ def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
     limit = CgroupSettings(memory_max_bytes=32 * MIB, swap_max_bytes=0, oom_group=True)
 
     async def body(ours: ProcessRuntime) -> None:
-        neighbour = await started(ours, *touching(4 * MIB), cgroup=limit, key=other)
+        neighbour = await started(ours, *touching.command(4 * MIB), cgroup=limit, key=other)
         await said(ours, key=other)
-        await started(ours, *touching(64 * MIB), cgroup=limit)
+        await started(ours, *touching.command(64 * MIB), cgroup=limit)
         end = await next_end(ours)
         assert (KEY, ExitReason.OOM_KILLED, 137, "") == (
             end.key,
@@ -134,7 +123,7 @@ def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
 def test_who_exhausts_its_nodes_dies_although_others_are_free(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         bound = CgroupSettings(memory_nodes=(1,), oom_group=True)
-        await started(ours, *touching(700 * MIB), cgroup=bound)
+        await started(ours, *touching.command(700 * MIB), cgroup=bound)
         end = await next_end(ours)
         assert ExitReason.OOM_KILLED is end.exit.reason
         assert "NUMA nodes" in end.exit.message
@@ -147,9 +136,11 @@ def test_a_neighbour_that_fills_the_node_dies_before_the_guaranteed_one(tmp_path
     bound = CgroupSettings(memory_nodes=(1,), oom_group=True)
 
     async def body(ours: ProcessRuntime) -> None:
-        spared = await started(ours, *touching(200 * MIB), cgroup=bound, key=guaranteed, score=-997)
+        spared = await started(
+            ours, *touching.command(200 * MIB), cgroup=bound, key=guaranteed, score=-997
+        )
         await said(ours, key=guaranteed)
-        await started(ours, *touching(700 * MIB), cgroup=bound, score=900)
+        await started(ours, *touching.command(700 * MIB), cgroup=bound, score=900)
         end = await next_end(ours)
         assert (KEY, ExitReason.OOM_KILLED) == (end.key, end.exit.reason)
         assert status.read(spared.pid) is not None
@@ -183,7 +174,7 @@ def test_what_somebody_else_wrote_is_mended(tmp_path: Path) -> None:
     settings = ContainerSettings(path="podu-1/c", cgroup=wanted)
 
     async def body(ours: ProcessRuntime) -> None:
-        answer = await started(ours, *touching(8 * MIB), cgroup=wanted)
+        answer = await started(ours, *touching.command(8 * MIB), cgroup=wanted)
         await said(ours)
         (GROUP / "cpuset.mems").write_text("0-1")
         (GROUP / "memory.max").write_text("max")
@@ -201,7 +192,7 @@ def test_pages_move_with_the_promise(tmp_path: Path) -> None:
     after = CgroupSettings(memory_nodes=(0,))
 
     async def body(ours: ProcessRuntime) -> None:
-        answer = await started(ours, *touching(16 * MIB), cgroup=before)
+        answer = await started(ours, *touching.command(16 * MIB), cgroup=before)
         await said(ours)
         await ours.settle(ContainerSettings(path="podu-1/c", cgroup=after), KEY)
 
@@ -222,7 +213,7 @@ def test_huge_pages_are_on_the_promised_node(tmp_path: Path, node: int, pages: i
     )
 
     async def body(ours: ProcessRuntime) -> None:
-        answer = await started(ours, *touching(pages * 2 * MIB, 21), cgroup=wanted)
+        answer = await started(ours, *touching.command(pages * 2 * MIB, 21), cgroup=wanted)
         await said(ours)
         maps = numa_maps.read(answer.pid)
         assert maps is not None
@@ -237,7 +228,7 @@ def test_huge_pages_are_on_the_promised_node(tmp_path: Path, node: int, pages: i
 def test_huge_pages_that_were_not_asked_for_are_refused(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         nothing = CgroupSettings(hugetlb_max_bytes={2 * MIB: 0, 1 << 30: 0})
-        await started(ours, *touching(2 * MIB, 21), cgroup=nothing)
+        await started(ours, *touching.command(2 * MIB, 21), cgroup=nothing)
         assert 0 != (await next_end(ours)).exit.code
 
     run(tmp_path, body)

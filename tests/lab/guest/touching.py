@@ -17,6 +17,16 @@ ONE_GIB = 30
 """Page sizes as powers of two."""
 
 
+def command(size_bytes: int, page_shift: int = SMALL) -> tuple[str, ...]:
+    """A program that touches so much memory, says ``touched``, and stays."""
+    code = (
+        f"import sys, time; sys.path.append({str(Path(__file__).parent)!r});"
+        f"import toucher; m = toucher.mapped({size_bytes}, {page_shift});"
+        f"toucher.touch(m, {page_shift}); toucher.say('touched'); time.sleep(100000)"
+    )
+    return (sys.executable, "-I", "-S", "-c", code)
+
+
 class RefusedError(Exception):
     """The kernel did not map the memory; ``errno`` says why."""
 

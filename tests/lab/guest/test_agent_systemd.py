@@ -1,0 +1,89 @@
+"""The units that are shipped, under a real systemd: an agent comes and goes, its pods stay."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lab.guest.groups import wait_until
+from lab.guest.node_agent import PATIENCE_SECONDS, Seen, pod
+
+UNITS = Path(__file__).parents[3] / "packaging" / "systemd"
+INSTALLED = Path("/etc/systemd/system")
+SLICE = Path("/sys/fs/cgroup/system.slice")
+TREE = SLICE / "numalet-pods.service" / "pods"
+AGENT = "numalet-agent.service"
+PINNED = (frozenset({2, 3}), frozenset({1}))
+
+
+def systemctl(*words: str) -> str:
+    done = subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        ask = ["journalctl", "--no-pager", "--unit", AGENT]
+        journal = subprocess.run(ask, capture_output=True, text=True, check=False)
+        pytest.fail(done.stderr + journal.stdout)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def agent() -> Iterator[Seen]:
+    """An agent that systemd started, by the units as they are shipped."""
+    for unit in UNITS.glob("*.service"):
+        shutil.copy(unit, INSTALLED)
+    program = Path("/usr/local/bin/numalet")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m numalet "$@"\n')
+    program.chmod(0o755)
+    systemctl("daemon-reload")
+    systemctl("start", AGENT)
+    with closing(Seen(Path("/var/lib/numalet"), TREE)) as seen:
+        yield seen
+    systemctl("stop", AGENT, "numalet-pods.service")
+
+
+def main_process() -> int:
+    return int(systemctl("show", "--property=MainPID", "--value", AGENT))
+
+
+def test_pods_stay_where_they_are_whatever_systemd_does(agent: Seen) -> None:
+    assert 0 == agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code
+    agent.await_running("pinned")
+    ours = agent.container("pinned")
+    pids = ours.pids()
+    assert {1} == ours.memory_nodes()
+
+    def is_untouched() -> bool:
+        return pids == ours.pids() and ours.allowed() == PINNED
+
+    assert is_untouched()
+    assert agent.await_audit("pinned")
+
+    systemctl("daemon-reload")
+    assert is_untouched()
+
+    before = main_process()
+    systemctl("restart", AGENT)
+    wait_until(agent.is_ready, "the next agent is ready", PATIENCE_SECONDS)
+    assert main_process() not in (0, before)
+    assert is_untouched()
+    assert agent.await_audit("pinned")
+
+    # Killed, it is started again by systemd.
+    before = main_process()
+    subprocess.run(["systemctl", "kill", "--kill-who=main", "--signal=KILL", AGENT], check=True)
+    wait_until(
+        lambda: main_process() not in (0, before) and agent.is_ready(), "again", PATIENCE_SECONDS
+    )
+    assert is_untouched()
+    assert 0 == sum(agent.drift().values())
+
+    # Who stops the unit of the pods means the pods.
+    systemctl("stop", "numalet-pods.service")
+    wait_until(lambda: not Path(f"/proc/{pids[0]}").exists(), "the pod ended", PATIENCE_SECONDS)
+    assert "inactive" == systemctl("show", "--property=ActiveState", "--value", AGENT)
+    assert not TREE.exists()
