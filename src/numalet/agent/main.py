@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 import traceback
@@ -46,8 +47,12 @@ async def _run(settings: AgentSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
 
-    def heard(what: Heard) -> None:
+    def say(what: Heard) -> None:
         log.write(admission_log.of_admission(what.rules, what.decision, what.recording))
+
+    def heard(what: Heard) -> None:
+        # Whoever asked gets the answer first.
+        loop.call_soon(say, what)
 
     def told(findings: Sequence[Finding]) -> None:
         log.write([_line(each) for each in findings])
@@ -61,6 +66,10 @@ async def _run(settings: AgentSettings) -> None:
         log.write(node_log.of_start(keeper.view().node.rules))
         async with wiring.served(keeper, settings, broke), _near(near, keeper, settings):
             await _ready(keeper)
+            # What a start leaves stays; searched for garbage again and again it would make
+            # everybody wait.
+            gc.collect()
+            gc.freeze()
             notify.tell("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             await stopped.wait()

@@ -122,8 +122,27 @@ def _check_protection(value: object, place: Place, findings: Findings) -> None:
             findings.add("workload/protection", place.location, Severity.WARNING, names=names)
 
 
-def check_kept(value: object, place: Place, findings: Findings, depth: int = 0) -> None:
+def check_kept(value: object, place: Place, findings: Findings) -> None:
     """A finding for every value and name that could not be written to a file and read back."""
+    # Nearly always all is well, and then no place is needed.
+    if not _are_kept(value, 0):
+        _tell_not_kept(value, place, findings, 0)
+
+
+def _are_kept(value: object, depth: int) -> bool:
+    if depth > DEEPEST_NESTING:
+        return False
+    if isinstance(value, dict):
+        return all(
+            isinstance(name, str) and _is_kept(name) and _are_kept(member, depth + 1)
+            for name, member in value.items()
+        )
+    if isinstance(value, list):
+        return all(_are_kept(item, depth + 1) for item in value)
+    return _is_kept(value)
+
+
+def _tell_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
     if depth > DEEPEST_NESTING:
         findings.add("document/too-deep", place.location, limit=DEEPEST_NESTING)
         return
@@ -131,11 +150,11 @@ def check_kept(value: object, place: Place, findings: Findings, depth: int = 0) 
         case Mapping():
             for name, member in value.items():
                 at = place.member(str(name))
-                check_kept(name if isinstance(name, str) else (name,), at, findings)
-                check_kept(member, at, findings, depth + 1)
+                _tell_not_kept(name if isinstance(name, str) else (name,), at, findings, depth)
+                _tell_not_kept(member, at, findings, depth + 1)
         case list():
             for index, item in enumerate(value):
-                check_kept(item, place.item(index), findings, depth + 1)
+                _tell_not_kept(item, place.item(index), findings, depth + 1)
         case _:
             if not _is_kept(value):
                 findings.add("workload/not-json", place.location, value=typed.described(value))

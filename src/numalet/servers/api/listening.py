@@ -86,6 +86,7 @@ def _config(app: Any) -> uvicorn.Config:
         lifespan="off",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=PATIENCE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
