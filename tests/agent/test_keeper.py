@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import agents
+from numalet.adapters import faults
+from numalet.adapters.faults import Moment
 from numalet.enforcement.settings import CgroupSettings
 from numalet.model.pod import ContainerKey
 from numalet.reports.metric_definitions import DRIFT_MENDED
@@ -146,3 +153,77 @@ def _mended(agent: agents.Agent) -> dict[Labels, float]:
     """How often which setting was mended."""
     counted = agent.keeper.counts().values
     return {labels: times for (name, labels), times in counted.items() if name == DRIFT_MENDED}
+
+
+def test_settled_means_that_nothing_is_being_written(tmp_path: Path) -> None:
+    """Books that could not be written are tried again without anybody asking for it."""
+    disk = _Disk()
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            disk.is_full = True
+            refused = await agent.keeper.create(agents.pod("one"))
+            assert isinstance(refused, Refused)
+            assert Refusal.STORAGE is refused.why
+            disk.is_full = False
+            await asyncio.to_thread(disk.entered.wait, agents.PATIENCE_SECONDS)
+            waiting = asyncio.create_task(agent.keeper.settled())
+            await asyncio.wait([waiting], timeout=0.05)
+            assert not waiting.done()
+            disk.may_go_on.set()
+            await asyncio.wait_for(waiting, agents.PATIENCE_SECONDS)
+            assert agent.keeper.view().ready
+
+    with _installed(disk):
+        asyncio.run(scene())
+
+
+def test_settled_waits_for_what_happened_until_it_can_be_written(tmp_path: Path) -> None:
+    disk = _Disk()
+    disk.may_go_on.set()
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            disk.is_full = True
+            agent.runtime.end(ContainerKey("uid-one", "main"), 3)
+            await agent.until(lambda: "agent/books-unwritable" in agent.keeper.view().notes)
+            waiting = asyncio.create_task(agent.keeper.settled())
+            await asyncio.wait([waiting], timeout=0.05)
+            assert not waiting.done()
+            disk.is_full = False
+            await asyncio.wait_for(waiting, agents.PATIENCE_SECONDS)
+            assert "terminated" == agent.phase("one")
+
+    with _installed(disk):
+        asyncio.run(scene())
+
+
+class _Disk:
+    """A disk that is full when it is told so, and slow to write after that."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.was_full = False
+        self.entered = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def __call__(self, name: str, moment: Moment) -> None:
+        if name != "file.create" or moment is not Moment.BEFORE:
+            return
+        if self.is_full:
+            self.was_full = True
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self.was_full:
+            self.entered.set()
+            self.may_go_on.wait(agents.PATIENCE_SECONDS)
+
+
+@contextmanager
+def _installed(hook: faults.Hook) -> Iterator[None]:
+    before = faults.install(hook)
+    try:
+        yield
+    finally:
+        faults.install(before)

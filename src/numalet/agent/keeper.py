@@ -160,7 +160,10 @@ class Keeper:
         while True:
             await self._inbox.join()
             await self._performer.idle()
-            if self._inbox.empty() and not self._held:
+            if self._busy.locked() or self._held:
+                # What a clock asked for is written without a message that could be waited for.
+                await self.changed()
+            elif self._inbox.empty():
                 return
 
     async def run(self) -> None:
