@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from numalet.adapters import faults
-from numalet.adapters.runtime.port import NotStarted, Started
+from numalet.adapters.runtime.port import Arranged, NotStarted, Started
 from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.adapters.runtime.watcher import begin
 from numalet.enforcement.levels import GuaranteeLevel
@@ -474,7 +474,7 @@ def test_papers_and_logs_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 def test_there_is_nothing_to_arrange_without_cgroups(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
-        assert () == await ours.arrange({"": CgroupSettings(cpu_weight=1)})
+        assert Arranged() == await ours.arrange({"": CgroupSettings(cpu_weight=1)})
         assert "cgroup/no-cgroup-v2" in ours.capabilities().shortfalls
 
     run(tmp_path, body)

@@ -15,7 +15,7 @@ import pytest
 from fake_cgroups import FakeCgroups
 from numalet.adapters.cgroup_v2.root import Usable
 from numalet.adapters.runtime.levels import ground
-from numalet.adapters.runtime.port import NotStarted, Started
+from numalet.adapters.runtime.port import Arranged, NotHeld, NotStarted, Started
 from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
@@ -95,15 +95,15 @@ def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
     }
 
     async def body(stage: Stage) -> None:
-        assert ["burstable"] == list(
-            await stage.runtime.arrange({"burstable": levels["burstable"]})
-        )
-        assert [] == list(await stage.runtime.arrange({"burstable": levels["burstable"]}))
+        burstable = {"burstable": levels["burstable"]}
+        assert Arranged(("burstable",)) == await stage.runtime.arrange(burstable)
+        assert Arranged() == await stage.runtime.arrange(burstable)
         stage.tree.write("burstable", "cpuset.mems", "1")
-        assert ["burstable"] == list(
-            await stage.runtime.arrange({"burstable": levels["burstable"]})
-        )
+        assert Arranged(("burstable",)) == await stage.runtime.arrange(burstable)
         assert "" == stage.tree.read("burstable", "cpuset.mems")
+        refused = await stage.runtime.arrange({"burstable": CgroupSettings(cpu_weight=10_001)})
+        assert () == refused.written
+        assert "cgroup/refused" == refused.not_held["burstable"].code
 
     run(tmp_path, body)
 
@@ -117,7 +117,9 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
         assert ("cpuset.mems",) == await stage.runtime.settle(settings, KEY)
         stage.tree.with_memory = frozenset({0})
         stage.tree.write(PATH, "cpuset.mems", "1")
-        assert () == await stage.runtime.settle(settings, KEY)
+        refused = await stage.runtime.settle(settings, KEY)
+        assert isinstance(refused, NotHeld)
+        assert ("cgroup/not-in-force", "cpuset.mems") == (refused.code, refused.fields["file"])
         (stage.tree.folder(PATH) / "memory.numa_stat").write_text("anon N0=0 N1=4096\n")
         found = await stage.runtime.reality(KEY)
         assert found is not None

@@ -149,6 +149,14 @@ def _looked(books: Books, look: Looked, now: datetime) -> Books:
             books = _with_event(
                 books, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
             )
+    for key, refusal in look.not_held.items():
+        if key.pod_uid in books.records:
+            message = kubelet_events.not_held(
+                english.of_finding(Finding(refusal.code, refusal.fields))
+            )
+            books = _with_event(
+                books, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
+            )
     return books
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.adapters import faults
+from numalet.model.pod import Pod
 from numalet.workload.record import EventKind, NodeEvent
+from numalet.workload.run import Verdict
 
 FILE_NAME: Final = "journal.jsonl"
 OLDER_NAME: Final = "journal.jsonl.1"
@@ -93,6 +95,18 @@ def line_of(event: NodeEvent) -> dict[str, Any]:
         "container": event.container,
         "count": event.count,
         "first_at": None if event.first_at is None else event.first_at.isoformat(),
+    }
+
+
+def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
+    """What was decided about a pod, as a line of the journal."""
+    return {
+        "at": at.isoformat(),
+        "verdict": "admitted" if verdict.admitted else "rejected",
+        "uid": pod.uid,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "cause": verdict.cause,
     }
 
 

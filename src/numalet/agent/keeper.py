@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from numalet.admission.decision import Decision
 from numalet.agent import changes, decisions, facts, journal, requests, steps
 from numalet.agent.books import Books
 from numalet.agent.changes import History
@@ -316,7 +315,10 @@ class Keeper:
             return
         fresh = changes.of_events(before.resource_version, after.events)
         lines = [journal.line_of(each.event) for each in fresh]
-        lines += [_verdict_line(each.decision, self._around.clock()) for each in batch.heard]
+        now = self._around.clock()
+        for decision in (each.decision for each in batch.heard):
+            verdict = decisions.verdict_of(decision.rejection)
+            lines.append(journal.verdict_line(decision.pod, verdict, now))
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
 
     def _publish(self, batch: _Batch) -> None:
@@ -383,17 +385,6 @@ class Keeper:
             notes.append("agent/journal-unwritable")
         if self._performer.problem:
             notes.append("agent/runtime-failed")
+        if self._performer.not_held:
+            notes.append("agent/drift-not-mended")
         return tuple(notes)
-
-
-def _verdict_line(decision: Decision, now: datetime) -> dict[str, object]:
-    pod = decision.pod
-    verdict = decisions.verdict_of(decision.rejection)
-    return {
-        "at": now.isoformat(),
-        "verdict": "admitted" if verdict.admitted else "rejected",
-        "uid": pod.uid,
-        "pod": pod.name,
-        "namespace": pod.namespace,
-        "cause": verdict.cause,
-    }

@@ -12,10 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
-from numalet.adapters.runtime.port import Launch, NotStarted, Reality, Runtime, Started
+from numalet.adapters.runtime.port import (
+    Launch,
+    NotHeld,
+    NotStarted,
+    Reality,
+    Runtime,
+    Started,
+)
 from numalet.agent.books import Books
 from numalet.agent.requests import Began, Fact, Forgotten, Looked, TakenBack
 from numalet.agent.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
+from numalet.enforcement import paths
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.cpu_set import CpuSet
@@ -86,6 +94,8 @@ class Performer:
         self._settled: object = None
         self._given: dict[ContainerKey, ContainerSettings] = {}
         self._arranged: Mapping[str, CgroupSettings] = {}
+        self._failed: list[Task] = []
+        self.not_held: Mapping[ContainerKey, NotHeld] = {}
         self.problem = ""
 
     def ask(self, tasks: Iterable[Task]) -> None:
@@ -103,10 +113,13 @@ class Performer:
             task = await self._tasks.get()
             try:
                 await self._do(task)
-                self.problem = ""
+                if not self._failed:
+                    self.problem = ""
             except OSError as error:
                 # The neighbour is broken, not the books; the next look tries again.
                 self.problem = error.strerror or str(error)
+                if not isinstance(task, Settle | Look):
+                    self._failed.append(task)
             finally:
                 self._tasks.task_done()
 
@@ -116,6 +129,9 @@ class Performer:
                 await self._start(key, attempt)
             case StopContainer(key, grace_seconds):
                 await self._runtime.stop(key, grace_seconds)
+            case ForgetPod(pod_uid) if _goes_on(self._books(), pod_uid):
+                # It could not be done when it was asked for, and the uid has come again.
+                return
             case ForgetPod(pod_uid):
                 await self._runtime.forget(pod_uid)
                 self._given = {k: v for k, v in self._given.items() if k.pod_uid != pod_uid}
@@ -176,8 +192,10 @@ class Performer:
             given = self._given.get(key)
             if given is None or given.cgroup.cpus != self._wanted.cpus(books, key):
                 wanted = self._wanted.container(books, key)
-                await self._runtime.settle(wanted, key)
-                self._given[key] = wanted
+                done = await self._runtime.settle(wanted, key)
+                # What is refused here is refused at the next look too, which tells it.
+                if not isinstance(done, NotHeld):
+                    self._given[key] = wanted
         self._settled = cpus
 
     def _begun(self, books: Books) -> list[ContainerKey]:
@@ -190,25 +208,48 @@ class Performer:
         ]
 
     async def _look(self) -> None:
+        failed, self._failed = self._failed, []
+        self.ask(failed)
         books = self._books()
         mended: dict[ContainerKey, tuple[str, ...]] = {}
         audits: dict[ContainerKey, Audit] = {}
         tree = self._wanted.tree(books)
-        written = await self._runtime.arrange(tree)
+        arranged = await self._runtime.arrange(tree)
         # Sums change with the pods; drift is what changed although the same was wanted before.
-        if drifted := [path for path in written if self._arranged.get(path) == tree[path]]:
+        if drifted := [p for p in arranged.written if self._arranged.get(p) == tree[p]]:
             mended[_TREE] = (_LEVEL,) * len(drifted)
-        self._arranged = tree
+        not_held = {_holder(path): each for path, each in arranged.not_held.items()}
+        self._arranged = {
+            path: each for path, each in tree.items() if path not in arranged.not_held
+        }
         for key in running(books):
             wanted = self._wanted.container(books, key)
             written = await self._runtime.settle(wanted, key)
-            if written and self._given.get(key) == wanted:
-                mended[key] = tuple(written)
-            self._given[key] = wanted
+            if isinstance(written, NotHeld):
+                not_held[key] = written
+            else:
+                if written and self._given.get(key) == wanted:
+                    mended[key] = tuple(written)
+                self._given[key] = wanted
             seen = await self._runtime.reality(key)
             if seen is not None:
                 audits[key] = self._wanted.audit(books, key, seen, self._clock())
-        self._report(Looked(audits, mended))
+        known, self.not_held = self.not_held, not_held
+        news = {key: each for key, each in not_held.items() if known.get(key) != each}
+        self._report(Looked(audits, mended, news))
+
+
+def _holder(path: str) -> ContainerKey:
+    """Who a cgroup above the containers counts as: the pod that it is for, or nobody."""
+    name = path.rpartition("/")[2]
+    uid = paths.name_of(name.removeprefix(paths.POD_PREFIX))
+    return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
+
+
+def _goes_on(books: Books, pod_uid: str) -> bool:
+    """Whether there is such a pod and nobody wants it gone."""
+    record = books.records.get(pod_uid)
+    return record is not None and record.run.deletion is None
 
 
 def running(books: Books) -> list[ContainerKey]:

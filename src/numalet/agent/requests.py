@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from numalet.adapters.runtime.port import Ended, NotStarted, Started
+from numalet.adapters.runtime.port import Ended, NotHeld, NotStarted, Started
 from numalet.enforcement.audit import Audit
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
@@ -82,10 +82,12 @@ class Looked:
     """What a look at reality found: audits of running containers, settings that were mended.
 
     ``mended`` are names of settings by container; the key of a cgroup above has no container.
+    ``not_held`` is what the kernel does not hold a cgroup to and was not known before.
     """
 
     audits: Mapping[ContainerKey, Audit]
     mended: Mapping[ContainerKey, tuple[str, ...]]
+    not_held: Mapping[ContainerKey, NotHeld] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     "agent/other-owner": "another owner of CPUs or memory is at work: {owner}; observing only",
     "agent/books-unwritable": "the books can not be written, so nothing is decided",
     "agent/journal-unwritable": "the journal can not be written",
+    "agent/drift-not-mended": (
+        "the kernel does not hold every cgroup to what was promised; the events of the pods say"
+        " which setting, and every look tries again"
+    ),
     "agent/runtime-failed": "the runtime failed and is tried again",
     "runtime/failed": "the runtime failed: {error}",
 }

@@ -1,7 +1,7 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
-Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended`` and
-``InvalidManifest`` are our own.
+Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
+``DriftNotMended`` and ``InvalidManifest`` are our own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ KILLING: Final = "Killing"
 FAILED: Final = "Failed"
 BACK_OFF: Final = "BackOff"
 DRIFT_MENDED: Final = "DriftMended"
+NOT_HELD: Final = "DriftNotMended"
 INVALID_MANIFEST: Final = "InvalidManifest"
 
 
@@ -45,6 +46,11 @@ def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
 def drift_mended(settings: str) -> str:
     """Somebody else changed settings of a container, and they were put right."""
     return f"Settings changed by somebody else were put right: {settings}"
+
+
+def not_held(text: str) -> str:
+    """What runs is not held to its settings, and could not be."""
+    return f"Settings are not as promised and can not be put right: {text}"
 
 
 def invalid_manifest(path: str, text: str) -> str:

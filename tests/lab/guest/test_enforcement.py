@@ -178,7 +178,7 @@ def test_what_somebody_else_wrote_is_mended(tmp_path: Path) -> None:
         await said(ours)
         (GROUP / "cpuset.mems").write_text("0-1")
         (GROUP / "memory.max").write_text("max")
-        assert ("cpuset.mems", "memory.max") == tuple(await ours.settle(settings, KEY))
+        assert ("cpuset.mems", "memory.max") == await ours.settle(settings, KEY)
         allowed = status.read(answer.pid)
         assert allowed is not None
         assert {1} == allowed.nodes

@@ -19,9 +19,11 @@ from typing import Final, TypeAlias
 
 from numalet.adapters import faults
 from numalet.adapters.runtime.port import (
+    Arranged,
     Capabilities,
     Ended,
     Launch,
+    NotHeld,
     NotStarted,
     Observed,
     Reality,
@@ -88,7 +90,8 @@ class FakeRuntime:
     """Entries in memory, and in ``folder`` if one is given.
 
     ``starts`` are all attempts that began, in order; ``doubled`` those that were asked for while
-    another attempt of the same container ran.
+    another attempt of the same container ran. ``refusals`` say by path what is not taken, as if
+    a kernel refused it.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class FakeRuntime:
         self.starts: list[tuple[ContainerKey, int]] = []
         self.doubled: list[tuple[ContainerKey, int]] = []
         self.tree: dict[str, CgroupSettings] = {}
+        self.refusals: dict[str, NotHeld] = {}
         self._folder = folder
         self._clock = clock
         self._entries: dict[ContainerKey, _Entry] = {}
@@ -133,11 +137,16 @@ class FakeRuntime:
             timer.cancel()
         self._timers.clear()
 
-    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
         """Take the settings over; the paths whose settings differed."""
-        changed = [path for path, wanted in tree.items() if self.tree.get(path) != wanted]
-        self.tree |= tree
-        return changed
+        not_held = {path: self.refusals[path] for path in tree if path in self.refusals}
+        changed = [
+            path
+            for path, wanted in tree.items()
+            if path not in not_held and self.tree.get(path) != wanted
+        ]
+        self.tree |= {path: tree[path] for path in changed}
+        return Arranged(tuple(changed), not_held)
 
     async def start(self, launch: Launch) -> Started | NotStarted:
         """Start one attempt, as its fate says."""
@@ -199,11 +208,15 @@ class FakeRuntime:
         """The settings with which a container runs now."""
         return self._entries[key].settings
 
-    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+    async def settle(
+        self, settings: ContainerSettings, key: ContainerKey
+    ) -> Sequence[str] | NotHeld:
         """Take the settings over; the names of those that differed."""
         entry = self._entries.get(key)
         if entry is None or entry.exit is not None or entry.settings == settings.cgroup:
             return ()
+        if settings.path in self.refusals:
+            return self.refusals[settings.path]
         before, wanted = entry.settings or CgroupSettings(), settings.cgroup
         changed = [name for name in _NAMES if getattr(before, name) != getattr(wanted, name)]
         entry.settings = wanted

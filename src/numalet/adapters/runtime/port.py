@@ -53,6 +53,22 @@ class NotStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class NotHeld:
+    """The kernel does not hold a cgroup to what is wanted; code and fields as ``NotStarted``'s."""
+
+    code: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """The paths whose settings have been written, and those that the kernel did not take."""
+
+    written: tuple[str, ...] = ()
+    not_held: Mapping[str, NotHeld] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """An attempt ended."""
 
@@ -95,10 +111,10 @@ class Runtime(Protocol):
     async def close(self) -> None:
         """Stop watching. What runs goes on running."""
 
-    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
         """Make the cgroups above the containers (by path below the root; "" is the root).
 
-        Returns the paths whose settings were not as wanted and have been written.
+        What was as wanted is not in the answer.
         """
 
     async def start(self, launch: Launch) -> Started | NotStarted:
@@ -111,10 +127,13 @@ class Runtime(Protocol):
         shortens the wait. Nothing happens if the container is not running.
         """
 
-    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+    async def settle(
+        self, settings: ContainerSettings, key: ContainerKey
+    ) -> Sequence[str] | NotHeld:
         """Bring a running container's settings to what is wanted.
 
-        Returns the names of the settings that were not as wanted and have been written.
+        Returns the names of the settings that were not as wanted and have been written, or what
+        the kernel does not hold the container to.
         """
 
     async def reality(self, key: ContainerKey) -> Reality | None:

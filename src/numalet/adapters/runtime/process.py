@@ -22,9 +22,11 @@ from numalet.adapters.runtime import ends, kernel_look, process_look, starting
 from numalet.adapters.runtime.attempts import RUNS, Attempt, Attempts, State, moment
 from numalet.adapters.runtime.levels import Ground, ground
 from numalet.adapters.runtime.port import (
+    Arranged,
     Capabilities,
     Ended,
     Launch,
+    NotHeld,
     NotStarted,
     Observed,
     Reality,
@@ -85,21 +87,24 @@ class ProcessRuntime:
             watched.close()
         self._watched.clear()
 
-    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Sequence[str]:
-        """Make the cgroups above the containers; the paths that were not as wanted.
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
+        """Make the cgroups above the containers; what was not as wanted.
 
         Where there are no cgroups there is nothing to arrange.
         """
         ours = self._ground.tree
         if ours is None:
-            return ()
-        written = []
+            return Arranged()
+        written, not_held = [], {}
         for path, settings in tree.items():
             with contextlib.suppress(OSError):
                 ours.make(path)
-            if writing.apply(ours, path, settings):
+            applied = writing.apply(ours, path, settings)
+            if isinstance(applied, Refusal):
+                not_held[path] = NotHeld(applied.code, applied.fields)
+            elif applied:
                 written.append(path)
-        return written
+        return Arranged(tuple(written), not_held)
 
     async def start(self, launch: Launch) -> Started | NotStarted:
         """Start one attempt, with all its settings in force before its first instruction."""
@@ -126,7 +131,9 @@ class ProcessRuntime:
         if watched is not None:
             watched.stop(grace_seconds)
 
-    async def settle(self, settings: ContainerSettings, key: ContainerKey) -> Sequence[str]:
+    async def settle(
+        self, settings: ContainerSettings, key: ContainerKey
+    ) -> Sequence[str] | NotHeld:
         """Bring a running container's settings to what is wanted; what had to be written."""
         watched = self._watched.get(key)
         if watched is None:
@@ -136,7 +143,11 @@ class ProcessRuntime:
             return process_look.move(watched.pid, settings.cgroup)
         # Pages move with a set of NUMA nodes, and the write returns when they have.
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
-        return () if isinstance(applied, Refusal) else applied
+        if not isinstance(applied, Refusal):
+            return applied
+        # One that ended meanwhile, and whose cgroup somebody removed, is held to nothing.
+        gone = self._watched.get(key) is not watched
+        return () if gone else NotHeld(applied.code, applied.fields)
 
     async def reality(self, key: ContainerKey) -> Reality | None:
         """What the kernel says of a running container; None if it is not running."""

@@ -1,0 +1,124 @@
+"""What the performer could not do is told, and done when it can be."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import agents
+from agents import Agent
+from numalet.adapters import faults
+from numalet.adapters.faults import Moment
+from numalet.adapters.runtime.port import NotHeld
+from numalet.enforcement.settings import CgroupSettings
+from numalet.model.pod import ContainerKey
+
+KEY = ContainerKey("uid-one", "main")
+NOTE = "agent/drift-not-mended"
+REFUSED = NotHeld(
+    "cgroup/refused",
+    {"cgroup": "poduid-one/main", "file": "cpuset.mems", "value": "0", "error": "Device busy"},
+)
+
+
+def _told(agent: Agent, reason: str) -> list[tuple[str, str, int]]:
+    events = agent.keeper.view().events
+    return [(each.container, each.message, each.count) for each in events if each.reason == reason]
+
+
+async def _look(agent: Agent) -> None:
+    agent.keeper.look()
+    await agent.keeper.settled()
+
+
+def test_drift_that_the_kernel_keeps_is_told_once_and_noted_until_it_is_gone(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            agent.runtime.drift(KEY, CgroupSettings(memory_nodes=(0, 1)))
+            agent.runtime.refusals = {"poduid-one/main": REFUSED}
+            await _look(agent)
+            await _look(agent)
+            ((container, message, count),) = _told(agent, "DriftNotMended")
+            assert ("main", 1) == (container, count)
+            assert "cpuset.mems" in message
+            assert "Device busy" in message
+            assert NOTE in agent.keeper.view().notes
+            assert [] == _told(agent, "DriftMended")
+            agent.runtime.refusals = {}
+            await _look(agent)
+            assert NOTE not in agent.keeper.view().notes
+            assert 1 == len(_told(agent, "DriftMended"))
+
+    asyncio.run(scene())
+
+
+def test_a_pods_own_cgroup_that_is_not_held_is_told_of_the_pod(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            agent.runtime.refusals = {"poduid-one": REFUSED, "burstable": REFUSED}
+            await _look(agent)
+            assert [""] == [container for container, _, _ in _told(agent, "DriftNotMended")]
+            assert NOTE in agent.keeper.view().notes
+
+    asyncio.run(scene())
+
+
+def test_whoever_shares_cpus_and_can_not_be_moved_is_told_of(tmp_path: Path) -> None:
+    """The settings follow the books when the kernel takes them, without being called drift."""
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one", cpu="500m"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            agent.runtime.refusals = {"poduid-one/main": REFUSED}
+            await agent.keeper.create(agents.pod("two", cpu="2"))
+            await agent.until(lambda: agent.phase("two") == "running")
+            await _look(agent)
+            assert 1 == len(_told(agent, "DriftNotMended"))
+            agent.runtime.refusals = {}
+            await _look(agent)
+            given = agent.runtime.settings_of(KEY)
+            assert given is not None
+            assert agent.keeper.view().node.snapshot.cpu.default == given.cpus
+            assert [] == _told(agent, "DriftMended")
+
+    asyncio.run(scene())
+
+
+def test_what_could_not_be_removed_is_removed_at_the_next_look(tmp_path: Path) -> None:
+    broken = True
+
+    def hook(name: str, moment: Moment) -> None:
+        if broken and name == "process.forget" and moment is Moment.BEFORE:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    async def scene() -> None:
+        nonlocal broken
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.delete("default", "one", grace_seconds=0)
+            await agent.until(lambda: agent.phase("one") == "terminated")
+            await _look(agent)
+            assert ["one"] == agent.names()
+            assert "agent/runtime-failed" in agent.keeper.view().notes
+            broken = False
+            await _look(agent)
+            assert [] == agent.names()
+            await _look(agent)
+            assert "agent/runtime-failed" not in agent.keeper.view().notes
+
+    before = faults.install(hook)
+    try:
+        asyncio.run(scene())
+    finally:
+        faults.install(before)
