@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+from numalet.adapters.cgroup_v2 import reading
+from numalet.adapters.cgroup_v2.tree import CgroupTree
 from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
@@ -11,7 +14,7 @@ from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.watcher import family
 from numalet.agent.keeper import Keeper
 from numalet.agent.wanted import FromBooks
-from numalet.enforcement import limits
+from numalet.enforcement import drift, limits, paths
 from numalet.model.pod import ContainerKey
 from numalet.servers.door import AgentView
 from numalet.snapshot import invariants, placement
@@ -19,13 +22,19 @@ from numalet.workload import lifecycle
 from numalet.workload.run import ContainerPhase, ContainerRun
 
 
-def broken(root: Path, keeper: Keeper, runtime: Runtime) -> list[str]:
-    """Every law that does not hold, in a few words."""
+def broken(
+    root: Path, keeper: Keeper, runtime: Runtime, tree: CgroupTree | None = None
+) -> list[str]:
+    """Every law that does not hold, in a few words.
+
+    To be asked while nothing is being written, as it is after ``keeper.settled()``.
+    """
     view = keeper.view()
     found = [*_books(view), *_disk(root, view), *_under_way(view)]
     if isinstance(runtime, FakeRuntime):
         return [*found, *_entries(view, runtime)]
-    return [*found, *_processes(root, view)]
+    found += _processes(root, view)
+    return found if tree is None else [*found, *_cgroups(view, tree)]
 
 
 def up(view: AgentView) -> dict[ContainerKey, int]:
@@ -111,14 +120,50 @@ def _under_way(view: AgentView) -> list[str]:
 
 def _processes(root: Path, view: AgentView) -> list[str]:
     """Every running container has its program and its watcher, and nobody else has any."""
-    wanted = sorted((key.pod_uid, str(attempt)) for key, attempt in up(view).items())
+    wanted = Counter((key.pod_uid, str(attempt)) for key, attempt in up(view).items())
     found = []
     for what, folders in (("programs", processes(root)), ("watchers", watchers(root))):
-        there = sorted(
+        there = Counter(
             (uid, Path(each).name) for each in folders for uid in Path(each).parts[-3:-2]
         )
-        if there != wanted:
-            found.append(f"{what} left or lost: {there}, wanted {wanted}")
+        more, fewer = there - wanted, wanted - there
+        if twice := [each for each in more if each in wanted]:
+            found.append(f"{what} twice: {twice}")
+        if strangers := [each for each in more if each not in wanted]:
+            found.append(f"{what} left: {strangers}")
+        if fewer:
+            found.append(f"{what} lost: {sorted(fewer)}")
+    return found
+
+
+def pod_cgroups(tree: CgroupTree) -> list[str]:
+    """The paths of the cgroups of pods."""
+    parents = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
+    return sorted(
+        "/".join(filter(None, (parent, name)))
+        for parent in parents
+        for name in tree.children(parent)
+        if name.startswith(paths.POD_PREFIX)
+    )
+
+
+def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
+    """What runs is where the books say and as they say, and there is no cgroup of others."""
+    pods = {paths.of_pod(record.workload.pod) for record in view.records.values()}
+    there = pod_cgroups(tree)
+    strangers = sorted(set(there) - pods)
+    found = [f"cgroups left: {strangers}"] if strangers else []
+    wanted = FromBooks(limits.resolve(view.config, view.node.rules.machine))
+    desired = [wanted.settings(view.records, view.node.snapshot, key) for key in up(view)]
+    inside = [f"{pod}/{name}" for pod in there for name in tree.children(pod)]
+    populated = sorted(path for path in inside if tree.processes(path))
+    if populated != sorted(each.path for each in desired):
+        found.append(f"programs left or lost in cgroups: {populated}")
+    for each in desired:
+        seen = reading.settings(tree, each.path, each.cgroup.hugetlb_max_bytes)
+        names = drift.differences(each.cgroup, seen)
+        if unlike := [name for name in names if tree.read(each.path, name) is not None]:
+            found.append(f"lost: {unlike} of {each.path}")
     return found
 
 

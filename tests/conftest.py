@@ -1,7 +1,12 @@
-"""Profiles of the generated tests, for ``pytest --hypothesis-profile=NAME``; see the Makefile."""
+"""Profiles of the generated tests, for ``pytest --hypothesis-profile=NAME``; see the Makefile.
+
+And what a test has to tell (its property ``told``), at the end of the report, since processes
+that run tests side by side have nowhere to print.
+"""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
@@ -15,3 +20,11 @@ for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
 # Other work on the machine must not decide whether a law holds; pytest's own limit of time does.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests had to tell."""
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    for name, value in (each for report in reports for each in report.user_properties):
+        if name == "told":
+            terminalreporter.write_line(str(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ CASES = {
         tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
     ),
     "run": Case(tests=("test_run_kernel.py",)),
+    "crashes": Case(tests=("test_crashes_kernel.py",)),
     "hugepages": Case(
         tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
@@ -37,9 +39,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_inside_a_guest(name: str, cache: Path, tmp_path: Path) -> None:
+def test_inside_a_guest(
+    name: str, cache: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     inside = run_inside(CASES[name], cache, tmp_path)
     assert set(inside.outcomes.values()) == {"passed"}
+    if (tmp_path / "told").exists():
+        record_property("told", f"{name}: {(tmp_path / 'told').read_text()}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""Real processes of the agent that are to die: how they start, and how they meet their end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from numalet.adapters import faults
+
+AT_A_POINT = "at a fault point"
+AT_ANY_MOMENT = "at any moment"
+
+
+@dataclass(slots=True)
+class Victim:
+    """A child of ours. ``status`` is its exit status when it is dead, negative for a signal."""
+
+    pid: int
+    status: int | None = None
+
+    def wait(self) -> None:
+        """Take note of its end, which has come."""
+        self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def separate(words: list[str], environment: dict[str, str], errors: Path) -> Victim:
+    """The agent as a user starts it."""
+    with errors.open("wb") as file:
+        command = [sys.executable, "-m", "numalet", *words]
+        agent = subprocess.Popen(command, env=os.environ | environment, stderr=file)
+    agent.returncode = 0  # It is waited for by its id.
+    return Victim(agent.pid)
+
+
+def forked(words: list[str], environment: dict[str, str], errors: Path) -> Victim:
+    """The same in a copy of this process, which has everything imported: for slow machines."""
+    pid = os.fork()
+    if pid:
+        return Victim(pid)
+    try:
+        from numalet.cli import main
+
+        sys.stdout = sys.stderr = errors.open("w")
+        os.environ.update(environment)
+        faults.install(faults.planned(environment[faults.VARIABLE]))
+        main.run(words)
+    finally:
+        sys.stderr.flush()
+        os._exit(1)
+
+
+@dataclass(slots=True)
+class Fate:
+    """What an agent is given so that it kills itself, or says when it is ready."""
+
+    environment: dict[str, str]
+    ready: socket.socket
+    patience_seconds: float
+
+    def death_of(self, victim: Victim, rest_seconds: float) -> str:
+        """How it met its end: by itself, or by us so long after it was ready."""
+        gone = os.pidfd_open(victim.pid)
+        try:
+            self._await_readiness(gone)
+            if _readable([gone], rest_seconds):
+                return AT_A_POINT
+            signal.pidfd_send_signal(gone, signal.SIGKILL)
+            return AT_ANY_MOMENT
+        finally:
+            os.close(gone)
+            victim.wait()
+
+    def _await_readiness(self, gone: int) -> None:
+        """Wait until it is ready, or dead."""
+        deadline = time.monotonic() + self.patience_seconds
+        while (left := deadline - time.monotonic()) > 0:
+            there = _readable([self.ready.fileno(), gone], left)
+            if gone in there or (there and self.ready.recv(100) == b"READY=1"):
+                return
+        signal.pidfd_send_signal(gone, signal.SIGKILL)
+        raise AssertionError("the agent neither died nor became ready")
+
+
+def _readable(descriptors: list[int], seconds: float) -> list[int]:
+    return select.select(descriptors, [], [], seconds)[0]
+
+
+@contextmanager
+def doomed(folder: Path, passage: int, patience_seconds: float) -> Iterator[Fate]:
+    """The fate to die at this passage of a fault point."""
+    listener = folder / "notify"
+    listener.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+        ready.bind(str(listener))
+        environment = {faults.VARIABLE: f"*:*:{passage}", "NOTIFY_SOCKET": str(listener)}
+        yield Fate(environment, ready, patience_seconds)
