@@ -34,9 +34,11 @@ class Stage:
         self.folder = folder / "root"
         self.runtime = self.another()
 
-    def another(self) -> ProcessRuntime:
+    def another(self, patience_seconds: float = 20) -> ProcessRuntime:
         on = ground(Usable(self.tree, ("cgroup/no-pids-controller",)))
-        return ProcessRuntime(self.folder, on=on, page_sizes=(2 << 20,), patience_seconds=20)
+        return ProcessRuntime(
+            self.folder, on=on, page_sizes=(2 << 20,), patience_seconds=patience_seconds
+        )
 
     def read(self, file: str) -> str | None:
         return self.tree.read(PATH, file)
@@ -149,6 +151,24 @@ def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, message: bool) -
     import os
 
     os.mkfifo(tmp_path / "fifo")
+    run(tmp_path, body)
+
+
+def test_a_pod_whose_cgroup_can_not_be_removed_is_not_forgotten(tmp_path: Path) -> None:
+    async def body(stage: Stage) -> None:
+        await stage.runtime.start(launch("true", cgroup=WANTED))
+        await next_end(stage.runtime)
+        events = stage.tree.folder(PATH) / "cgroup.events"
+        events.write_text("populated 1\nfrozen 0\n")
+        hasty = stage.another(patience_seconds=0.05)
+        with pytest.raises(OSError, match="busy"):
+            await hasty.forget("u-1")
+        assert ["u-1"] == await hasty.pods()
+        assert (stage.folder / "runs" / "u-1").is_dir()
+        events.write_text("populated 0\nfrozen 0\n")
+        await hasty.forget("u-1")
+        assert [] == await hasty.pods()
+
     run(tmp_path, body)
 
 

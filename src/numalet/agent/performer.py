@@ -112,16 +112,20 @@ class Performer:
         while True:
             task = await self._tasks.get()
             try:
-                await self._do(task)
-                if not self._failed:
-                    self.problem = ""
-            except OSError as error:
-                # The neighbour is broken, not the books; the next look tries again.
-                self.problem = error.strerror or str(error)
-                if not isinstance(task, Settle | Look):
-                    self._failed.append(task)
+                await self._try(task)
             finally:
                 self._tasks.task_done()
+
+    async def _try(self, task: Task) -> None:
+        try:
+            await self._do(task)
+            if not self._failed:
+                self.problem = ""
+        except OSError as error:
+            # The neighbour is broken, not the books; the next look tries again.
+            self.problem = error.strerror or str(error)
+            if not isinstance(task, Settle | Look):
+                self._failed.append(task)
 
     async def _do(self, task: Task) -> None:
         match task:
@@ -209,7 +213,8 @@ class Performer:
 
     async def _look(self) -> None:
         failed, self._failed = self._failed, []
-        self.ask(failed)
+        for task in failed:
+            await self._try(task)
         books = self._books()
         mended: dict[ContainerKey, tuple[str, ...]] = {}
         audits: dict[ContainerKey, Audit] = {}

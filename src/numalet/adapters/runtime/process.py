@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -161,14 +162,19 @@ class ProcessRuntime:
         return await asyncio.to_thread(kernel_look.look, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
-        """Remove everything of a pod: what may be left running, cgroups, logs, papers."""
+        """Remove everything of a pod: what may be left running, cgroups, logs, papers.
+
+        Raises ``OSError``, and keeps the papers, if something of it can not be removed now.
+        """
         for attempt in self._attempts.all(pod_uid):
             watched = self._watched.get(attempt.key)
             if watched is not None:
                 watched.kill()
             elif attempt.state() in (State.RUNNING, State.STARTING):
                 ends.kill(attempt, self._ground.tree)
-        await self._until(lambda: not any(key.pod_uid == pod_uid for key in self._watched))
+        await self._until(lambda: not self._watches(pod_uid))
+        if self._watches(pod_uid):
+            raise _busy(str(self._attempts.of_pod(pod_uid)))
         tree = self._ground.tree
         for parent in _PARENTS if tree is not None else ():
             assert tree is not None
@@ -176,6 +182,8 @@ class ProcessRuntime:
             if tree.exists(path):
                 tree.kill(path)
                 await self._until(lambda path=path: tree.remove(path))  # type: ignore[misc]
+                if tree.exists(path):
+                    raise _busy(path)
         with contextlib.suppress(FileNotFoundError):
             self._attempts.remove(pod_uid)
 
@@ -267,6 +275,9 @@ class ProcessRuntime:
         while not condition() and loop.time() < last:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE_SECONDS)
 
+    def _watches(self, pod_uid: str) -> bool:
+        return any(key.pod_uid == pod_uid for key in self._watched)
+
     def _watch(self, attempt: Attempt) -> bool:
         """Look at the watcher from now on; False if it is gone already."""
         if attempt.key in self._watched:
@@ -326,6 +337,11 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
             await answered
     finally:
         loop.remove_reader(descriptor)
+
+
+def _busy(what: str) -> OSError:
+    """What could not be removed although everything in it was killed."""
+    return OSError(errno.EBUSY, os.strerror(errno.EBUSY), what)
 
 
 def _told(error: BadInput | OSError) -> str:
