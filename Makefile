@@ -11,6 +11,7 @@ READY := $(VENV)/.ready
 
 # Processes that run the tests; the suite is made of many small tests, so more is faster.
 JOBS ?= auto
+CRASHES ?= 500
 PYTEST := $(BIN)/python -m pytest
 # pytest-benchmark warns when it meets xdist; timed tests are in `make bench` alone.
 PARALLEL := -n $(JOBS) --benchmark-disable
@@ -81,10 +82,11 @@ cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
 	@echo "--- from the adapters up"
 	$(BIN)/coverage report --fail-under=90 --omit='$(CORE_FILES)'
 
-# Guests have one thread each, so two at a time fill two cores.
-crash: $(READY)  ## kill agents 500 times wherever they touch the world
-	NUMALET_CRASHES=500 $(PYTEST) -q tests/agent/test_crashes.py
+# NUMALET_CRASH_SEED chooses other manifests and other moments.
+crash: $(READY)  ## kill agents 500 times (CRASHES=N) wherever they touch the world
+	NUMALET_CRASHES=$(CRASHES) $(PYTEST) -q tests/agent/test_crashes.py
 
+# Guests have one thread each, so two at a time fill two cores.
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 	NUMALET_LAB=1 $(PYTEST) -n 2 --benchmark-disable tests/lab
 
