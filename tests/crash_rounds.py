@@ -51,6 +51,8 @@ class Rounds:
     start: Callable[[list[str], dict[str, str], Path], Victim]
     patience_seconds: float = PATIENCE_SECONDS
     last_passage: int = _LAST_PASSAGE
+    log: Path | None = None
+    """Gets a line for each round, for whoever waits or wonders where the time went."""
     pods: int = 8
     touched: int = 3
     found: Counter[str] = field(default_factory=Counter)
@@ -74,16 +76,27 @@ class Rounds:
         self.manifests.mkdir(parents=True)
         try:
             for number in range(count):
+                begun = time.monotonic()
                 untouched = self._change_folder()
                 self._crash()
+                dead = time.monotonic()
                 for problem in asyncio.run(self._look(untouched)):
                     self.problems.append(f"{self.kind.value} {number}: {problem}")
+                self._note(number, dead - begun, time.monotonic() - dead)
         finally:
             asyncio.run(self._end())
         left = [*agent_laws.processes(self.root), *agent_laws.watchers(self.root)]
         left += [] if self.ground.tree is None else agent_laws.pod_cgroups(self.ground.tree)
         if left:
             self.problems.append(f"left at the end: {left}")
+
+    def _note(self, number: int, life_seconds: float, look_seconds: float) -> None:
+        if self.log is not None:
+            with self.log.open("a") as file:
+                file.write(
+                    f"round {number}: lived {life_seconds:.1f} s, seen after {look_seconds:.1f} s,"
+                    f" {len(self.alive)} running, {len(self.problems)} problems\n"
+                )
 
     def _change_folder(self) -> set[str]:
         """Add, change and remove manifests; the uids of pods that are none of these."""

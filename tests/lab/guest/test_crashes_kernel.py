@@ -23,6 +23,7 @@ LAST_PASSAGE = 150
 
 
 def test_nothing_is_lost_doubled_or_leaked_on_a_kernel_that_enforces(tmp_path: Path) -> None:
+    out = Path(os.environ["NUMALET_LAB_OUT"])
     rounds = Rounds(
         folder=tmp_path,
         kind=RuntimeKind.PROCESS,
@@ -32,12 +33,13 @@ def test_nothing_is_lost_doubled_or_leaked_on_a_kernel_that_enforces(tmp_path: P
         last_passage=LAST_PASSAGE,
         pods=5,
         touched=2,
+        log=out / "rounds",
     )
     assert rounds.ground.tree is not None
     assert TREE == rounds.ground.tree.root
     rounds.play(CRASHES)
     told = crash_rounds.summary([rounds])
-    Path(os.environ["NUMALET_LAB_OUT"], "told").write_text(told)
+    (out / "told").write_text(told)
     assert [] == rounds.problems
     assert CRASHES == rounds.found.total()
     assert rounds.found[AT_A_POINT] >= CRASHES // 3
