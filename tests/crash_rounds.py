@@ -15,13 +15,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import agent_laws
 import agents
-from crash_victims import Victim, doomed
+from crash_victims import Orders, Victim, doomed
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.levels import Ground, ground
 from numalet.adapters.runtime.port import Runtime
@@ -41,14 +41,13 @@ _LAST_PASSAGE: Final = 70
 class Rounds:
     """The world around the agents: a root folder and a folder of manifests below ``folder``.
 
-    ``start`` makes an agent from the words of its command line, its environment and the file for
-    what it says.
+    ``start`` is how an agent comes to be a process.
     """
 
     folder: Path
     kind: RuntimeKind
     chance: random.Random
-    start: Callable[[list[str], dict[str, str], Path], Victim]
+    start: Callable[[Orders], Victim]
     patience_seconds: float = PATIENCE_SECONDS
     last_passage: int = _LAST_PASSAGE
     log: Path | None = None
@@ -138,7 +137,8 @@ class Rounds:
         rest = self.chance.random() * 0.1
         errors = self.folder / "errors"
         with doomed(self.folder, passage, self.patience_seconds) as fate:
-            victim = self.start(words, fate.environment, errors)
+            settings = replace(self._settings(), verbosity=0)
+            victim = self.start(Orders(words, settings, fate.environment, errors))
             self.found[fate.death_of(victim, rest)] += 1
         if victim.status != -signal.SIGKILL:
             said = errors.read_text(errors="replace")[-2000:]

@@ -9,12 +9,15 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from numalet.adapters import faults
+from numalet.agent import main
+from numalet.agent.settings import AgentSettings
 
 AT_A_POINT = "at a fault point"
 AT_ANY_MOMENT = "at any moment"
@@ -32,27 +35,37 @@ class Victim:
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def separate(words: list[str], environment: dict[str, str], errors: Path) -> Victim:
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """An agent: as words of its command line and as settings, and the file for what it says."""
+
+    words: list[str]
+    settings: AgentSettings
+    environment: dict[str, str]
+    errors: Path
+
+
+def separate(orders: Orders) -> Victim:
     """The agent as a user starts it."""
-    with errors.open("wb") as file:
-        command = [sys.executable, "-m", "numalet", *words]
-        agent = subprocess.Popen(command, env=os.environ | environment, stderr=file)
+    with orders.errors.open("wb") as file:
+        command = [sys.executable, "-m", "numalet", *orders.words]
+        agent = subprocess.Popen(command, env=os.environ | orders.environment, stderr=file)
     agent.returncode = 0  # It is waited for by its id.
     return Victim(agent.pid)
 
 
-def forked(words: list[str], environment: dict[str, str], errors: Path) -> Victim:
+def forked(orders: Orders) -> Victim:
     """The same in a copy of this process, which has everything imported: for slow machines."""
     pid = os.fork()
     if pid:
         return Victim(pid)
     try:
-        from numalet.cli import main
-
-        sys.stdout = sys.stderr = errors.open("w")
-        os.environ.update(environment)
-        faults.install(faults.planned(environment[faults.VARIABLE]))
-        main.run(words)
+        sys.stdout = sys.stderr = orders.errors.open("w")
+        os.environ.update(orders.environment)
+        faults.install(faults.planned(orders.environment[faults.VARIABLE]))
+        main.run(orders.settings)
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         os._exit(1)
