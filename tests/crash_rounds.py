@@ -94,7 +94,7 @@ class Rounds:
             with self.log.open("a") as file:
                 file.write(
                     f"round {number}: lived {life_seconds:.1f} s, seen after {look_seconds:.1f} s,"
-                    f" {len(self.alive)} running, {len(self.problems)} problems\n"
+                    f" {len(self.alive)} running, problems so far: {self.problems}\n"
                 )
 
     def _change_folder(self) -> set[str]:
