@@ -110,3 +110,35 @@ def test_of_many_files_none_changes_if_one_can_not_be_written(tmp_path: Path) ->
     atomic.write_texts(dict.fromkeys(paths, "new"))
     assert {"new"} == {path.read_text() for path in paths}
     assert sorted(paths) == sorted(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_when_one_of_many_does_not_reach_the_disk_none_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_quick: bool
+) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(12)]
+    for path in paths:
+        path.write_text("old")
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    asked: list[int] = []
+
+    def fail_once(descriptor: int) -> None:
+        asked.append(descriptor)
+        if len(asked) == 5:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", fail_once)
+    monkeypatch.setattr(atomic._latest, "is_quick", is_quick)
+    with pytest.raises(BadInput) as bad:
+        atomic.write_texts(dict.fromkeys(paths, "new"))
+    assert bad.value.findings[0].fields["error"] == "Input/output error"
+    assert {"old"} == {path.read_text() for path in paths}
+    assert sorted(paths) == sorted(tmp_path.iterdir())
+    assert opened == len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_folder_that_is_none_can_not_be_had_on_the_disk(tmp_path: Path) -> None:
+    atomic.sync_folders([tmp_path])
+    with pytest.raises(BadInput) as bad:
+        atomic.sync_folders([tmp_path, tmp_path / "nowhere"])
+    assert bad.value.findings[0].code == "files/unwritable"
