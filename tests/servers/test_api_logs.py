@@ -113,3 +113,51 @@ def test_a_container_must_be_named_where_there_are_several(client: AgentClient) 
 def test_a_log_file_that_went_is_no_log(client: AgentClient, file: Path) -> None:
     file.unlink()
     assert refused(client.text, LOG).code == 400
+
+
+ENTRIES = (
+    "2026-01-02T03:04:05.000000001Z stdout F one\n"
+    "2026-01-02T03:04:06.500000000Z stderr P tw\n"
+    "2026-01-02T03:04:06.600000000Z stderr F o\n"
+    "2026-01-02T03:04:07.000000000Z stdout F \n"
+    "2026-01-02T03:04:08.000000000Z stdout F last"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({}, "one\ntwo\n\nlast"),
+        ({"tailLines": 2}, "\nlast"),
+        ({"limitBytes": 5}, "one\nt"),
+        ({"sinceTime": "2026-01-02T03:04:06Z"}, "two\n\nlast"),
+        ({"sinceTime": "2026-01-02T04:04:07+01:00"}, "\nlast"),
+        ({"sinceSeconds": 10}, ""),
+        ({"sinceSeconds": 900_000_000}, "one\ntwo\n\nlast"),
+        ({"timestamps": True, "tailLines": 1}, "2026-01-02T03:04:08.000000000Z last"),
+        (
+            {"timestamps": True, "limitBytes": 70},
+            "2026-01-02T03:04:05.000000001Z one\n2026-01-02T03:04:06.500000000Z two\n",
+        ),
+    ],
+)
+def test_what_the_runtime_noted_is_not_what_the_program_wrote(
+    client: AgentClient, file: Path, query: dict[str, str | int], text: str
+) -> None:
+    file.write_text(ENTRIES)
+    assert client.text(LOG, query) == text
+
+
+@pytest.mark.usefixtures("file")
+def test_an_entry_without_an_end_does_not_pile_up(client: AgentClient, file: Path) -> None:
+    file.write_text("x" * 3_000_000)
+    assert client.text(LOG) == "x" * 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sinceTime", "yesterday"), ("sinceSeconds", "x"), ("sinceSeconds", 10**10)],
+)
+@pytest.mark.usefixtures("file")
+def test_a_moment_that_is_none_is_told(client: AgentClient, name: str, value: str | int) -> None:
+    assert refused(client.text, LOG, {name: value}).reason == "BadRequest"

@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from numalet.model.pod import ContainerKey
-from numalet.servers.api import requests
+from numalet.servers.api import log_lines, requests
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
@@ -44,6 +44,7 @@ class Logs:
     async def log(self, request: Request) -> Response:
         """The output of a container's latest, or previous, attempt."""
         record = self._served.record(**request.path_params)
+        wanted = log_lines.shape(request)
         previous = requests.flag(request, "previous")
         follow = requests.flag(request, "follow") and not previous
         tail = requests.whole_number(request, "tailLines")
@@ -53,7 +54,7 @@ class Logs:
         file = await asyncio.to_thread(_opened, path)
         if path is None or file is None:
             raise _nothing_to_show(record, key.container, previous)
-        lines = self._chunks(key, path, file, tail, follow=follow)
+        lines = log_lines.shaped(self._chunks(key, path, file, tail, follow=follow), wanted)
         return StreamingResponse(_cut(lines, limit), media_type=_TEXT)
 
     async def _chunks(
