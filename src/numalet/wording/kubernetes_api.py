@@ -15,6 +15,18 @@ UID_DIFFERS: Final = (
 )
 INVALID: Final = '{kind} "{name}" is invalid: {problems}'
 PATH_UNKNOWN: Final = "the server could not find the requested resource"
+UNAUTHORIZED: Final = "Unauthorized"
+UNCHANGEABLE: Final = (
+    "Forbidden: pod updates may not change fields; delete the pod and create it anew"
+)
+PATCH_MEDIA_TYPE: Final = (
+    "the body of the request was in an unknown format - accepted media types include:"
+    " application/merge-patch+json, application/strategic-merge-patch+json"
+)
+PATCH_UNREADABLE: Final = "the patch can not be applied: a member of a list has no {key}"
+VERSION_DIFFERS: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 METHOD: Final = "the server does not allow this method on the requested resource"
 MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"

@@ -11,8 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from numalet.servers.api.cluster import Cluster
+from numalet.servers.api.discovery import Discovery
 from numalet.servers.api.health import Health
 from numalet.servers.api.logs import Logs
+from numalet.servers.api.openapi import OpenApi
 from numalet.servers.api.own import Own
 from numalet.servers.api.pods import Pods
 from numalet.servers.api.served import Served
@@ -20,7 +22,7 @@ from numalet.servers.api.status import Failure
 from numalet.servers.door import Door
 from numalet.wording import kubernetes_api as words
 
-_ROOMS: Final = (Pods, Logs, Cluster, Own, Health)
+_ROOMS: Final = (Discovery, Pods, Logs, Cluster, Own, Health)
 _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 
@@ -42,7 +44,8 @@ def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug
         report_bug(bug)
         return Failure(500, words.BUG).response()
 
+    routes = [route for room in _ROOMS for route in room(served).routes()]
     return Starlette(
-        routes=[route for room in _ROOMS for route in room(served).routes()],
+        routes=[*routes, *OpenApi(routes).routes()],
         exception_handlers={Failure: failed, HTTPException: refused, Exception: broken},
     )

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.servers.api import projections, selectors, watching
-from numalet.servers.api.objects import JSON, Shown, listed, shown
+from numalet.servers.api import forms, projections, selectors, watching
+from numalet.servers.api.objects import Shown, shown
 from numalet.servers.api.served import Served, namespace_of
 from numalet.servers.api.status import not_found
 from numalet.servers.api.watching import Step, Watched
@@ -62,7 +62,8 @@ class Cluster:
         passes = selectors.of_request(request, EVENT_FIELDS)
         if watching.is_wanted(request):
             return watching.response(request, self._watched(namespace), passes)
-        return self._list("Event", passes, (item for _, item in self._served.events(namespace)))
+        items = (item for _, item in self._served.events(namespace))
+        return self._list(request, "Event", passes, items)
 
     def _watched(self, namespace: str | None) -> Watched:
         served = self._served
@@ -85,32 +86,34 @@ class Cluster:
         name = request.path_params["name"]
         for known, item in self._served.events(request.path_params["namespace"]):
             if known == name:
-                return Response(item.text, media_type=JSON)
+                return forms.of_one(request, item)
         raise not_found("events", name)
 
     async def nodes(self, request: Request) -> Response:
         """The node, which is the only one."""
         passes = selectors.of_request(request, NODE_FIELDS)
-        return self._list("Node", passes, [shown(projections.node(self._served.door.view()))])
+        node = shown(projections.node(self._served.door.view()))
+        return self._list(request, "Node", passes, [node])
 
     async def node(self, request: Request) -> Response:
         """The node."""
         view = self._served.door.view()
         if request.path_params["name"] != view.node_name:
             raise not_found("nodes", request.path_params["name"])
-        return Response(shown(projections.node(view)).text, media_type=JSON)
+        return forms.of_one(request, shown(projections.node(view)))
 
     async def namespaces(self, request: Request) -> Response:
         """Every namespace that has a pod, and the default one."""
         passes = selectors.of_request(request, NAMESPACE_FIELDS)
-        return self._list("Namespace", passes, (self._namespace(each) for each in self._names()))
+        items = (self._namespace(each) for each in self._names())
+        return self._list(request, "Namespace", passes, items)
 
     async def namespace(self, request: Request) -> Response:
         """One namespace."""
         name = request.path_params["name"]
         if name not in self._names():
             raise not_found("namespaces", name)
-        return Response(self._namespace(name).text, media_type=JSON)
+        return forms.of_one(request, self._namespace(name))
 
     def _names(self) -> list[str]:
         records = self._served.door.view().records.values()
@@ -133,10 +136,12 @@ class Cluster:
             }
         )
 
-    def _list(self, kind: str, passes: selectors.Selector, items: Iterable[Shown]) -> Response:
+    def _list(
+        self, request: Request, kind: str, passes: selectors.Selector, items: Iterable[Shown]
+    ) -> Response:
         version = self._served.door.view().resource_version
         passing = (item for item in items if passes(item.value))
-        return Response(listed(f"{kind}List", "v1", version, passing), media_type=JSON)
+        return forms.of_list(request, kind, "v1", version, passing)
 
 
 async def _steps(

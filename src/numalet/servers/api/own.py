@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from numalet.model.pod import Pod
-from numalet.servers.api import projections, requests, selectors, watching
+from numalet.servers.api import forms, projections, requests, selectors, watching
 from numalet.servers.api.explaining import Explainer
 from numalet.servers.api.node_state import node_state
-from numalet.servers.api.objects import JSON, listed, shown
+from numalet.servers.api.objects import JSON, shown
 from numalet.servers.api.pods import workload_of
 from numalet.servers.api.served import OWN_GROUP, Served
 from numalet.servers.api.status import not_found
@@ -54,7 +54,7 @@ class Own:
         items = (served.placement(record) for record in served.records(namespace))
         version = served.door.view().resource_version
         passing = (item for item in items if passes(item.value))
-        return Response(listed("PodPlacementList", OWN_GROUP, version, passing), media_type=JSON)
+        return forms.of_list(request, "PodPlacement", OWN_GROUP, version, passing)
 
     def _watched(self, namespace: str | None) -> Watched:
         served = self._served
@@ -78,7 +78,7 @@ class Own:
     async def placement(self, request: Request) -> Response:
         """Where one pod is."""
         record = self._served.record(**request.path_params)
-        return Response(self._served.placement(record).text, media_type=JSON)
+        return forms.of_one(request, self._served.placement(record))
 
     async def explain_stored(self, request: Request) -> Response:
         """Why a pod that the agent has is decided on as it is, were it to ask now."""
@@ -104,13 +104,13 @@ class Own:
         item = shown(self._state())
         version = self._served.door.view().resource_version
         items = [item] if passes(item.value) else []
-        return Response(listed("NodeStateList", OWN_GROUP, version, items), media_type=JSON)
+        return forms.of_list(request, "NodeState", OWN_GROUP, version, items)
 
     async def state(self, request: Request) -> Response:
         """The state of the node."""
         if request.path_params["name"] != self._served.door.view().node_name:
             raise not_found("nodestates", request.path_params["name"])
-        return Response(shown(self._state()).text, media_type=JSON)
+        return forms.of_one(request, shown(self._state()))
 
     def _state(self) -> dict[str, object]:
         view = self._served.door.view()

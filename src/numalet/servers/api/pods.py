@@ -16,8 +16,8 @@ from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
 from numalet.adapters.documents.yaml_source import Document
 from numalet.model.findings import Findings
-from numalet.servers.api import requests, selectors, status, watching
-from numalet.servers.api.objects import JSON, listed
+from numalet.servers.api import changing, forms, requests, selectors, status, watching
+from numalet.servers.api.objects import JSON
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
 from numalet.servers.api.watching import Step, Watched
@@ -54,7 +54,7 @@ class Pods:
         return [
             Route("/api/v1/pods", self.list, methods=["GET"]),
             Route(of_namespace, self.collection, methods=["GET", "POST"]),
-            Route(of_one, self.one, methods=["GET", "DELETE"]),
+            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH"]),
         ]
 
     async def collection(self, request: Request) -> Response:
@@ -63,7 +63,8 @@ class Pods:
 
     async def one(self, request: Request) -> Response:
         """One pod."""
-        return await (self.delete if request.method == "DELETE" else self.get)(request)
+        handlers = {"DELETE": self.delete, "PATCH": self.patch}
+        return await handlers.get(request.method, self.get)(request)
 
     async def list(self, request: Request) -> Response:
         """All pods, or a watch of them."""
@@ -73,7 +74,7 @@ class Pods:
             return watching.response(request, self._watched(namespace), passes)
         version = self._served.door.view().resource_version
         items = [item for _, item in self._served.pods(namespace) if passes(item.value)]
-        return Response(listed("PodList", "v1", version, items), media_type=JSON)
+        return forms.of_list(request, "Pod", "v1", version, items)
 
     def _watched(self, namespace: str | None) -> Watched:
         served = self._served
@@ -94,7 +95,7 @@ class Pods:
     async def get(self, request: Request) -> Response:
         """One pod."""
         record = self._served.record(**request.path_params)
-        return Response(self._served.pod(record).text, media_type=JSON)
+        return forms.of_one(request, self._served.pod(record))
 
     async def create(self, request: Request) -> Response:
         """Decide about a pod; 201 if it was accepted, whether it may run or not."""
@@ -108,6 +109,13 @@ class Pods:
         if isinstance(answer, Refused):
             raise status.of_refusal(answer, "pods", workload.pod.name)
         return Response(self._served.pod(answer).text, 201, media_type=JSON)
+
+    async def patch(self, request: Request) -> Response:
+        """The pod, if the patch leaves it as it is."""
+        record = self._served.record(**request.path_params)
+        pod = self._served.pod(record)
+        await changing.check_patch(request, record, pod.value)
+        return Response(pod.text, media_type=JSON)
 
     async def delete(self, request: Request) -> Response:
         """Ask a pod to end and go; the answer shows it as it ends."""
@@ -141,6 +149,8 @@ async def _deletion(request: Request) -> tuple[float | None, str | None]:
     options = document.value if document is not None else {}
     if not isinstance(options, Mapping):
         raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
+    if options.get("dryRun") or request.query_params.get("dryRun"):
+        raise Failure(400, words.DRY_RUN)
     grace: Any = options.get("gracePeriodSeconds")
     asked = requests.whole_number(request, "gracePeriodSeconds")
     grace = asked if asked is not None else grace

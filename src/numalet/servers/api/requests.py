@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Collection
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -45,10 +46,15 @@ def _too_large() -> Failure:
     return Failure(413, words.TOO_LARGE.format(limit_bytes=LARGEST_BODY_BYTES))
 
 
-async def document(request: Request) -> Document | None:
+def media_type(request: Request) -> str:
+    """What the body is said to be; empty where nothing is said."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
     """The one object of the body, JSON or YAML; None for an empty body."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind and kind not in _MEDIA_TYPES:
+    kind = media_type(request)
+    if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
     content = await body(request)
     try:

@@ -16,6 +16,7 @@ RETRY_SECONDS: Final = 1
 
 _REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
@@ -94,6 +95,17 @@ def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
             "field": finding.where.path.removeprefix("$").removeprefix(".") or "<root>",
         }
         for finding in wrong
+    ]
+    problems = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+    message = words.INVALID.format(kind=kind, name=name, problems=problems)
+    return Failure(422, message, details={"name": name, "kind": kind, "causes": causes})
+
+
+def unchangeable(kind: str, name: str, fields: Iterable[str]) -> Failure:
+    """A change of what can not be changed, with a cause for each such field."""
+    causes = [
+        {"reason": "FieldValueForbidden", "message": words.UNCHANGEABLE, "field": field}
+        for field in fields
     ]
     problems = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
     message = words.INVALID.format(kind=kind, name=name, problems=problems)

@@ -2,7 +2,8 @@
 
 A watch without a resource version, or with 0, begins with everything that is there. One from a
 version that is forgotten gets a single ERROR with a ``Status`` 410, as a kube-apiserver answers;
-the client then lists anew. Bookmarks tell a client that asked for them how far it has come.
+the client then lists anew. Bookmarks tell a client that asked for them how far it has come, and
+with ``sendInitialEvents`` when it has seen all there was.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from numalet.servers.api import requests, status
+from numalet.servers.api import forms, requests, status
 from numalet.servers.api.objects import JSON, Shown, shown, watch_line
 from numalet.servers.api.selectors import Selector
 from numalet.servers.api.status import bad_query
 from numalet.servers.door import ChangeKind, Refused
 
 BOOKMARK_SECONDS: Final = 60.0
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+"""The annotation of the bookmark after which everything that was there has been sent."""
+
 _BEGINNING: Final = ("", "0")
 
 
@@ -60,9 +64,11 @@ def response(request: Request, watched: Watched, passes: Selector) -> StreamingR
         watched,
         passes,
         bookmarks=requests.flag(request, "allowWatchBookmarks"),
+        initial=requests.flag(request, "sendInitialEvents"),
         seconds=requests.seconds(request, "timeoutSeconds"),
+        form=forms.of_watch(request, watched.kind),
     )
-    since = None if text in _BEGINNING else int(text)
+    since = None if text in _BEGINNING or watch.initial else int(text)
     return StreamingResponse(watch.lines(since), media_type=JSON)
 
 
@@ -70,8 +76,17 @@ class _Watch:
     """One watch: which objects its client has been shown, and how far it has come."""
 
     def __init__(
-        self, watched: Watched, passes: Selector, *, bookmarks: bool, seconds: float
+        self,
+        watched: Watched,
+        passes: Selector,
+        *,
+        bookmarks: bool,
+        initial: bool,
+        seconds: float,
+        form: Callable[[Shown], Shown],
     ) -> None:
+        self.initial = initial
+        self._form = form
         self._watched = watched
         self._passes = passes
         self._bookmarks = bookmarks
@@ -87,7 +102,9 @@ class _Watch:
             for key, item in items:
                 if self._passes(item.value):
                     self._shown.add(key)
-                    yield watch_line(ChangeKind.ADDED.value, item)
+                    yield self._written(ChangeKind.ADDED, item)
+            if self.initial and self._bookmarks:
+                yield self._bookmark(version, {INITIAL_EVENTS_END: "true"})
         steps = self._watched.since(version)
         if isinstance(steps, Refused):
             failure = status.of_refusal(steps, self._watched.kind, "")
@@ -114,7 +131,7 @@ class _Watch:
                     if line is not None:
                         yield line
                 elif self._bookmarks:
-                    yield watch_line("BOOKMARK", shown(self._bookmark(version)))
+                    yield self._bookmark(version)
         except StopAsyncIteration:
             return
         finally:
@@ -128,20 +145,27 @@ class _Watch:
         if step.kind is ChangeKind.DELETED or not passes:
             self._shown.discard(step.key)
             if was_shown and (passes or step.kind is not ChangeKind.ADDED):
-                return watch_line(ChangeKind.DELETED.value, step.item)
+                return self._written(ChangeKind.DELETED, step.item)
             return None
         kind = step.kind
         if self._all_known:
             kind = ChangeKind.MODIFIED if step.key in self._shown else ChangeKind.ADDED
         self._shown.add(step.key)
-        return watch_line(kind.value, step.item)
+        return self._written(kind, step.item)
 
-    def _bookmark(self, version: int) -> Mapping[str, Any]:
-        return {
+    def _written(self, kind: ChangeKind, item: Shown) -> bytes:
+        return watch_line(kind.value, self._form(item))
+
+    def _bookmark(self, version: int, annotations: Mapping[str, str] | None = None) -> bytes:
+        metadata: dict[str, Any] = {"resourceVersion": str(version), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        mark = {
             "kind": self._watched.kind,
             "apiVersion": self._watched.api_version,
-            "metadata": {"resourceVersion": str(version), "creationTimestamp": None},
+            "metadata": metadata,
         }
+        return watch_line("BOOKMARK", self._form(shown(mark)))
 
 
 def _finite(seconds: float) -> float | None:

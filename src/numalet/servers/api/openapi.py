@@ -1,0 +1,175 @@
+"""The API as OpenAPI documents: version 3 in full, version 2 as far as clients need one to go on.
+
+The third describes every path, with its parameters and answers; it is made from the routes that
+are served, so a path is in it because it is there. kubectl before 1.27 takes the second only, as
+protocol buffers, and checks objects by the types in it. Ours has none: objects are checked here,
+when they come, and everything wrong with them is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from numalet import __version__
+from numalet.servers.api.status import Failure
+from numalet.wording import kubernetes_api as words
+
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_ASKED_FOR: Final = (PROTOBUF, PROTOBUF.replace("v2.v1", "v2@v1"))
+"""The older of the two names is no legal media type, so only the newer one is ever said back."""
+
+_TITLE: Final = "numalet"
+_JSON: Final = "application/json"
+_PATCHES: Final = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+_STATUS: Final = {"$ref": "#/components/schemas/Status"}
+_OBJECT: Final = {"type": "object"}
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_FLAG: Final = {"type": "boolean"}
+_SELECTING: Final = {"labelSelector": _TEXT, "fieldSelector": _TEXT}
+_WATCHING: Final = {
+    "watch": _FLAG,
+    "resourceVersion": _TEXT,
+    "timeoutSeconds": _COUNT,
+    "allowWatchBookmarks": _FLAG,
+    "sendInitialEvents": _FLAG,
+}
+_PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("GET", "log"): {
+        "container": _TEXT,
+        "follow": _FLAG,
+        "previous": _FLAG,
+        "tailLines": _COUNT,
+        "limitBytes": _COUNT,
+    },
+    ("GET", "pods"): {**_SELECTING, **_WATCHING},
+    ("GET", "events"): {**_SELECTING, **_WATCHING},
+    ("GET", "podplacements"): {**_SELECTING, **_WATCHING},
+    ("GET", "nodes"): _SELECTING,
+    ("GET", "namespaces"): _SELECTING,
+    ("GET", "nodestates"): _SELECTING,
+    ("GET", "explanation"): {"budgetSeconds": _COUNT},
+    ("POST", "explanations"): {"budgetSeconds": _COUNT},
+    ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT},
+    ("GET", "healthz"): {"verbose": _TEXT},
+    ("GET", "livez"): {"verbose": _TEXT},
+    ("GET", "readyz"): {"verbose": _TEXT},
+}
+"""By method and the last word of a path."""
+
+_PLAIN: Final = frozenset({"log", "metrics", "healthz", "livez", "readyz"})
+
+
+class OpenApi:
+    """Handlers of ``/openapi/v2`` and ``/openapi/v3``."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._by_group: dict[str, list[Route]] = {}
+        for route in routes:
+            self._by_group.setdefault(_group_of(route.path), []).append(route)
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        return [
+            Route("/openapi/v2", self.second, methods=["GET"]),
+            Route("/openapi/v3", self.third, methods=["GET"]),
+            Route("/openapi/v3/{group:path}", self.group, methods=["GET"]),
+        ]
+
+    async def second(self, request: Request) -> Response:
+        """A document of version 2 without paths and types."""
+        accepted = request.headers.get("accept", "")
+        if any(name in accepted for name in _ASKED_FOR):
+            return Response(_second_as_protobuf(), media_type=PROTOBUF)
+        info = {"title": _TITLE, "version": __version__}
+        return JSONResponse({"swagger": "2.0", "info": info, "paths": {}})
+
+    async def third(self, _request: Request) -> Response:
+        """Where the documents of version 3 are, by group."""
+        paths = {
+            group: {"serverRelativeURL": f"/openapi/v3/{group}"} for group in sorted(self._by_group)
+        }
+        return JSONResponse({"paths": paths})
+
+    async def group(self, request: Request) -> Response:
+        """The document of one group, or of the paths beside all groups: ``other``."""
+        group = request.path_params["group"]
+        if group not in self._by_group:
+            raise Failure(404, words.PATH_UNKNOWN)
+        return JSONResponse(document(self._by_group[group]))
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """An OpenAPI document of these routes."""
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": _TITLE, "version": __version__},
+        "paths": {route.path: _path(route) for route in routes},
+        "components": {
+            "schemas": {
+                "Status": {
+                    "type": "object",
+                    "required": ["kind", "apiVersion", "status", "reason", "message", "code"],
+                    "properties": {"code": {"type": "integer"}, "message": _TEXT, "reason": _TEXT},
+                }
+            },
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _path(route: Route) -> dict[str, Any]:
+    methods = sorted((route.methods or set()) - {"HEAD"})
+    named = [
+        {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    return {**{each.lower(): _operation(each, route.path) for each in methods}, "parameters": named}
+
+
+def _operation(method: str, path: str) -> dict[str, Any]:
+    last = path.rsplit("/", 1)[-1]
+    media = "text/plain" if last in _PLAIN else _JSON
+    schema = _OBJECT if media == _JSON else _TEXT
+    good = {"description": "It was done.", "content": {media: {"schema": schema}}}
+    operation: dict[str, Any] = {
+        "parameters": [
+            {"name": name, "in": "query", "schema": schema}
+            for name, schema in _PARAMETERS.get((method, last), {}).items()
+        ],
+        "responses": {
+            "201" if method == "POST" and last == "pods" else "200": good,
+            "default": {
+                "description": "It came to nothing.",
+                "content": {_JSON: {"schema": _STATUS}},
+            },
+        },
+    }
+    bodies = {"POST": (_JSON,), "PATCH": _PATCHES}.get(method)
+    if bodies:
+        operation["requestBody"] = {"content": {each: {"schema": _OBJECT} for each in bodies}}
+    return operation
+
+
+def _group_of(path: str) -> str:
+    found = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
+    return found[1] if found else "other"
+
+
+def _second_as_protobuf() -> bytes:
+    """The message ``openapi.v2.Document`` with ``swagger``, ``info`` and empty ``paths``."""
+    info = _field(1, _TITLE.encode()) + _field(2, __version__.encode())
+    return _field(1, b"2.0") + _field(2, info) + _field(8, b"")
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes; all of ours are shorter than 128, so their length is one byte."""
+    return bytes((number << 3 | 2, len(content))) + content

@@ -1,0 +1,219 @@
+"""What kubectl asks for beside the objects themselves: discovery, tables, patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from numalet.adapters.agent_client.client import AgentClient
+from numalet.adapters.rpc import pod_resources_v1_pb2
+from servers.asking import TABLE, asked, lines
+from servers.pods import pod
+from servers.served import Api
+
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+OLD_TABLE = "application/json;as=Table;v=v1beta1;g=meta.k8s.io"
+
+
+def test_every_kind_is_told_and_is_there(api: Api, client: AgentClient) -> None:
+    assert client.get("/api")["versions"] == ["v1"]
+    (group,) = client.get("/apis")["groups"]
+    assert client.get(f"/apis/{group['name']}")["preferredVersion"] == group["preferredVersion"]
+    paths = ("/api/v1", f"/apis/{group['preferredVersion']['groupVersion']}")
+    found = {path: client.get(path)["resources"] for path in paths}
+    for path, resources in found.items():
+        for each in resources:
+            if "list" in each["verbs"]:
+                kind = client.get(f"{path}/{each['name']}")["kind"]
+                assert kind == f"{each['kind']}List"
+    pods = next(each for each in found["/api/v1"] if each["name"] == "pods")
+    assert (pods["shortNames"], pods["namespaced"], pods["categories"]) == (["po"], True, ["all"])
+
+
+def test_the_version_is_the_release_that_is_followed(client: AgentClient) -> None:
+    version = client.get("/version")
+    assert version["gitVersion"].startswith("v1.32.0+numalet.")
+    assert (version["major"], version["minor"]) == ("1", "32")
+
+
+def test_every_path_that_is_served_is_in_the_open_api_document(api: Api) -> None:
+    code, index = asked(api.path, "GET", "/openapi/v3")
+    assert code == 200
+    documents = [
+        asked(api.path, "GET", each["serverRelativeURL"])[1] for each in index["paths"].values()
+    ]
+    operations = {
+        (path, method)
+        for document in documents
+        for path, item in document["paths"].items()
+        for method in item
+    }
+    assert (PODS.replace("default", "{namespace}"), "post") in operations
+    assert (f"{PODS}/{{name}}".replace("default", "{namespace}"), "patch") in operations
+    assert ("/healthz", "get") in operations
+    assert asked(api.path, "GET", "/openapi/v3/apis/other")[0] == 404
+
+
+def test_the_older_document_says_nothing_of_types(api: Api) -> None:
+    assert asked(api.path, "GET", "/openapi/v2")[1]["swagger"] == "2.0"
+    old_name = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    code, content = asked(api.path, "GET", "/openapi/v2", accept=old_name)
+    assert code == 200
+    # Any message tells which fields came that it does not know; ours here knows none of them.
+    message = pod_resources_v1_pb2.AllocatableResourcesRequest.FromString(content)
+    assert message.SerializeToString() == content
+    assert content.startswith(b"\x0a\x032.0\x12")
+
+
+@pytest.mark.parametrize(
+    ("accept", "version"),
+    [
+        (TABLE, "meta.k8s.io/v1"),
+        (f"{OLD_TABLE},application/json", "meta.k8s.io/v1beta1"),
+        ("application/json;as=Table;v=v9;g=meta.k8s.io, application/json", None),
+        ("application/json;as=Other;v=v1, application/json", None),
+        (f"application/json,{OLD_TABLE}", None),
+        ("*/*", None),
+    ],
+)
+def test_a_table_is_given_to_whoever_prefers_it(
+    api: Api, client: AgentClient, accept: str, version: str | None
+) -> None:
+    client.post(PODS, pod("wide", "40Gi"))
+    _, found = asked(api.path, "GET", PODS, accept=accept)
+    if version is None:
+        assert found["kind"] == "PodList"
+        return
+    assert (found["kind"], found["apiVersion"]) == ("Table", version)
+    (row,) = found["rows"]
+    assert row["cells"][:4] == ["wide", "0/1", "TopologyAffinityError", "0"]
+    assert row["object"]["kind"] == "PartialObjectMetadata"
+    assert row["object"]["metadata"]["name"] == "wide"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", "/api/v1/namespaces", "/api/v1/events"])
+def test_everything_can_be_a_table(api: Api, client: AgentClient, path: str) -> None:
+    client.post(PODS, pod("wide", "40Gi"))
+    items = client.get(path)["items"]
+    _, found = asked(api.path, "GET", path, accept=TABLE)
+    columns = found["columnDefinitions"]
+    assert len(found["rows"]) == len(items) > 0
+    assert all(len(row["cells"]) == len(columns) for row in found["rows"])
+    name = items[0]["metadata"]["name"]
+    one = f"/api/v1/namespaces/default/events/{name}" if "events" in path else f"{path}/{name}"
+    _, single = asked(api.path, "GET", one, accept=TABLE)
+    assert [row["object"]["metadata"]["name"] for row in single["rows"]] == [name]
+
+
+def test_rows_have_as_much_of_their_objects_as_is_asked_for(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    found = {
+        include: asked(api.path, "GET", f"{PODS}/a?includeObject={include}", accept=TABLE)[1]
+        for include in ("None", "Object")
+    }
+    assert found["None"]["rows"][0]["object"] is None
+    assert found["Object"]["rows"][0]["object"] == client.get(f"{PODS}/a")
+    code, _ = asked(api.path, "GET", f"{PODS}?includeObject=all", accept=TABLE)
+    assert code == 400
+
+
+def test_a_watch_of_tables_names_its_columns_once(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    client.post(PODS, pod("b"))
+    query = f"{PODS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=0"
+    first, second, mark = lines(api.path, query, 3, accept=TABLE)
+    assert [each["type"] for each in (first, second, mark)] == ["ADDED", "ADDED", "BOOKMARK"]
+    assert len(first["object"]["columnDefinitions"]) == 9
+    assert second["object"]["columnDefinitions"] == []
+    assert second["object"]["rows"][0]["cells"][0] == "b"
+    assert mark["object"]["rows"] == []
+
+
+def test_a_watch_says_when_all_there_was_has_been_sent(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    query = f"{PODS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+    added, mark = lines(api.path, query, 2)
+    assert (added["type"], mark["type"]) == ("ADDED", "BOOKMARK")
+    assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def _patched(api: Api, patch: object, kind: str = STRATEGIC) -> tuple[int, Any]:
+    return asked(api.path, "PATCH", f"{PODS}/a", patch, content_type=kind)
+
+
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {},
+        {"metadata": {"annotations": None}},
+        {"metadata": {"labels": {"gone": None}, "resourceVersion": ""}},
+        {"spec": {"restartPolicy": "Always"}},
+    ],
+)
+def test_a_patch_that_changes_nothing_is_fine(
+    api: Api, client: AgentClient, kind: str, patch: dict[str, Any]
+) -> None:
+    client.post(PODS, pod("a"))
+    assert _patched(api, patch, kind) == (200, client.get(f"{PODS}/a"))
+
+
+def test_an_amount_that_is_only_written_otherwise_is_no_change(
+    api: Api, client: AgentClient
+) -> None:
+    client.post(PODS, pod("a"))
+    container = {"name": "c", "resources": {"limits": {"memory": "4096Mi"}}}
+    order = {"$setElementOrder/containers": [{"name": "c"}]}
+    assert _patched(api, {"spec": {"containers": [container], **order}})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("patch", "fields"),
+    [
+        ({"metadata": {"labels": {"app": "web"}}}, ["metadata.labels"]),
+        ({"metadata": {"annotations": {"a": "b"}}}, ["metadata.annotations"]),
+        ({"spec": {"containers": [{"name": "c", "command": ["other"]}]}}, ["spec"]),
+        ({"spec": {"containers": [{"name": "d", "command": ["more"]}]}}, ["spec"]),
+    ],
+)
+def test_a_pod_can_not_be_changed(
+    api: Api, client: AgentClient, patch: dict[str, Any], fields: list[str]
+) -> None:
+    client.post(PODS, pod("a"))
+    before = client.get(f"{PODS}/a")
+    code, status = _patched(api, patch)
+    assert (code, status["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in status["details"]["causes"]] == fields
+    assert client.get(f"{PODS}/a") == before
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind", "code"),
+    [
+        ({"metadata": {"resourceVersion": "999"}}, MERGE, 409),
+        ({"spec": {"containers": []}}, MERGE, 422),
+        ({"spec": None}, MERGE, 422),
+        ({"spec": {"containers": [{}]}}, STRATEGIC, 400),
+        ({"spec": {"containers": ["c"]}}, STRATEGIC, 400),
+        ([], MERGE, 400),
+        ({"metadata": "x"}, MERGE, 422),
+        ([{"op": "remove", "path": "/spec"}], "application/json-patch+json", 415),
+        ({}, "application/apply-patch+yaml", 415),
+    ],
+)
+def test_a_patch_that_makes_no_sense_is_refused(
+    api: Api, client: AgentClient, patch: object, kind: str, code: int
+) -> None:
+    client.post(PODS, pod("a"))
+    assert _patched(api, patch, kind)[0] == code
+
+
+def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    options = {"dryRun": ["All"]}
+    code, _ = asked(api.path, "DELETE", f"{PODS}/a", options, content_type="application/json")
+    assert code == 400
+    assert client.get(f"{PODS}/a")["metadata"].get("deletionTimestamp") is None
