@@ -7,7 +7,7 @@ import gc
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -64,8 +64,9 @@ async def _run(settings: AgentSettings) -> None:
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
     async with wiring.opened(settings, Hooks(heard=heard, told=told), near) as keeper:
         log.write(node_log.of_start(keeper.view().node.rules))
-        async with wiring.served(keeper, settings, broke), _near(near, keeper, settings):
+        async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
             await _ready(keeper)
+            log.write(lines)
             # What a start leaves stays; searched for garbage again and again it would make
             # everybody wait.
             gc.collect()
@@ -75,6 +76,22 @@ async def _run(settings: AgentSettings) -> None:
             await stopped.wait()
             notify.tell("STOPPING=1")
             log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+@asynccontextmanager
+async def _served(
+    keeper: Keeper, settings: AgentSettings, broke: Callable[[Exception], None]
+) -> AsyncIterator[list[LogLine]]:
+    """The API wherever it is wanted, and what the log says of it."""
+    async with (
+        wiring.served(keeper, settings, broke),
+        wiring.reached(keeper, settings, broke) as serving,
+    ):
+        if serving is None:
+            yield []
+            return
+        where = {"url": serving.url, "kubeconfig": str(serving.kubeconfig)}
+        yield [LogLine("Serving kubectl", where)]
 
 
 @asynccontextmanager

@@ -19,6 +19,8 @@ from numalet.adapters import devices as device_door
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
+from numalet.agent import kube_api
+from numalet.agent.kube_api import KubeApi
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
 from numalet.config.behaviour import Behaviour, Mode
@@ -68,6 +70,9 @@ class AgentOptions:
     verbosity: int = 2
     log_format: str = "console"
     podresources_qps: float = pod_resources.REQUESTS_PER_SECOND
+    kube_api: str = ""
+    kube_api_certificate: Path | None = None
+    kube_api_key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class AgentSettings:
     observe: bool = False
     asking: pod_resources.Settings = field(default_factory=pod_resources.Settings)
     notes: tuple[Finding, ...] = ()
+    kube_api: KubeApi | None = None
 
 
 def resolve(options: AgentOptions) -> AgentSettings:
@@ -94,6 +100,8 @@ def resolve(options: AgentOptions) -> AgentSettings:
     mode = Mode.EXACT if options.exact else None
     sources = ConfigSources(config_file=options.config_file, mode=mode)
     loaded = findings.collect(lambda: kubelet_config.load(sources))
+    reached = findings.collect(lambda: _kube_api(options))
+    findings.raise_errors()
     if machine is None or loaded is None:
         raise BadInput(findings.all)
     _refuse_described(options, machine)
@@ -122,7 +130,12 @@ def resolve(options: AgentOptions) -> AgentSettings:
         ownership=options.ownership,
         asking=_asking(options, config, behaviour),
         notes=(*machine.notes, *loaded.warnings),
+        kube_api=reached,
     )
+
+
+def _kube_api(options: AgentOptions) -> KubeApi | None:
+    return kube_api.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
 
 
 def _asking(

@@ -15,10 +15,11 @@ from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.agent import journal, owners, recovery
+from numalet.agent import journal, kube_api, owners, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
+from numalet.agent.kube_api import Serving
 from numalet.agent.manifests import ManifestFolder
 from numalet.agent.neighbours import Neighbours
 from numalet.agent.recovery import Recovered
@@ -159,6 +160,25 @@ async def served(
     """
     async with listening.opened(keeper, settings.root / SOCKET_NAME, report_bug):
         yield
+
+
+@asynccontextmanager
+async def reached(
+    keeper: Keeper,
+    settings: AgentSettings,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+) -> AsyncIterator[Serving | None]:
+    """The API for kubectl, as long as this lasts; None where it is not wanted.
+
+    Raises:
+        BadInput: its port, certificate or folder can not be used.
+    """
+    wanted = settings.kube_api
+    if wanted is None:
+        yield None
+        return
+    async with kube_api.served(keeper, wanted, settings.root, utc_now(), report_bug) as serving:
+        yield serving
 
 
 async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:

@@ -22,6 +22,9 @@ EPILOG = """Examples:
   # try a machine that is not here: decides and keeps books, starts nothing
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try
 
+  # the same, and kubectl --kubeconfig /tmp/try/admin.kubeconfig get pods
+  numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try --kube-api 6443
+
 SIGTERM stops the agent; what it started goes on running and is taken over at the next start.
 Exit status: 0 stopped, 2 the agent can not start, 3 a bug.
 """
@@ -115,6 +118,28 @@ def agent(
             help="Requests a second that the PodResources API answers; 0 for no limit.",
         ),
     ] = 100.0,
+    kube_api: Annotated[
+        str,
+        typer.Option(
+            "--kube-api",
+            metavar="[HOST:]PORT",
+            help="Serve kubectl here, with TLS and a token; 0 is any free port. The file for"
+            " kubectl is admin.kubeconfig in the root folder. Default: not served.",
+        ),
+    ] = "",
+    kube_api_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--kube-api-cert",
+            metavar="FILE",
+            help="A certificate of yours for --kube-api, PEM; without one only a loopback address"
+            " is served.",
+        ),
+    ] = None,
+    kube_api_key: Annotated[
+        Path | None,
+        typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
+    ] = None,
     log_format: Annotated[Log, typer.Option("--log-format", help="Form of the log.")] = Log.CONSOLE,
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
@@ -139,6 +164,9 @@ def agent(
         verbosity=verbosity,
         log_format=log_format.value,
         podresources_qps=podresources_qps,
+        kube_api=kube_api,
+        kube_api_certificate=kube_api_cert,
+        kube_api_key=kube_api_key,
     )
     resolved = settings.resolve(options)
     show_findings(resolved.notes)

@@ -15,6 +15,7 @@ import contextlib
 import os
 import resource
 import socket
+import ssl
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -61,16 +62,27 @@ async def opened(
         BadInput: the socket can not be made there, or is not only ours.
     """
     listener = _bound(path)
-    server = _Server(_config(application(door, report_bug)))
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        async with serving(application(door, report_bug), listener):
+            yield
+    finally:
+        _remove(path)
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    app: Any, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
+    """Serve an application on a listening socket until the end of the block; then close it."""
+    server = _Server(_config(app, tls))
+    life = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         # Whoever connects before the server has begun waits in the backlog.
         yield
     finally:
         server.should_exit = True
-        await serving
+        await life
         listener.close()
-        _remove(path)
 
 
 def _remove(path: Path) -> None:
@@ -78,7 +90,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _config(app: Any) -> uvicorn.Config:
+def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Bounded,
@@ -91,6 +103,7 @@ def _config(app: Any) -> uvicorn.Config:
         timeout_keep_alive=PATIENCE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
         server_header=False,
+        ssl_context_factory=None if tls is None else lambda config, default: tls,
     )
 
 

@@ -1,0 +1,209 @@
+"""The API over TLS: who comes in, on which addresses, and what it costs when many try."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agents import running, settings
+from numalet.agent import kube_api
+from numalet.agent.kube_api import KubeApi, Serving
+from numalet.model.findings import BadInput
+from numalet.servers.api import tls_listening
+from numalet.servers.api.tls_listening import Address
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+ANY_PORT = KubeApi(Address("127.0.0.1", 0))
+
+
+@dataclass(frozen=True)
+class Reached:
+    serving: Serving
+    root: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.serving.url.rpartition(":")[2])
+
+    def connection(self) -> http.client.HTTPSConnection:
+        trusted = ssl.create_default_context(cafile=self.root / "kube-api" / "ca.crt")
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=20, context=trusted)
+
+    async def asked(self, path: str, authorization: str | None) -> tuple[int, Any, Any]:
+        def ask() -> tuple[int, Any, Any]:
+            connection = self.connection()
+            headers = {} if authorization is None else {"authorization": authorization}
+            try:
+                connection.request("GET", path, headers=headers)
+                response = connection.getresponse()
+                return response.status, json.loads(response.read()), response.headers
+            finally:
+                connection.close()
+
+        return await asyncio.to_thread(ask)
+
+
+@asynccontextmanager
+async def reached(root: Path, wanted: KubeApi = ANY_PORT) -> AsyncIterator[Reached]:
+    now = datetime.now(UTC)
+    async with (
+        running(settings(root)) as agent,
+        kube_api.served(agent.keeper, wanted, root, now) as serving,
+    ):
+        yield Reached(serving, root)
+
+
+def test_only_the_token_lets_in(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with reached(tmp_path / "root") as api:
+            token = (api.root / "kube-api" / "token").read_text().strip()
+            code, pods, _ = await api.asked("/api/v1/pods", f"Bearer {token}")
+            assert (code, pods["kind"]) == (200, "PodList")
+            for wrong in (None, "Bearer", "Bearer x", f"Basic {token}", f"Bearer {token}x", token):
+                for path in ("/api/v1/pods", "/healthz", "/nowhere"):
+                    code, status, headers = await api.asked(path, wrong)
+                    assert (code, status["kind"], status["reason"]) == (
+                        *(401, "Status"),
+                        "Unauthorized",
+                    )
+                    assert headers["www-authenticate"] == "Bearer"
+
+    asyncio.run(scene())
+
+
+def test_the_kubeconfig_says_where_and_how(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with reached(tmp_path / "root") as api:
+            found = yaml.safe_load(api.serving.kubeconfig.read_text())
+            assert found["clusters"][0]["cluster"]["server"] == api.serving.url
+            token = found["users"][0]["user"]["token"]
+            assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_a_certificate_of_the_administrator_s_is_served(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with reached(tmp_path / "first") as api:
+            folder = api.root / "kube-api"
+            mine = KubeApi(Address("0.0.0.0", 0), folder / "tls.crt", folder / "tls.key")
+        async with reached(tmp_path / "second", mine) as api:
+            assert api.serving.url.startswith("https://127.0.0.1:")
+            served = await asyncio.to_thread(
+                ssl.get_server_certificate, ("127.0.0.1", api.port), timeout=20
+            )
+            assert served.strip() == (folder / "tls.crt").read_text().strip()
+            assert not (api.root / "kube-api" / "tls.key").exists()
+
+    asyncio.run(scene())
+
+
+def test_connections_that_say_nothing_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_listening, "MOST_CONNECTIONS", 3)
+
+    async def scene() -> None:
+        async with reached(tmp_path / "root") as api:
+            silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(3)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+            async with asyncio.timeout(20):
+                # Closed without a word, by an end or by a reset.
+                with contextlib.suppress(ConnectionResetError):
+                    assert await reader.read() == b""
+            writer.close()
+            for _, each in silent:
+                each.close()
+                await each.wait_closed()
+            async with asyncio.timeout(20):
+                await _until_answered(api)
+
+    asyncio.run(scene())
+
+
+async def _until_answered(api: Reached) -> None:
+    """Those that were closed are counted as long as the server has not noticed."""
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            assert (await api.asked("/version", None))[0] == 401
+            return
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    async def scene(port: int) -> None:
+        async with reached(tmp_path / "root", KubeApi(Address("127.0.0.1", port))):
+            pass
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BadInput, match="kube-api/listen"):
+            asyncio.run(scene(taken.getsockname()[1]))
+
+
+def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="kube-api/certificate"):
+        tls_listening.context(tmp_path / "none.crt", tmp_path / "none.key")
+    for name in ("a.crt", "a.key"):
+        (tmp_path / name).write_text("nonsense")
+    with pytest.raises(BadInput, match="kube-api/certificate"):
+        tls_listening.context(tmp_path / "a.crt", tmp_path / "a.key")
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("6443", "https://127.0.0.1:6443"),
+        ("localhost:1", "https://127.0.0.1:1"),
+        ("127.0.0.2:0", "https://127.0.0.2:0"),
+        ("[::1]:2", "https://[::1]:2"),
+        (":3", "https://127.0.0.1:3"),
+    ],
+)
+def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
+    found = kube_api.resolve(text, None, None)
+    assert found is not None
+    assert found.address.url() == url
+
+
+@pytest.mark.parametrize("text", ["x", "70000", "-1", "example.com:1", "127.0.0.1:", "1:2:3", "٣"])
+def test_what_is_no_address_is_told(text: str) -> None:
+    with pytest.raises(BadInput, match="kube-api/address"):
+        kube_api.resolve(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0:6443", "[::]:6443", "10.0.0.1:6443"])
+def test_others_reach_it_by_a_certificate_of_the_administrator_s_only(text: str) -> None:
+    with pytest.raises(BadInput, match="kube-api/not-loopback"):
+        kube_api.resolve(text, None, None)
+    found = kube_api.resolve(text, Path("a.crt"), Path("a.key"))
+    assert found is not None
+    assert not found.address.is_loopback
+
+
+def test_a_certificate_needs_its_key_and_a_port() -> None:
+    for address, certificate, key in (
+        ("6443", Path("a.crt"), None),
+        ("6443", None, Path("a.key")),
+        ("", Path("a.crt"), Path("a.key")),
+    ):
+        with pytest.raises(BadInput, match="kube-api/half-a-certificate"):
+            kube_api.resolve(address, certificate, key)
+
+
+def test_it_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
+    assert settings(tmp_path).kube_api is None
+    assert settings(tmp_path, kube_api="0").kube_api == ANY_PORT
