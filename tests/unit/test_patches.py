@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from numalet.servers.api import patches
 from numalet.servers.api.patches import PatchUnreadable
 
 POD = {"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}], "tolerations": [1]}}
+
+NAMES = st.sampled_from(["env", "name", "containers", "a", "$patch", "$retainKeys"])
+LEAVES = st.none() | st.integers(0, 2) | st.sampled_from(["a", "delete", "replace"])
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4)
+)
 
 
 def _containers(*patch: Any) -> Any:
@@ -47,3 +56,18 @@ def test_members_are_removed_retained_and_replaced() -> None:
 def test_a_member_without_a_name_is_told(member: Any) -> None:
     with pytest.raises(PatchUnreadable, match="name"):
         _containers(member)
+
+
+@pytest.mark.property
+@given(VALUES, VALUES)
+def test_no_patch_is_more_than_unreadable(value: Any, patch: Any) -> None:
+    patches.merge(value, patch)
+    with contextlib.suppress(PatchUnreadable):
+        patches.strategic(value, patch)
+
+
+@pytest.mark.property
+@given(VALUES, VALUES)
+def test_a_merge_patch_applied_twice_is_applied_once(value: Any, patch: Any) -> None:
+    once = patches.merge(value, patch)
+    assert patches.merge(once, patch) == once

@@ -57,13 +57,15 @@ def strategic(value: Any, patch: Any) -> Any:
     if patch.get(_PATCH) == "replace":
         return plain
     found = dict(value) if isinstance(value, Mapping) else {}
-    if _RETAINED in patch:
-        found = {name: member for name, member in found.items() if name in patch[_RETAINED]}
+    if isinstance(retained := patch.get(_RETAINED), list):
+        found = {name: member for name, member in found.items() if name in retained}
     for name, member in plain.items():
         if member is None or (isinstance(member, Mapping) and member.get(_PATCH) == "delete"):
             found.pop(name, None)
         elif isinstance(member, list) and name in MERGE_KEYS:
-            found[name] = _merged(found.get(name) or [], member, MERGE_KEYS[name])
+            there = found.get(name)
+            values = there if isinstance(there, list) else []
+            found[name] = _merged(values, member, MERGE_KEYS[name])
         else:
             found[name] = strategic(found.get(name), member)
     return found
