@@ -195,6 +195,13 @@ def test_what_is_wrong_with_a_pod_is_told(cluster: Cluster) -> None:
     assert done.stderr == 'Error from server (NotFound): pods "absent" not found\n'
 
 
+def test_what_an_author_should_know_is_said(cluster: Cluster) -> None:
+    probed = manifest("probed", namespace="warned", livenessProbe={"exec": {"command": ["x"]}})
+    done = cluster.run("create", "-f", "-", given=probed)
+    assert (done.returncode, done.stdout) == (0, "pod/probed created\n")
+    assert done.stderr.startswith("Warning: spec.containers[0].livenessProbe")
+
+
 def test_a_watch_shows_a_pod_as_it_comes_and_goes(cluster: Cluster) -> None:
     space = ("-n", "watched")
     cluster.said("create", "-f", "-", given=manifest("first", namespace="watched"))

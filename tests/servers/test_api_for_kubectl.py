@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from numalet.adapters.agent_client.client import AgentClient
 from numalet.adapters.rpc import pod_resources_v1_pb2
+from numalet.model.findings import NOWHERE, Finding, Severity
+from numalet.servers.api import status
 from servers.asking import TABLE, asked, lines
 from servers.pods import pod
 from servers.served import Api
@@ -217,3 +220,19 @@ def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, client: AgentClient) ->
     code, _ = asked(api.path, "DELETE", f"{PODS}/a", options, content_type="application/json")
     assert code == 400
     assert client.get(f"{PODS}/a")["metadata"].get("deletionTimestamp") is None
+
+
+def _warned(*names: str) -> list[str]:
+    response = Response()
+    found = [Finding("workload/probe", {"name": name}, NOWHERE, Severity.WARNING) for name in names]
+    status.warn(
+        response, [*found, Finding("workload/probe", {"name": "x"}, NOWHERE, Severity.NOTE)]
+    )
+    return response.headers.getlist("warning")
+
+
+def test_warnings_are_headers_that_any_client_can_read() -> None:
+    (said,) = _warned('a"b\\c\nd\u00e9')
+    assert said.startswith('299 - "a\\"b\\\\c d? is not run')
+    assert len(_warned(*["x" * 1000] * 9)) == 3
+    assert _warned() == []

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from numalet.model.findings import Findings
 from numalet.model.pod import Pod
 from numalet.servers.api import forms, projections, requests, selectors, watching
 from numalet.servers.api.explaining import Explainer
@@ -89,7 +90,7 @@ class Own:
         """Why a pod that is only asked about would be decided on so."""
         document = await requests.document(request)
         node_name = self._served.door.view().node_name
-        workload = workload_of(document, request.path_params["namespace"], node_name)
+        workload = workload_of(document, request.path_params["namespace"], node_name, Findings())
         return await self._explanation(request, workload.pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:

@@ -102,13 +102,16 @@ class Pods:
         if request.query_params.get("dryRun"):
             raise Failure(400, words.DRY_RUN)
         document = await requests.document(request)
+        findings = Findings()
         workload = workload_of(
-            document, request.path_params["namespace"], self._served.door.view().node_name
+            document, request.path_params["namespace"], self._served.door.view().node_name, findings
         )
         answer = await self._served.door.create(workload)
         if isinstance(answer, Refused):
             raise status.of_refusal(answer, "pods", workload.pod.name)
-        return Response(self._served.pod(answer).text, 201, media_type=JSON)
+        response = Response(self._served.pod(answer).text, 201, media_type=JSON)
+        status.warn(response, findings.all)
+        return response
 
     async def patch(self, request: Request) -> Response:
         """The pod, if the patch leaves it as it is."""
@@ -162,8 +165,13 @@ async def _deletion(request: Request) -> tuple[float | None, str | None]:
     return (None if grace is None else float(grace)), (None if uid is None else str(uid))
 
 
-def workload_of(document: Document | None, namespace: str, node_name: str) -> Workload:
-    """The workload that a posted object says. Raises ``Failure`` with everything wrong in it."""
+def workload_of(
+    document: Document | None, namespace: str, node_name: str, findings: Findings
+) -> Workload:
+    """The workload that a posted object says. Raises ``Failure`` with everything wrong in it.
+
+    ``findings`` gets what the author of the object should know though it is accepted.
+    """
     value = None if document is None else document.value
     found = value.get("kind", "Pod") if isinstance(value, Mapping) else type(value).__name__
     if not isinstance(value, Mapping) or found != "Pod" or value.get("apiVersion", "v1") != "v1":
@@ -177,7 +185,6 @@ def workload_of(document: Document | None, namespace: str, node_name: str) -> Wo
             name = metadata["generateName"] + ending
             value = {**value, "metadata": {**metadata, "name": name}}
     options = WorkloadOptions(uid=str(uuid.uuid4()), namespace=namespace, node_name=node_name)
-    findings = Findings()
     workload = decode_workload(value, Place(""), options, findings)
     if workload is None:
         name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""

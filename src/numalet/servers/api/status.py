@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from numalet.model.findings import Finding, Severity
 from numalet.servers.door import Refusal, Refused
@@ -13,6 +13,8 @@ from numalet.wording import english
 from numalet.wording import kubernetes_api as words
 
 RETRY_SECONDS: Final = 1
+_MOST_WARNING_BYTES: Final = 4096
+"""Of the texts of all warnings together; a kube-apiserver has the same bound."""
 
 _REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",
@@ -99,6 +101,20 @@ def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
     problems = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
     message = words.INVALID.format(kind=kind, name=name, problems=problems)
     return Failure(422, message, details={"name": name, "kind": kind, "causes": causes})
+
+
+def warn(response: Response, findings: Iterable[Finding]) -> None:
+    """Add a ``Warning`` header for each warning, as many as fit; kubectl prints them."""
+    left = _MOST_WARNING_BYTES
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            text = english.sentence(finding).removeprefix("$.").encode("ascii", "replace").decode()
+            printable = "".join(each if each.isprintable() else " " for each in text)
+            quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
+            left -= len(quoted)
+            if left < 0:
+                return
+            response.headers.append("Warning", f'299 - "{quoted}"')
 
 
 def unchangeable(kind: str, name: str, fields: Iterable[str]) -> Failure:
