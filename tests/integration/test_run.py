@@ -244,3 +244,13 @@ def test_damaged_books_are_told(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "true")
     assert 2 == done.returncode
     assert "runs.json" in done.stderr
+
+
+def test_a_device_that_is_not_there_is_not_forgotten(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "numalet", "run", "--root", str(tmp_path / "root")]
+    options = ["--cpus", "1", "--memory", "64Mi", "--device", "example.com/gpu=1"]
+    done = subprocess.run(
+        [*command, *options, "--", "true"], capture_output=True, text=True, check=False
+    )
+    assert 2 == done.returncode
+    assert "there are no devices 'example.com/gpu'; known are none" in done.stderr

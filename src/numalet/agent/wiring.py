@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from numalet.adapters.agent_client.places import SOCKET_NAME
+from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
@@ -72,25 +73,18 @@ async def opened(
         if settings.observe:
             found = Found(_of_the_owner(settings), {})
         runtime = hooks.runtime or _runtime(settings)
-        observed = await runtime.open()
-        try:
-            recovered = recovery.recover(
-                settings.premises,
-                found,
-                observed,
-                await runtime.pods(),
-                _events(store),
-                hooks.clock(),
-                time.perf_counter,
-            )
-            around = _surroundings(settings, hooks, store, runtime, near)
-            begun = _begun(recovered, settings, hooks, around)
-            if near is not None:
-                near.relay.tell = begun.keeper.tell
-            async with _running(begun) as keeper:
-                yield keeper
-        finally:
-            await runtime.close()
+        # Longer than anything of ours is in the tree: its lock goes last.
+        with hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None):
+            try:
+                recovered = await _recovered(settings, found, hooks, store, runtime)
+                around = _surroundings(settings, hooks, store, runtime, near)
+                begun = _begun(recovered, settings, hooks, around)
+                if near is not None:
+                    near.relay.tell = begun.keeper.tell
+                async with _running(begun) as keeper:
+                    yield keeper
+            finally:
+                await runtime.close()
     except BaseExceptionGroup as several:
         # One trouble need not look like many; whoever waits for BadInput shall get it.
         if len(several.exceptions) == 1:
@@ -98,6 +92,21 @@ async def opened(
         raise
     finally:
         store.close()
+
+
+async def _recovered(
+    settings: AgentSettings, found: Found, hooks: Hooks, store: Store, runtime: Runtime
+) -> Recovered:
+    observed = await runtime.open()
+    return recovery.recover(
+        settings.premises,
+        found,
+        observed,
+        await runtime.pods(),
+        _events(store),
+        hooks.clock(),
+        time.perf_counter,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ SENTENCES: Final[Mapping[str, str]] = {
         "other commands run under a configuration that this one does not agree with; take theirs,"
         " or wait until they have ended: {text}"
     ),
+    "run/no-devices": (
+        "there are no devices {resource!r}; known are {known}: name their file with --devices"
+    ),
     "run/no-place": "there is no place for {command!r}; {running} other commands run",
     "run/duration": "{value!r} is no time, such as 90s or 1h30m: {problem}",
     "run/rootless": (

@@ -15,6 +15,11 @@ SENTENCES: Mapping[str, str] = {
         "cgroup v2 has no controllers {missing} in {path}; they may be in use by cgroup v1, or not"
         " delegated"
     ),
+    "cgroup/held": (
+        "another numalet agent, or commands of 'numalet run', work with the cgroups of {path!r};"
+        " with books of its own a second one would end what is not in them. Use their root folder,"
+        " or end them first"
+    ),
     "cgroup/not-writable": "cgroups can not be made at {path}: {error}",
     "cgroup/refused": "the kernel refused {value!r} for {file} of cgroup {cgroup!r}: {error}",
     "cgroup/not-in-force": (

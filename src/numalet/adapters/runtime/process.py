@@ -64,6 +64,12 @@ class ProcessRuntime:
         self._watched: dict[ContainerKey, Watched] = {}
         self._ends: asyncio.Queue[Ended] = asyncio.Queue()
 
+    @property
+    def cgroups(self) -> Path | None:
+        """The folder of the tree of cgroups; None without one."""
+        tree = self._ground.tree
+        return None if tree is None else tree.root
+
     def capabilities(self) -> Capabilities:
         """What can be enforced here."""
         return self._ground.capabilities

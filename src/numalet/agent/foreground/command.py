@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.runtime import levels
 from numalet.adapters.runtime.levels import Ground
 from numalet.agent import settings
@@ -24,6 +25,7 @@ from numalet.explain import case as cases
 from numalet.explain.case import Case
 from numalet.model import cpu_set
 from numalet.model.findings import Finding, Severity
+from numalet.model.pod import Pod
 from numalet.simulate.session import Session
 from numalet.snapshot.placement import Placement
 from numalet.wording import english
@@ -58,28 +60,33 @@ def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
     premises = _premises(options)
+    request.check_devices(options.request, premises.devices)
     books = SharedBooks(Path(premises.root))
     books.open()
     try:
         ground = levels.ground()
-        placer = Placer(books, premises, ground)
-        if options.dry_run:
-            answer = placer.preview(pod)
-        else:
-            words = " ".join(options.request.command)
-            answer = placer.place(pod, words, options.wait_seconds)
-        if isinstance(answer, NoPlace):
-            _refuse(answer, premises, options, voice)
-            return EXIT_REFUSED
-        try:
-            for finding in _held(answer.placement, ground):
-                voice.tell(finding)
-            return 0 if options.dry_run else _run(answer, options, ground, voice)
-        finally:
-            if not options.dry_run:
-                placer.release(pod.uid)
+        with hold.with_others(None if ground.tree is None else ground.tree.root):
+            return _placed(pod, options, premises, Placer(books, premises, ground), voice)
     finally:
         books.close()
+
+
+def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice) -> int:
+    if options.dry_run:
+        answer = placer.preview(pod)
+    else:
+        words = " ".join(options.request.command)
+        answer = placer.place(pod, words, options.wait_seconds)
+    if isinstance(answer, NoPlace):
+        _refuse(answer, premises, options, voice)
+        return EXIT_REFUSED
+    try:
+        for finding in _held(answer.placement, placer.ground):
+            voice.tell(finding)
+        return 0 if options.dry_run else _run(answer, options, placer.ground, voice)
+    finally:
+        if not options.dry_run:
+            placer.release(pod.uid)
 
 
 def _run(placed: Placed, options: RunOptions, ground: Ground, voice: Voice) -> int:

@@ -60,7 +60,7 @@ class Placer:
     def __init__(self, books: SharedBooks, premises: Premises, ground: Ground) -> None:
         self._books = books
         self._premises = premises
-        self._ground = ground
+        self.ground = ground
         self._limits = limits.resolve(premises.config, premises.machine)
 
     def preview(self, pod: Pod) -> Answer:
@@ -104,7 +104,7 @@ class Placer:
         """The holders that live; what the others left is killed and removed."""
         live, dead = _by_life(content)
         for each in dead:
-            leftovers.clear(each, self._ground.tree)
+            leftovers.clear(each, self.ground.tree)
         return live
 
     def _node(self, content: Content, live: Sequence[Holder]) -> Node:
@@ -144,7 +144,7 @@ class Placer:
             boot=boot_id(),
             command=command,
             is_shared=not placed.placement.cpus,
-            path="" if self._ground.tree is None else placed.settings.path,
+            path="" if self.ground.tree is None else placed.settings.path,
         )
 
     def _share(self, node: Node, live: Sequence[Holder]) -> None:
@@ -153,8 +153,8 @@ class Placer:
         for each in live:
             if not each.is_shared:
                 continue
-            if self._ground.tree is not None and each.path:
-                writing.apply(self._ground.tree, each.path, pool)
+            if self.ground.tree is not None and each.path:
+                writing.apply(self.ground.tree, each.path, pool)
             else:
                 process_look.move(each.pid, pool)
 

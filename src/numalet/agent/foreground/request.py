@@ -11,6 +11,7 @@ from numalet.model import qos, resources
 from numalet.model.findings import BadInput, Findings, Location
 from numalet.model.pod import Container, Pod
 from numalet.model.quantity import Quantity, QuantityError
+from numalet.node.node import Devices
 
 CONTAINER: Final = "main"
 
@@ -55,6 +56,19 @@ def pod(request: RunRequest, uid: str) -> Pod:
         app_containers=(container,),
         qos_class=qos.qos_class([container]),
     )
+
+
+def check_devices(request: RunRequest, known: Devices) -> None:
+    """Raise ``BadInput`` if the request names a resource of which there are no devices.
+
+    A kubelet admits such a pod without any; whoever asks for a device here wants one.
+    """
+    findings = Findings()
+    for resource in request.devices:
+        if resource not in known:
+            there = ", ".join(sorted(known)) or "none"
+            findings.add("run/no-devices", Location("--device"), resource=resource, known=there)
+    findings.raise_errors()
 
 
 def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:

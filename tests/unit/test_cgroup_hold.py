@@ -1,0 +1,35 @@
+"""One agent, or several commands, work with a tree of cgroups."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from numalet.adapters.cgroup_v2 import hold
+from numalet.model.findings import BadInput
+
+
+def _refused(attempt: AbstractContextManager[None]) -> None:
+    with pytest.raises(BadInput) as raised, attempt:
+        pass
+    assert ["cgroup/held"] == [finding.code for finding in raised.value.findings]
+
+
+def test_an_agent_is_alone(tmp_path: Path) -> None:
+    with hold.alone(tmp_path):
+        _refused(hold.alone(tmp_path))
+        _refused(hold.with_others(tmp_path))
+    with hold.alone(tmp_path):
+        pass
+
+
+def test_commands_work_side_by_side_and_keep_agents_away(tmp_path: Path) -> None:
+    with hold.with_others(tmp_path), hold.with_others(tmp_path):
+        _refused(hold.alone(tmp_path))
+
+
+def test_without_a_tree_nobody_is_in_the_way() -> None:
+    with hold.alone(None), hold.alone(None):
+        pass
