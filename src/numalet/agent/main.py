@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from numalet.adapters import logs
+from numalet.adapters.files import atomic
 from numalet.adapters.logs import LogFormat
 from numalet.agent import notify, owners, wiring
 from numalet.agent.decisions import Heard
@@ -33,6 +34,7 @@ def run(settings: AgentSettings) -> None:
     # The thread that writes the books asks for the interpreter after every file; the default of
     # 5 ms would make whoever waits for an answer wait for that many.
     sys.setswitchinterval(_SWITCH_SECONDS)
+    atomic.share_out()
     asyncio.run(_run(settings))
 
 

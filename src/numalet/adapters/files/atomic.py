@@ -95,7 +95,8 @@ def _sync(opened: Sequence[tuple[Path, int]]) -> None:
     """
     if not opened:
         return
-    width = 1 if _latest.is_quick else min(_SIDE_BY_SIDE, len(opened))
+    alone = _latest.is_quick or not _latest.may_share_out
+    width = 1 if alone else min(_SIDE_BY_SIDE, len(opened))
     shares = [opened[first::width] for first in range(width)]
     began = time.monotonic()
     others = [_threads().submit(_sync_share, share) for share in shares[1:]]
@@ -117,12 +118,22 @@ def _sync_share(share: Sequence[tuple[Path, int]]) -> None:
 
 @dataclass(slots=True)
 class _Latest:
-    """What waiting for the disk was like the last time; only how it is done hangs on it."""
+    """What waiting for the disk was like the last time; only how it is done hangs on it.
+
+    ``may_share_out`` says whether there may be threads at all. Whoever waits for signals, as a
+    command in the foreground does, has none: a signal may be given to any thread.
+    """
 
     is_quick: bool = False
+    may_share_out: bool = False
 
 
 _latest: Final = _Latest()
+
+
+def share_out() -> None:
+    """Wait for the disk with several threads from now on, where that is worth it."""
+    _latest.may_share_out = True
 
 
 @cache
