@@ -1,10 +1,15 @@
 """Profiles of the generated tests, for ``pytest --hypothesis-profile=NAME``; see the Makefile.
 
-And what a test has to tell (its property ``told``), at the end of the report, since processes
-that run tests side by side have nowhere to print.
+Folders with short names, because the name of a socket has at most 107 bytes. And what a test has
+to tell (its property ``told``), at the end of the report, since processes that run tests side by
+side have nowhere to print.
 """
 
 from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +25,13 @@ for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
 # Other work on the machine must not decide whether a law holds; pytest's own limit of time does.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder like ``tmp_path``, with a name that leaves room for those of sockets."""
+    with tempfile.TemporaryDirectory(prefix="node", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -188,11 +188,20 @@ class Rounds:
         return (there ^ {each.workload.pod.name for each in records}) | leaving
 
     def _alive(self, keeper: Keeper, runtime: Runtime) -> dict[str, tuple[str, int, int]]:
-        pids = {Path(name).parts[-3]: ids for name, ids in agent_laws.processes(self.root).items()}
+        """Every pod whose own program runs; what runs before it ends by itself."""
+        pids = {
+            Path(name).parts[-3:-1]: ids for name, ids in agent_laws.processes(self.root).items()
+        }
         found = {}
         for (uid, name), attempt in agent_laws.up(keeper.view()).items():
+            if name != "main":
+                continue
             manifest = Path(keeper.view().records[uid].workload.origin).stem
-            pid = runtime.pid_of(uid, name) if isinstance(runtime, FakeRuntime) else pids[uid][0]
+            pid = (
+                runtime.pid_of(uid, name)
+                if isinstance(runtime, FakeRuntime)
+                else pids[uid, name][0]
+            )
             found[uid] = (manifest, attempt, pid)
         return found
 

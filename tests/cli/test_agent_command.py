@@ -30,16 +30,16 @@ def _agent(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Signals) -> None:
-    manifests = tmp_path / "manifests"
+def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.Signals) -> None:
+    manifests = short_path / "manifests"
     manifests.mkdir()
     (manifests / "a.json").write_text(json.dumps(agents.manifest("one")))
-    root = tmp_path / "root"
+    root = short_path / "root"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(tmp_path / "notify"))
+        told.bind(str(short_path / "notify"))
         told.settimeout(30)
         words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
-        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
+        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
         assert b"READY=1" == told.recv(100)
         agent.send_signal(number)
         assert b"STOPPING=1" == told.recv(100)
@@ -53,12 +53,12 @@ def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Sig
 
 
 @pytest.mark.slow
-def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) -> None:
+def test_a_second_agent_is_refused_and_told_who_holds_the_books(short_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(tmp_path / "notify"))
+        told.bind(str(short_path / "notify"))
         told.settimeout(30)
-        words = [*DESCRIBED, "--root", str(tmp_path / "root")]
-        first = _agent(*words, NOTIFY_SOCKET=str(tmp_path / "notify"))
+        words = [*DESCRIBED, "--root", str(short_path / "root")]
+        first = _agent(*words, NOTIFY_SOCKET=str(short_path / "notify"))
         told.recv(100)
         second = _agent(*words)
         _, said = second.communicate(timeout=30)

@@ -37,10 +37,15 @@ def started(*words: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=PATIENCE_SECONDS)
 
 
+def ended(*words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """How a command ended, and what it printed."""
+    command = [sys.executable, "-m", "numalet", *words]
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+
+
 def run(*words: str, given: str | None = None) -> str:
     """What a command prints. It must end well."""
-    command = [sys.executable, "-m", "numalet", *words]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    done = ended(*words, given=given)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -126,7 +131,8 @@ def test_a_program_gets_what_its_plugin_hands_out(root: Path) -> None:
         command = ("sh", "-c", "echo I have $EXAMPLE_COM_GPU")
         run("apply", "-f", "-", "--root", str(root), given=manifest("shows", "1", command))
         words = ("logs", "--root", str(root), "shows")
-        eventually(lambda: "I have gpu0" in run(*words))
+        # There is no output before the container was created.
+        eventually(lambda: "I have gpu0" in ended(*words).stdout)
         run("delete", "shows", "--root", str(root), "--grace-period", "0")
         eventually(lambda: "podResources" not in asked(root))
 

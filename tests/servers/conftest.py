@@ -1,34 +1,13 @@
-"""Root folders with short names, and the API of an agent in memory on a real socket."""
+"""Root folders of nodes."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from servers.served import Api, served
-
 
 @pytest.fixture
-def root() -> Iterator[Path]:
-    """A root folder, gone after the test; the name of a socket has at most 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="node") as folder:
-        yield Path(folder)
-
-
-@pytest.fixture
-def api(root: Path) -> Iterator[Api]:
-    """The API of a new agent."""
-    with served(root / "agent.sock") as found:
-        yield found
-        assert found.bugs == []
-
-
-@pytest.fixture
-def client(api: Api) -> Iterator[AgentClient]:
-    """A client of it."""
-    with api.client() as found:
-        yield found
+def root(short_path: Path) -> Path:
+    """A root folder, gone after the test."""
+    return short_path
