@@ -7,6 +7,7 @@ from lab.guest.groups import Group
 from lab.guest.touching import Toucher
 from numalet.adapters.procfs import numa_maps, status
 from numalet.model import cpu_set
+from numalet.reports.runtime_settings import LinuxSettings
 
 MIB = 1 << 20
 CONFIG = {
@@ -39,13 +40,13 @@ def test_touched_pages_are_on_the_nodes_that_the_simulation_promised(group: Grou
         node, decision = node.admit(pod)
         assert decision.admitted
         settings = numalet.runtime_settings(decision)["main"]
-        assert isinstance(settings, numalet.LinuxSettings)
+        assert isinstance(settings, LinuxSettings)
         _hold_to(group.child(name), settings)
         used.append(settings.cpuset_mems)
     assert len(set(used)) == 3
 
 
-def _hold_to(own: Group, settings: numalet.LinuxSettings) -> None:
+def _hold_to(own: Group, settings: LinuxSettings) -> None:
     """Bind a process as the runtime would be told to, and look where its memory is."""
     own.bind(cpus=settings.cpuset_cpus, nodes=settings.cpuset_mems)
     with Toucher(own, 16 * MIB) as process:
