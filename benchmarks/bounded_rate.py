@@ -31,7 +31,7 @@ from numalet.admission.decision import Decision
 
 POLICIES = ("best-effort", "restricted")
 GOAL = 0.001
-_SHARES = {36: 0.4, 64: 0.6}
+_SHARES = {36: 0.2, 64: 0.8}
 """Numbers of NUMA nodes, and which part of the time each gets."""
 _BATCH = 8
 
