@@ -16,9 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from numalet.adapters.procfs import process_file
+from numalet.adapters.procfs.process_file import PROC
 from numalet.model.findings import BadInput, Finding, Location
-
-PROC: Final = Path("/proc")
 
 _KIB: Final = 1024
 _AREA: Final = re.compile(r"(?P<start>[0-9a-f]{1,16}) (?P<policy>\S+)(?P<words>(?: .*)?)", re.ASCII)
@@ -71,15 +71,9 @@ def read(pid: int, proc: Path = PROC) -> NumaMaps | None:
     Raises ``BadInput`` if it may not be read, or is not what a kernel writes.
     """
     path = proc / str(pid) / "numa_maps"
-    try:
-        # Names of files are in it, in whatever bytes.
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    except OSError as error:
-        fields = {"path": str(path), "error": error.strerror}
-        raise BadInput([Finding("procfs/unreadable", fields)]) from None
-    return parse(text, str(path))
+    # Names of files are in it, in whatever bytes.
+    text = process_file.text_of(path, "surrogateescape")
+    return None if text is None else parse(text, str(path))
 
 
 def parse(text: str, document: str = "numa_maps") -> NumaMaps:

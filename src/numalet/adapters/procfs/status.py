@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters.procfs.numa_maps import PROC
+from numalet.adapters.procfs import process_file
+from numalet.adapters.procfs.process_file import PROC
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 from numalet.model.findings import BadInput, Finding, Location
@@ -32,14 +33,8 @@ def read(pid: int, proc: Path = PROC) -> Allowed | None:
     Raises ``BadInput`` if that may not be read, or is not what a kernel writes.
     """
     path = proc / str(pid) / "status"
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    except OSError as error:
-        fields = {"path": str(path), "error": error.strerror}
-        raise BadInput([Finding("procfs/unreadable", fields)]) from None
-    return parse(text, str(path))
+    text = process_file.text_of(path, "replace")
+    return None if text is None else parse(text, str(path))
 
 
 def parse(text: str, document: str = "status") -> Allowed:
