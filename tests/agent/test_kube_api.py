@@ -20,10 +20,11 @@ import yaml
 
 from agents import running, settings
 from numalet.agent import kube_api
-from numalet.agent.kube_api import KubeApi, Serving
+from numalet.agent.kube_api import Serving
 from numalet.model.findings import BadInput
+from numalet.servers import reach
 from numalet.servers.api import tls_listening
-from numalet.servers.api.tls_listening import Address
+from numalet.servers.reach import Address, KubeApi
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ANY_PORT = KubeApi(Address("127.0.0.1", 0))
@@ -174,7 +175,7 @@ def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
-    found = kube_api.resolve(text, None, None)
+    found = reach.resolve(text, None, None)
     assert found is not None
     assert found.address.url() == url
 
@@ -182,14 +183,14 @@ def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
 @pytest.mark.parametrize("text", ["x", "70000", "-1", "example.com:1", "127.0.0.1:", "1:2:3", "٣"])
 def test_what_is_no_address_is_told(text: str) -> None:
     with pytest.raises(BadInput, match="kube-api/address"):
-        kube_api.resolve(text, None, None)
+        reach.resolve(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:6443", "[::]:6443", "10.0.0.1:6443"])
 def test_others_reach_it_by_a_certificate_of_the_administrator_s_only(text: str) -> None:
     with pytest.raises(BadInput, match="kube-api/not-loopback"):
-        kube_api.resolve(text, None, None)
-    found = kube_api.resolve(text, Path("a.crt"), Path("a.key"))
+        reach.resolve(text, None, None)
+    found = reach.resolve(text, Path("a.crt"), Path("a.key"))
     assert found is not None
     assert not found.address.is_loopback
 
@@ -201,7 +202,7 @@ def test_a_certificate_needs_its_key_and_a_port() -> None:
         ("", Path("a.crt"), Path("a.key")),
     ):
         with pytest.raises(BadInput, match="kube-api/half-a-certificate"):
-            kube_api.resolve(address, certificate, key)
+            reach.resolve(address, certificate, key)
 
 
 def test_it_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:

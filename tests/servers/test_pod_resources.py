@@ -20,20 +20,21 @@ from numalet.adapters.rpc import methods
 from numalet.cli import main
 from numalet.config.behaviour import EXACT, Behaviour
 from numalet.model.findings import BadInput
-from numalet.servers.pod_resources import PodResourcesServer, Settings
+from numalet.servers.pod_resources import PodResourcesServer
 from numalet.servers.rate_limit import TokenBucket
+from numalet.servers.reach import PodResourcesSettings
 from served_node import ALIGNED, SHARED, TOO_LARGE
 
 T = TypeVar("T")
 Bytes: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"
-UNLIMITED = Settings(requests_per_second=None)
+UNLIMITED = PodResourcesSettings(requests_per_second=None)
 
 
 class Served:
     """A server in the event loop of the test, and calls from another thread."""
 
     def __init__(
-        self, root: Path, settings: Settings = UNLIMITED, behaviour: Behaviour = EXACT
+        self, root: Path, settings: PodResourcesSettings = UNLIMITED, behaviour: Behaviour = EXACT
     ) -> None:
         known = [ALIGNED, SHARED, TOO_LARGE]
         view = served_node.view(served_node.with_pods(known, behaviour), known)
@@ -107,7 +108,7 @@ def test_get_is_off_by_default(root: Path) -> None:
 
 
 def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> None:
-    served = Served(root, Settings(get_is_enabled=True, requests_per_second=None))
+    served = Served(root, PodResourcesSettings(get_is_enabled=True, requests_per_second=None))
     one, none = served.ask(lambda client: (client.pod("ns", "shared"), client.pod("", "x")))
     assert "shared" == _document(one)["podResources"]["name"]
     assert none == CallRefused("Unknown", "pod x in namespace  not found")
@@ -137,7 +138,7 @@ def test_every_call_is_counted_by_version(root: Path) -> None:
 
 
 def test_what_is_too_much_is_refused_and_not_counted(root: Path) -> None:
-    served = Served(root, Settings(requests_per_second=0.001))
+    served = Served(root, PodResourcesSettings(requests_per_second=0.001))
     answers = served.ask(lambda client: [client.list_pods() for _ in range(12)])
     refused = [answer for answer in answers if isinstance(answer, CallRefused)]
     assert [CallRefused("ResourceExhausted", "rejected by rate limit")] * 2 == refused

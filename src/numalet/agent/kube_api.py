@@ -15,19 +15,10 @@ from pathlib import Path
 
 from numalet.adapters import kube_credentials
 from numalet.adapters.kube_credentials import Credentials
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.findings import BadInput
 from numalet.servers.api import tls_listening
-from numalet.servers.api.tls_listening import Address
 from numalet.servers.door import Door
-
-
-@dataclass(frozen=True, slots=True)
-class KubeApi:
-    """Where to listen, and the administrator's own certificate and key, if there are any."""
-
-    address: Address
-    certificate: Path | None = None
-    key: Path | None = None
+from numalet.servers.reach import KubeApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +27,6 @@ class Serving:
 
     url: str
     kubeconfig: Path
-
-
-def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi | None:
-    """What the options come to; None without them. Raises ``BadInput``."""
-    if (certificate is None) != (key is None) or (certificate is not None and not address):
-        raise BadInput([Finding("kube-api/half-a-certificate", {}, Location("--kube-api-cert"))])
-    if not address:
-        return None
-    found = tls_listening.parse_address(address)
-    if certificate is None and not found.is_loopback:
-        fields = {"host": found.host}
-        raise BadInput([Finding("kube-api/not-loopback", fields, Location("--kube-api"))])
-    return KubeApi(found, certificate, key)
 
 
 @asynccontextmanager

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from numalet.agent.plugins import FromPlugins, Relay
 from numalet.reports.metrics import Counts
-from numalet.servers import pod_resources
 from numalet.servers.device_plugins import DevicePlugins
 from numalet.servers.door import Door
 from numalet.servers.pod_resources import PodResourcesServer
+from numalet.servers.reach import PodResourcesSettings
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Neighbours:
 
     plugins: DevicePlugins
     relay: Relay
-    asking: pod_resources.Settings = field(default_factory=pod_resources.Settings)
+    asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
     _pod_resources: PodResourcesServer | None = None
 
     @property
@@ -49,7 +49,7 @@ class Neighbours:
             await self.plugins.stop()
 
 
-def neighbours(described: Iterable[str], asking: pod_resources.Settings) -> Neighbours:
+def neighbours(described: Iterable[str], asking: PodResourcesSettings) -> Neighbours:
     """The servers of a node on which these resources were described by the administrator."""
     relay = Relay()
     plugins = DevicePlugins(relay, described=frozenset(described))

@@ -19,8 +19,6 @@ from numalet.adapters import devices as device_door
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
-from numalet.agent import kube_api
-from numalet.agent.kube_api import KubeApi
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
 from numalet.config.behaviour import Behaviour, Mode
@@ -29,7 +27,8 @@ from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.machine_info import MachineInfo
-from numalet.servers import pod_resources
+from numalet.servers import reach
+from numalet.servers.reach import KubeApi, PodResourcesSettings
 
 DEFAULT_ROOT: Final = Path("/var/lib/numalet")
 _GI: Final = 1 << 30
@@ -69,7 +68,7 @@ class AgentOptions:
     ownership: OwnerChoice = OwnerChoice.AUTO
     verbosity: int = 2
     log_format: str = "console"
-    podresources_qps: float = pod_resources.REQUESTS_PER_SECOND
+    podresources_qps: float = reach.REQUESTS_PER_SECOND
     kube_api: str = ""
     kube_api_certificate: Path | None = None
     kube_api_key: Path | None = None
@@ -88,7 +87,7 @@ class AgentSettings:
     log_format: str = "console"
     ownership: OwnerChoice = OwnerChoice.AUTO
     observe: bool = False
-    asking: pod_resources.Settings = field(default_factory=pod_resources.Settings)
+    asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
     notes: tuple[Finding, ...] = ()
     kube_api: KubeApi | None = None
 
@@ -135,15 +134,15 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 
 def _kube_api(options: AgentOptions) -> KubeApi | None:
-    return kube_api.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
+    return reach.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
 
 
 def _asking(
     options: AgentOptions, config: KubeletConfig, behaviour: Behaviour
-) -> pod_resources.Settings:
+) -> PodResourcesSettings:
     """Whether monitors may ask for one pod: always natively, else as the kubelet's gate says."""
     gate = config.feature_gates.get("KubeletPodResourcesGet", False)
-    return pod_resources.Settings(
+    return PodResourcesSettings(
         get_is_enabled=gate or behaviour.release_at_once,
         requests_per_second=options.podresources_qps or None,
     )

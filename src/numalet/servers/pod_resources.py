@@ -8,7 +8,6 @@ native mode those that hold resources. One token bucket limits both versions tog
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -32,9 +31,9 @@ from numalet.reports.pod_resources import ContainerEntry, DeviceEntry, MemoryEnt
 from numalet.servers import unix_socket
 from numalet.servers.door import AgentView
 from numalet.servers.rate_limit import TokenBucket
+from numalet.servers.reach import PodResourcesSettings
 from numalet.wording import kubelet_rpc
 
-REQUESTS_PER_SECOND: Final = 100
 BURST: Final = 10
 FOLDER: Final = "pod-resources"
 SOCKET: Final = "kubelet.sock"
@@ -43,18 +42,10 @@ SOCKET: Final = "kubelet.sock"
 _Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Whether ``Get`` is offered (KubeletPodResourcesGet), and the limit; None for no limit."""
-
-    get_is_enabled: bool = False
-    requests_per_second: float | None = REQUESTS_PER_SECOND
-
-
 class PodResourcesServer:
     """The server. ``counts`` are its metrics."""
 
-    def __init__(self, view: Callable[[], AgentView], settings: Settings = Settings()) -> None:
+    def __init__(self, view: Callable[[], AgentView], settings: PodResourcesSettings) -> None:
         self.counts = Counts()
         self._view = view
         self._settings = settings

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import grpc.aio
 
 from numalet.model.findings import BadInput, Finding, Location
-
-LONGEST_PATH_BYTES: Final = 107
-"""The kernel's limit for the name of a socket."""
+from numalet.servers.reach import LONGEST_PATH_BYTES
 
 
 async def serve(server: grpc.aio.Server, path: Path) -> None:

@@ -27,6 +27,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api.application import application
 from numalet.servers.door import Door
+from numalet.servers.reach import LONGEST_PATH_BYTES
 
 MOST_CONNECTIONS: Final = 1024
 BACKLOG: Final = 256
@@ -36,8 +37,6 @@ PATIENCE_SECONDS: Final = 30
 """So long a connection may wait before its first request, and between two."""
 
 STOP_SECONDS: Final = 2
-_LONGEST_PATH_BYTES: Final = 107
-"""What the kernel takes as the name of a socket."""
 
 LARGEST_HEAD_BYTES: Final = 64 * 1024
 """Of the first line and the headers of a request."""
@@ -171,8 +170,8 @@ def _room() -> int:
 
 def _bound(path: Path) -> socket.socket:
     """A listening socket under this name."""
-    if len(os.fsencode(path)) > _LONGEST_PATH_BYTES - len(".new."):
-        raise _unusable(path, f"the name is longer than {_LONGEST_PATH_BYTES} bytes")
+    if len(os.fsencode(path)) > LONGEST_PATH_BYTES - len(".new."):
+        raise _unusable(path, f"the name is longer than {LONGEST_PATH_BYTES} bytes")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = path.with_name(f".{path.name}.new")
     try:

@@ -8,12 +8,10 @@ their handshake included, and one more is closed at once.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import socket
 import ssl
 import weakref
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,45 +20,10 @@ from numalet.servers.api import listening
 from numalet.servers.api.application import application
 from numalet.servers.api.guard import Guard
 from numalet.servers.door import Door
+from numalet.servers.reach import Address
 
 MOST_CONNECTIONS: Final = 256
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-_HIGHEST_PORT: Final = 65_535
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen. Port 0 is any that is free."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        return ipaddress.ip_address(self.host).is_loopback
-
-    def url(self) -> str:
-        """Where clients on this machine find it."""
-        address = ipaddress.ip_address(self.host)
-        if address.is_unspecified:
-            address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
-        host = f"[{address}]" if address.version == 6 else str(address)
-        return f"https://{host}:{self.port}"
-
-
-def parse_address(text: str) -> Address:
-    """What ``[HOST:]PORT`` says; the host is 127.0.0.1 unless it is given. Raises ``BadInput``."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    host = "127.0.0.1" if host == "localhost" else host
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        port = ""
-    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _HIGHEST_PORT):
-        raise BadInput([Finding("kube-api/address", {"value": text}, Location("--kube-api"))])
-    return Address(host, int(port))
 
 
 class _Counted(socket.socket):
