@@ -29,8 +29,8 @@ from numalet.lab.watching import Silent
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path("tests/lab/guest")
 
-PATIENCE_SECONDS = 600.0
-"""Ten times what the slowest guest takes on a quiet machine."""
+PATIENCE_SECONDS = 1200.0
+"""Several times what the slowest guest takes on a quiet machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,8 @@ def request(case: Case, command: tuple[str, ...], out: Path | None = None) -> Gu
 def command(case: Case) -> tuple[str, ...]:
     """How pytest is called inside: with no plugin that it does not need, which saves seconds."""
     return (
-        *(sys.executable, "-m", "pytest", "-p", "pytest_timeout", "--timeout=600", "-q"),
+        *(sys.executable, "-m", "pytest", "-q"),
+        *("-p", "pytest_timeout", f"--timeout={PATIENCE_SECONDS}"),
         *("-p", "no:cacheprovider", "--confcutdir", str(INSIDE), "--basetemp=/run/pytest"),
         *("--junitxml", "/lab/out/junit.xml", *(("-k", case.select) if case.select else ())),
         *(str(INSIDE / name) for name in case.tests),

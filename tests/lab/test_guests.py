@@ -16,7 +16,14 @@ from numalet.lab.topologies import TOPOLOGIES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 
+CRASHES = os.environ.get("NUMALET_LAB_CRASHES", "30")
+"""A crash and the look after it take some seconds in a guest."""
+
 CASES = {
+    # The longest one comes first, so that the others go beside it.
+    "crashes": Case(
+        tests=("test_crashes_kernel.py",), environment={"NUMALET_LAB_CRASHES": CRASHES}
+    ),
     "placement": Case(tests=("test_placement.py", "test_agent.py")),
     "enforcement": Case(
         tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
@@ -36,12 +43,6 @@ CASES = {
     },
     "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
 }
-
-# Every crash takes many seconds in a guest, so their number is asked for.
-if crashes := os.environ.get("NUMALET_LAB_CRASHES"):
-    CASES["crashes"] = Case(
-        tests=("test_crashes_kernel.py",), environment={"NUMALET_LAB_CRASHES": crashes}
-    )
 
 
 @pytest.mark.parametrize("name", CASES)
