@@ -153,7 +153,9 @@ def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
     there = pod_cgroups(tree)
     strangers = sorted(set(there) - pods)
     found = [f"cgroups left: {strangers}"] if strangers else []
-    wanted = FromBooks(limits.resolve(view.config, view.node.rules.machine))
+    wanted = FromBooks(
+        limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
+    )
     desired = [wanted.settings(view.records, view.node.snapshot, key) for key in up(view)]
     inside = [f"{pod}/{name}" for pod in there for name in tree.children(pod)]
     populated = sorted(path for path in inside if tree.processes(path))
@@ -177,7 +179,9 @@ def _entries(view: AgentView, runtime: FakeRuntime) -> list[str]:
     strangers = set(runtime.known()) - set(view.records)
     if strangers:
         found.append(f"left at the runtime: {sorted(strangers)}")
-    wanted = FromBooks(limits.resolve(view.config, view.node.rules.machine))
+    wanted = FromBooks(
+        limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
+    )
     for key in running:
         desired = wanted.settings(view.records, view.node.snapshot, key).cgroup
         if runtime.settings_of(key) != desired:

@@ -24,7 +24,7 @@ CASES = {
     "crashes": Case(
         tests=("test_crashes_kernel.py",), environment={"NUMALET_LAB_CRASHES": CRASHES}
     ),
-    "placement": Case(tests=("test_placement.py", "test_agent.py")),
+    "placement": Case(tests=("test_placement.py", "test_agent.py", "test_agent_switches.py")),
     "enforcement": Case(
         tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
     ),

@@ -9,7 +9,7 @@ import pytest
 from fake_cgroups import FakeCgroups
 from numalet.adapters.cgroup_v2 import counters, reading, root, writing
 from numalet.adapters.cgroup_v2.writing import Refusal
-from numalet.enforcement.settings import CgroupSettings
+from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
 
 SIZES = (2 << 20, 1 << 30)
 
@@ -52,6 +52,15 @@ def test_all_settings_are_written_once_and_read_back(tree: FakeCgroups) -> None:
     assert 12 == len(written)
     assert wanted == reading.settings(tree, "podu/c", SIZES)
     assert () == writing.apply(tree, "podu/c", wanted)
+
+
+def test_a_quota_is_taken_away(tree: FakeCgroups) -> None:
+    tree.make("podu/c")
+    writing.apply(tree, "podu/c", CgroupSettings(cpu_quota_us=200_000))
+    none = CgroupSettings(cpu_quota_us=NO_QUOTA)
+    assert ("cpu.max",) == writing.apply(tree, "podu/c", none)
+    assert "max 100000" == tree.read("podu/c", "cpu.max")
+    assert () == writing.apply(tree, "podu/c", none)
 
 
 def test_only_what_differs_is_written(tree: FakeCgroups) -> None:

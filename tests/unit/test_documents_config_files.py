@@ -99,7 +99,10 @@ def test_every_honoured_field_is_read() -> None:
         readOnlyPort=2,
         memorySwap={"swapBehavior": "NoSwap"},
         memoryThrottlingFactor=1,
+        cpuCFSQuota=False,
         cpuCFSQuotaPeriod="1.5s",
+        podPidsLimit=1 << 40,
+        singleProcessOOMKill=True,
     )
 
     assert config.cpu_manager_policy == "static"
@@ -126,7 +129,8 @@ def test_every_honoured_field_is_read() -> None:
     assert (config.max_pods, config.pods_per_core) == (250, 10)
     assert (config.port, config.healthz_port, config.read_only_port) == (1, 0, 2)
     assert (config.swap_behavior, config.memory_throttling_factor) == ("NoSwap", 1)
-    assert config.cpu_cfs_quota_period_ns == 1_500_000_000
+    assert (config.cpu_cfs_quota, config.cpu_cfs_quota_period_ns) == (False, 1_500_000_000)
+    assert (config.pod_pids_limit, config.single_process_oom_kill) == (1 << 40, True)
 
 
 def test_an_empty_text_and_a_zero_mean_the_default() -> None:
@@ -190,6 +194,13 @@ def test_what_is_no_duration_is_found_with_gos_words() -> None:
     assert finding.code == "config-file/duration"
     assert finding.where.path == "$.cpuCFSQuotaPeriod"
     assert finding.fields["problem"] == 'time: missing unit in duration "5"'
+
+
+def test_a_long_number_has_64_bits() -> None:
+    (finding,) = findings(lambda: decode(podPidsLimit=1 << 63))
+
+    assert finding.code == "config-file/out-of-range"
+    assert (-(1 << 63), (1 << 63) - 1) == (finding.fields["lowest"], finding.fields["highest"])
 
 
 def test_all_wrong_fields_are_found_at_once() -> None:

@@ -57,6 +57,9 @@ def sentences(*flags: tuple[str, str]) -> list[str]:
         ("--cgroups-per-qos", "F", "cgroups_per_qos", False),
         ("--max-pods", "+25", "max_pods", 25),
         ("--pods-per-core", "-3", "pods_per_core", -3),
+        ("--pod-max-pids", "5000000000", "pod_pids_limit", 5_000_000_000),
+        ("--cpu-cfs-quota", "false", "cpu_cfs_quota", False),
+        ("--cpu-cfs-quota-period", "5ms", "cpu_cfs_quota_period_ns", 5_000_000),
         (
             "--eviction-hard",
             "memory.available<500Mi, nodefs.available<10%",
@@ -170,6 +173,8 @@ def test_a_kubelet_with_flags_only_has_no_thresholds() -> None:
         ),
         ("--max-pods", "x", 'strconv.ParseInt: parsing "x": invalid syntax'),
         ("--max-pods", "2147483648", 'strconv.ParseInt: parsing "2147483648": value out of range'),
+        ("--pod-max-pids", "", 'strconv.ParseInt: parsing "": invalid syntax'),
+        ("--cpu-cfs-quota-period", "5", 'time: missing unit in duration "5"'),
         ("--cgroups-per-qos", "x", 'strconv.ParseBool: parsing "x": invalid syntax'),
         (
             "--reserved-memory",

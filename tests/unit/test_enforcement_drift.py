@@ -9,7 +9,7 @@ import pytest
 from numalet.enforcement import drift
 from numalet.enforcement.audit import audit
 from numalet.enforcement.reality import Reality
-from numalet.enforcement.settings import CgroupSettings
+from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = CgroupSettings(
@@ -55,6 +55,12 @@ def test_every_setting_is_named_as_its_file() -> None:
 def test_a_quota_in_another_period_differs() -> None:
     seen = CgroupSettings(cpu_quota_us=1000, cpu_period_us=50_000)
     assert ("cpu.max",) == drift.differences(CgroupSettings(cpu_quota_us=1000), seen)
+
+
+def test_a_quota_that_nobody_shall_have_differs_from_any_quota() -> None:
+    none = CgroupSettings(cpu_quota_us=NO_QUOTA, cpu_period_us=10_000)
+    assert () == drift.differences(none, CgroupSettings())
+    assert ("cpu.max",) == drift.differences(none, CgroupSettings(cpu_quota_us=1000))
 
 
 def _reality(cpus: set[int], nodes: tuple[int, ...], **pages: dict[int, int]) -> Reality:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from numalet.adapters.cgroup_v2 import numa_stat
-from numalet.adapters.procfs import numa_maps, status
+from numalet.adapters.procfs import kernel, numa_maps, status
 from numalet.adapters.procfs.numa_maps import Kind
 from numalet.model.findings import BadInput
 from numalet.wording import english
@@ -30,6 +30,16 @@ def test_bytes_are_summed_by_node_in_units_of_each_areas_page_size() -> None:
     assert maps.bytes_by_node(Kind.FILE) == {0: 30 * 4096, 1: 4096}
     assert maps.bytes_by_node(Kind.HUGE) == {0: 2 * 2**21, 2: 2**21}
     assert maps.bytes_by_node()[0] == 33 * 4096 + 2 * 2**21
+
+
+def test_a_kernel_has_room_for_the_smaller_of_its_numbers_of_tasks(tmp_path: Path) -> None:
+    (tmp_path / "pid_max").write_text("4194304\n")
+    (tmp_path / "threads-max").write_text("32768\n")
+    assert 32768 == kernel.here(tmp_path).tasks
+    (tmp_path / "threads-max").write_text("many")
+    assert 4194304 == kernel.here(tmp_path).tasks
+    assert kernel.here(tmp_path / "nowhere").tasks is None
+    assert os.sysconf("SC_PAGE_SIZE") == kernel.here().page_bytes
 
 
 def test_an_area_is_found_by_its_address() -> None:

@@ -36,12 +36,12 @@ class FromBooks:
             if uid in snapshot.pods
             or any(run.phase in _UP for run in record.run.containers.values())
         ]
-        return desired.tree(self.limits, pods)
+        return desired.tree(self.limits, snapshot, pods)
 
     def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path; those above it are sums over all pods."""
         pod = books.records[pod_uid].workload.pod
-        return {paths.of_pod(pod): desired.pod(self.limits, pod)}
+        return {paths.of_pod(pod): desired.pod(self.limits, books.node.snapshot, pod)}
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""

@@ -13,6 +13,7 @@ from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.documents import pod_record
 from numalet.adapters.files import state_directory
+from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.process import ProcessRuntime
@@ -31,6 +32,7 @@ from numalet.agent.surroundings import Surroundings
 from numalet.agent.wanted import FromBooks
 from numalet.checkpoint.state_files import StateFiles
 from numalet.enforcement import limits
+from numalet.enforcement.limits import Limits
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api import listening
 from numalet.servers.door import Standing
@@ -211,7 +213,7 @@ def _surroundings(
     around = Surroundings(
         store=store,
         runtime=runtime,
-        wanted=FromBooks(limits.resolve(premises.config, premises.machine)),
+        wanted=FromBooks(_limits(settings)),
         clock=hooks.clock,
         stopwatch=time.perf_counter,
         node_name=settings.node_name,
@@ -233,9 +235,15 @@ def _runtime(settings: AgentSettings) -> Runtime:
         case RuntimeKind.FAKE:
             return FakeRuntime(settings.root / RUNS)
         case RuntimeKind.PROCESS:
-            premises = settings.premises
-            sizes = limits.resolve(premises.config, premises.machine).page_sizes
-            return ProcessRuntime(settings.root, page_sizes=sizes)
+            return ProcessRuntime(settings.root, page_sizes=_limits(settings).page_sizes)
+
+
+def _limits(settings: AgentSettings) -> Limits:
+    """What holds for all pods; a described machine has no kernel that could be asked."""
+    premises = settings.premises
+    is_here = settings.runtime is RuntimeKind.PROCESS
+    ours = kernel.here() if is_here else limits.SOME_KERNEL
+    return limits.resolve(premises.config, premises.machine, premises.behaviour, ours)
 
 
 def _of_the_owner(settings: AgentSettings) -> StateFiles:

@@ -36,8 +36,9 @@ class KubeletConfig:
     Maps of policy options are None where they were not given at all: the kubelet tells an
     absent map from an empty one. ``uses_default_eviction`` says that nobody gave any hard
     thresholds, so that the operating system's defaults apply. ``origins`` says where a field
-    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Ports, the
-    quota period, swap and throttling decide nothing here, but a wrong one stops the start.
+    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Quotas, their
+    period, the limit of processes, OOM kills and throttling are for who enforces; ports and swap
+    decide nothing, but a wrong one stops the start.
     """
 
     cpu_manager_policy: str = "none"
@@ -63,7 +64,10 @@ class KubeletConfig:
     port: int = 10250
     healthz_port: int = 10248
     read_only_port: int = 0
+    cpu_cfs_quota: bool = True
     cpu_cfs_quota_period_ns: int = 100 * go_duration.MILLISECOND_NS
+    pod_pids_limit: int = -1
+    single_process_oom_kill: bool = False
     swap_behavior: str = ""
     memory_throttling_factor: float = 0.9
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))

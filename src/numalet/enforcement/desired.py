@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from numalet.enforcement import conversions, paths
 from numalet.enforcement.limits import Limits
-from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.enforcement.settings import NO_QUOTA, CgroupSettings, ContainerSettings
 from numalet.model import cpu_set, pod_demand, resources
 from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import Container, Pod, QosClass, Resources
@@ -24,7 +24,7 @@ from numalet.snapshot import runtime_sets
 from numalet.snapshot.snapshot import Snapshot
 
 
-def tree(limits: Limits, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
+def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
     """The cgroups above the containers of these pods, by path, each after those above it."""
     running = sorted(pods, key=lambda pod: pod.uid)
     burstable = [pod for pod in running if pod.qos_class is QosClass.BURSTABLE]
@@ -40,7 +40,7 @@ def tree(limits: Limits, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
             cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=conversions.weight_of_request(0)
         ),
     }
-    return cgroups | {paths.of_pod(each): pod(limits, each) for each in running}
+    return cgroups | {paths.of_pod(each): pod(limits, snapshot, each) for each in running}
 
 
 def container(
@@ -48,9 +48,8 @@ def container(
 ) -> ContainerSettings:
     """What holds one container of a pod of the books. Raises ``KeyError`` for a strange name."""
     spec = {each.name: each for each in pod.containers()}[name]
-    held = snapshot.cpu.cpus_of(pod.uid, name)
+    is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
     memory_limit = _amount(spec.limits, resources.MEMORY)
-    quota = None if held and not limits.quota_on_exclusive_cpus else _quota(limits, spec.limits)
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
     return ContainerSettings(
         path=paths.of_container(pod, name),
@@ -63,8 +62,8 @@ def container(
             swap_max_bytes=0,
             hugetlb_max_bytes=_huge_pages(limits, spec.limits),
             cpu_weight=conversions.weight_of_request(request),
-            cpu_quota_us=quota,
-            cpu_period_us=limits.period_us or conversions.PERIOD_US,
+            cpu_quota_us=_quota(limits, spec.limits) if is_limited else NO_QUOTA,
+            cpu_period_us=limits.period_us,
             oom_group=limits.oom_group,
         ),
         oom_score_adj=conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class),
@@ -92,19 +91,24 @@ def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
     )
 
 
-def pod(limits: Limits, of: Pod) -> CgroupSettings:
-    """The cgroup of one pod, overhead included."""
+def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
+    """The cgroup of one pod, overhead included.
+
+    Its quota would throttle the exclusive CPUs of its containers too, so it goes with theirs.
+    """
     requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
     containers = tuple(of.containers())
     is_best_effort = of.qos_class is QosClass.BEST_EFFORT
     limits_cpu = not is_best_effort and conversions.all_have(containers, resources.CPU)
+    is_limited = _is_limited(limits, bool(snapshot.cpu.exclusive.get(of.uid)))
+    quota = _quota(limits, most) if limits_cpu else None
     limits_memory = not is_best_effort and conversions.all_have(containers, resources.MEMORY)
     return CgroupSettings(
         cpus=cpu_set.EMPTY,
         memory_nodes=(),
         cpu_weight=conversions.weight_of_request(0 if is_best_effort else _milli(requests)),
-        cpu_quota_us=_pod_quota(limits, most) if limits_cpu else None,
-        cpu_period_us=limits.period_us or conversions.PERIOD_US,
+        cpu_quota_us=quota if is_limited else NO_QUOTA,
+        cpu_period_us=limits.period_us,
         memory_max_bytes=(
             _whole(limits, _amount(most, resources.MEMORY)) if limits_memory else None
         ),
@@ -114,14 +118,12 @@ def pod(limits: Limits, of: Pod) -> CgroupSettings:
     )
 
 
-def _pod_quota(limits: Limits, most: Resources) -> int | None:
-    """A pod's quota would throttle exclusive CPUs too, so it goes with theirs."""
-    return _quota(limits, most) if limits.quota_on_exclusive_cpus else None
+def _is_limited(limits: Limits, holds_exclusive: bool) -> bool:
+    """Whether limits of CPU are quotas, for who holds exclusive CPUs or none."""
+    return limits.has_quotas and (limits.quota_on_exclusive_cpus or not holds_exclusive)
 
 
 def _quota(limits: Limits, most: Resources) -> int | None:
-    if limits.period_us is None:
-        return None
     return conversions.cpu_quota_us(_milli(most), limits.period_us)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.enforcement import conversions
-from numalet.enforcement.settings import CgroupSettings
+from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
 
 CPUS: Final = "cpuset.cpus"
 MEMS: Final = "cpuset.mems"
@@ -21,6 +21,9 @@ OOM_GROUP: Final = "memory.oom.group"
 CPU_WEIGHT: Final = "cpu.weight"
 CPU_MAX: Final = "cpu.max"
 PIDS_MAX: Final = "pids.max"
+
+_UNLIMITED: Final = (NO_QUOTA, 0)
+"""Without a quota its period means nothing."""
 
 
 def hugetlb_max(page_bytes: int) -> str:
@@ -42,7 +45,7 @@ def differences(wanted: CgroupSettings, seen: CgroupSettings) -> tuple[str, ...]
         (SWAP_MAX, wanted.swap_max_bytes, seen.swap_max_bytes),
         (OOM_GROUP, wanted.oom_group, seen.oom_group),
         (CPU_WEIGHT, wanted.cpu_weight, seen.cpu_weight),
-        (CPU_MAX, _cpu_max(wanted), _cpu_max(seen)),
+        (CPU_MAX, _cpu_max(wanted), _cpu_max(seen) or _UNLIMITED),
         (PIDS_MAX, wanted.pids_max, seen.pids_max),
         *(
             (hugetlb_max(size), limit, seen.hugetlb_max_bytes.get(size))
@@ -55,4 +58,6 @@ def differences(wanted: CgroupSettings, seen: CgroupSettings) -> tuple[str, ...]
 def _cpu_max(settings: CgroupSettings) -> tuple[int, int] | None:
     if settings.cpu_quota_us is None:
         return None
+    if settings.cpu_quota_us == NO_QUOTA:
+        return _UNLIMITED
     return settings.cpu_quota_us, settings.cpu_period_us

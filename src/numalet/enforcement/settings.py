@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from numalet.model.cpu_set import CpuSet
+
+NO_QUOTA: Final = -1
+"""A quota that is wanted: none. What had one before loses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +20,8 @@ class CgroupSettings:
     Wanted, None and missing sizes mean: as it is, it stays. Read, None means: no limit, or no
     such file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; empty ones
     mean that the cgroup has no set of its own and takes its parent's. ``cpu_quota_us`` per
-    ``cpu_period_us`` is ``cpu.max``; ``hugetlb_max_bytes`` is by page size in bytes;
-    ``oom_group`` is ``memory.oom.group``.
+    ``cpu_period_us`` is ``cpu.max``, where ``NO_QUOTA`` is the wish for none;
+    ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group`` is ``memory.oom.group``.
     """
 
     cpus: CpuSet | None = None

@@ -69,6 +69,9 @@ def test_shared_cpus_shrink_and_grow_with_exclusive_ones(agent: NodeAgent) -> No
     assert are(0)
     assert (frozenset({2, 3}), frozenset({1})) == agent.container("two").allowed()
     assert (frozenset({1}), frozenset({0})) == agent.container("one").allowed()
+    # What has CPUs of its own is throttled by nobody.
+    group = agent.container("two").group
+    assert {"max"} == {(each / "cpu.max").read_text().split()[0] for each in (group, group.parent)}
     agent.delete("two")
     wait_until(lambda: are(0, 2, 3), "two CPUs are shared again")
     agent.delete("one")

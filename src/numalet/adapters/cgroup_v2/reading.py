@@ -13,7 +13,7 @@ from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 
 EFFECTIVE: Final = ".effective"
-_UNLIMITED: Final = "max"
+UNLIMITED: Final = "max"
 
 
 def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSettings:
@@ -21,7 +21,7 @@ def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSe
 
     Raises ``OSError`` if a file can not be read; a file that is missing is a missing setting.
     """
-    cpu_max = (tree.read(path, drift.CPU_MAX) or _UNLIMITED).split()
+    cpu_max = (tree.read(path, drift.CPU_MAX) or UNLIMITED).split()
     pages = {size: _number(tree.read(path, drift.hugetlb_max(size))) for size in page_sizes}
     group = _number(tree.read(path, drift.OOM_GROUP))
     mems = _set(tree.read(path, drift.MEMS))
@@ -53,4 +53,4 @@ def _set(text: str | None) -> CpuSet | None:
 
 
 def _number(text: str | None) -> int | None:
-    return None if text is None or text == _UNLIMITED else int(text)
+    return None if text is None or text == UNLIMITED else int(text)

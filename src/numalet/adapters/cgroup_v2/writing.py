@@ -10,7 +10,7 @@ from typing import Final
 from numalet.adapters.cgroup_v2 import reading
 from numalet.adapters.cgroup_v2.tree import CgroupTree
 from numalet.enforcement import drift
-from numalet.enforcement.settings import CgroupSettings
+from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.model import cpu_set
 
 REFUSED: Final = "cgroup/refused"
@@ -71,7 +71,7 @@ def _overruled(
 
 def _texts(wanted: CgroupSettings) -> dict[str, str]:
     """What is written into each file, as far as it is wanted."""
-    quota, period = wanted.cpu_quota_us, wanted.cpu_period_us
+    quota = reading.UNLIMITED if wanted.cpu_quota_us == NO_QUOTA else wanted.cpu_quota_us
     numbers = {
         drift.MEMORY_MAX: wanted.memory_max_bytes,
         drift.MEMORY_HIGH: wanted.memory_high_bytes,
@@ -86,7 +86,7 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
     return {
         **{name: cpu_set.text(each) for name, each in sets.items()},
         **{name: str(number) for name, number in numbers.items() if number is not None},
-        drift.CPU_MAX: f"{quota} {period}",
+        drift.CPU_MAX: f"{quota} {wanted.cpu_period_us}",
     }
 
 

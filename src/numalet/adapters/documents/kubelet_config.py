@@ -38,7 +38,7 @@ KIND: Final = "KubeletConfiguration"
 Locate = Callable[[str], Location]
 """From a path in the document to a place for a finding."""
 
-_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+_BITS: Final = {Shape.INTEGER: 32, Shape.LONG: 64}
 _EVICTION = "evictionHard"
 
 
@@ -182,8 +182,8 @@ class _Reader:
                 return self._of_type(place, shape, value, str)
             case Shape.BOOLEAN:
                 return self._of_type(place, shape, value, bool)
-            case Shape.INTEGER:
-                return self._integer(place, value)
+            case Shape.INTEGER | Shape.LONG:
+                return self._integer(place, shape, value)
             case Shape.TEXTS:
                 return self._texts(place, value)
             case Shape.TEXT_MAP:
@@ -205,13 +205,14 @@ class _Reader:
         self.wrong(place, shape, value)
         return None
 
-    def _integer(self, place: str, value: object) -> int | None:
+    def _integer(self, place: str, shape: Shape, value: object) -> int | None:
         if type(value) is not int:
-            self.wrong(place, Shape.INTEGER, value)
+            self.wrong(place, shape, value)
             return None
-        if not _LOWEST <= value <= _HIGHEST:
+        end = 2 ** (_BITS[shape] - 1)
+        if not -end <= value < end:
             where = self.locate(f"$.{place}")
-            limits = {"lowest": _LOWEST, "highest": _HIGHEST}
+            limits = {"lowest": -end, "highest": end - 1}
             self.findings.add(
                 "config-file/out-of-range", where, field=place, value=_shown(value), **limits
             )
@@ -324,6 +325,7 @@ _EXPECTED: Final = {
     Shape.TEXT: "a text (put it in quotes)",
     Shape.BOOLEAN: "true or false",
     Shape.INTEGER: "a whole number",
+    Shape.LONG: "a whole number",
     Shape.TEXTS: "a list of texts",
     Shape.TEXT_MAP: "a mapping of texts to texts",
     Shape.BOOLEAN_MAP: "a mapping of texts to true or false",

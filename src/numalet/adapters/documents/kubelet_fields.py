@@ -16,6 +16,7 @@ class Shape(Enum):
     TEXT = "string"
     BOOLEAN = "bool"
     INTEGER = "int32"
+    LONG = "int64"
     TEXTS = "[]string"
     TEXT_MAP = "map[string]string"
     BOOLEAN_MAP = "map[string]bool"
@@ -47,7 +48,10 @@ HONOURED: Final = {
     "port": ("port", Shape.INTEGER),
     "healthzPort": ("healthz_port", Shape.INTEGER),
     "readOnlyPort": ("read_only_port", Shape.INTEGER),
+    "cpuCFSQuota": ("cpu_cfs_quota", Shape.BOOLEAN),
     "cpuCFSQuotaPeriod": ("cpu_cfs_quota_period_ns", Shape.DURATION),
+    "podPidsLimit": ("pod_pids_limit", Shape.LONG),
+    "singleProcessOOMKill": ("single_process_oom_kill", Shape.BOOLEAN),
     "memorySwap": ("swap_behavior", Shape.SWAP),
     "memoryThrottlingFactor": ("memory_throttling_factor", Shape.NUMBER),
 }
@@ -68,7 +72,7 @@ _PASSED_OVER: Final = """
 address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot
 clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles
 containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint
-contentType cpuCFSQuota cpuManagerReconcilePeriod crashLoopBackOff
+contentType cpuManagerReconcilePeriod crashLoopBackOff
 enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
 enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
 enableSystemLogQuery eventBurst eventRecordQPS evictionMaxPodGracePeriod evictionMinimumReclaim
@@ -78,11 +82,11 @@ imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imageServiceEndpo
 iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS
 kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles
 maxParallelImagePulls nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency
-nodeStatusUpdateFrequency oomScoreAdj podCIDR podLogsDir podPidsLimit protectKernelDefaults
+nodeStatusUpdateFrequency oomScoreAdj podCIDR podLogsDir protectKernelDefaults
 providerID qosReserved registerNode registerWithTaints registryBurst registryPullQPS resolvConf
 rotateCertificates runOnce runtimeRequestTimeout seccompDefault serializeImagePulls
 serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
-shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
+shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods
 staticPodPath staticPodURL staticPodURLHeader streamingConnectionIdleTimeout syncFrequency
 systemCgroups tlsCertFile tlsCipherSuites tlsMinVersion tlsPrivateKeyFile tracing volumePluginDir
 volumeStatsAggPeriod

@@ -15,8 +15,9 @@ from typing import Any, Final
 from numalet.config import reserved_memory
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.reserved_memory import ReservedMemoryError
-from numalet.model import go_text
+from numalet.model import go_duration, go_text
 from numalet.model.findings import Findings, Location
+from numalet.model.go_duration import DurationError
 from numalet.model.go_text import GoNumberError, Text
 
 _FEATURE_GATES: Final = "--feature-gates"
@@ -85,14 +86,25 @@ def _boolean(values: Sequence[str]) -> bool:
     return go_text.parse_bool(values[-1])
 
 
-def _integer(values: Sequence[str]) -> int:
+def _long(values: Sequence[str]) -> int:
     try:
-        number = go_text.atoi(values[-1])
+        return go_text.atoi(values[-1])
     except GoNumberError as error:
         raise _FlagError(error.go_text.replace("Atoi", "ParseInt", 1)) from None
+
+
+def _integer(values: Sequence[str]) -> int:
+    number = _long(values)
     if not -(2**31) <= number < 2**31:
         raise GoNumberError("ParseInt", values[-1], "value out of range")
     return number
+
+
+def _duration(values: Sequence[str]) -> int:
+    try:
+        return go_duration.parse_ns(values[-1])
+    except DurationError as error:
+        raise _FlagError(error.go_text) from None
 
 
 def _texts(values: Sequence[str]) -> tuple[str, ...]:
@@ -143,6 +155,8 @@ def _gates(values: Sequence[str]) -> Mapping[str, bool]:
 
 _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
     "--cgroups-per-qos": ("cgroupsPerQOS", "cgroups_per_qos", _boolean),
+    "--cpu-cfs-quota": ("cpuCFSQuota", "cpu_cfs_quota", _boolean),
+    "--cpu-cfs-quota-period": ("cpuCFSQuotaPeriod", "cpu_cfs_quota_period_ns", _duration),
     "--cpu-manager-policy": ("cpuManagerPolicy", "cpu_manager_policy", _text),
     "--cpu-manager-policy-options": (
         "cpuManagerPolicyOptions",
@@ -165,6 +179,7 @@ _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
     "--kube-reserved-cgroup": ("kubeReservedCgroup", "kube_reserved_cgroup", _text),
     "--max-pods": ("maxPods", "max_pods", _integer),
     "--memory-manager-policy": ("memoryManagerPolicy", "memory_manager_policy", _text),
+    "--pod-max-pids": ("podPidsLimit", "pod_pids_limit", _long),
     "--pods-per-core": ("podsPerCore", "pods_per_core", _integer),
     "--reserved-cpus": ("reservedSystemCPUs", "reserved_system_cpus", _text),
     _RESERVED_MEMORY: ("reservedMemory", "reserved_memory", reserved_memory.parse_all),

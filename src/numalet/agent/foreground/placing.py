@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from numalet.adapters.cgroup_v2 import writing
+from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime import process_look
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
@@ -61,7 +62,9 @@ class Placer:
         self._books = books
         self._premises = premises
         self.ground = ground
-        self._limits = limits.resolve(premises.config, premises.machine)
+        self._limits = limits.resolve(
+            premises.config, premises.machine, premises.behaviour, kernel.here()
+        )
 
     def preview(self, pod: Pod) -> Answer:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
@@ -132,7 +135,7 @@ class Placer:
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
-        above = desired.tree(self._limits, [pod])[parent]
+        above = desired.tree(self._limits, after.snapshot, [pod])[parent]
         return Placed(pod, held, settings, above, self._limits), after.pod_started(pod.uid)
 
     def _holder(self, placed: Placed, command: str) -> Holder:
