@@ -178,6 +178,30 @@ def test_a_second_instance_takes_the_place_of_the_first(root: Path) -> None:
     run(test())
 
 
+def test_a_second_instance_on_the_same_socket_is_not_the_first(root: Path) -> None:
+    """As in an update that starts the new one first. The socket goes when the old one ends."""
+
+    async def test() -> None:
+        async with registry(root) as (plugins, heard):
+            first, second = (Liar(root, name, socket="same") for name in ("one", "two"))
+            await first.start()
+            await first.register()
+            await heard.until("reported", ["one"])
+            await second.start()
+            await second.register()
+            await heard.until("reported", ["two"])
+            await first.stop()
+            (root / "device-plugins" / "same.sock").unlink(missing_ok=True)
+            answer = await asyncio.to_thread(plugins.allocate, KEY, GPU, ("two",))
+            assert isinstance(answer, Accepted)
+            assert (first.allocated, second.allocated) == (0, 1)
+            assert "stopped" not in {what for what, _, _ in heard.told}
+            await second.stop()
+            await heard.until("stopped")
+
+    run(test())
+
+
 def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
     async def test() -> None:
         async with registry(root) as (_, heard):
@@ -212,6 +236,8 @@ class Liar:
     options: Callable[[], Awaitable[messages.DevicePluginOptions]] | None = None
     allocation: Callable[[], Awaitable[messages.AllocateResponse]] | None = None
     preference: Callable[[], Awaitable[messages.PreferredAllocationResponse]] | None = None
+    socket: str = ""
+    allocated: int = 0
     server: grpc.aio.Server | None = None
 
     async def start(self) -> None:
@@ -235,7 +261,8 @@ class Liar:
                 *methods.services(handlers),
             )
         )
-        self.server.add_insecure_port(f"unix:{self.root}/device-plugins/{self.name}.sock")
+        name = self.socket or self.name
+        self.server.add_insecure_port(f"unix:{self.root}/device-plugins/{name}.sock")
         await self.server.start()
 
     async def stop(self) -> None:
@@ -243,7 +270,8 @@ class Liar:
         await self.server.stop(0)
 
     async def register(self, **changes: str) -> None:
-        asked = {"version": "v1beta1", "endpoint": f"{self.name}.sock", "resource_name": GPU}
+        asked = {"version": "v1beta1", "endpoint": f"{self.socket or self.name}.sock"}
+        asked["resource_name"] = GPU
         request = messages.RegisterRequest()
         for name, text in {**asked, **changes}.items():
             setattr(request, name, text)
@@ -266,6 +294,7 @@ class Liar:
         await asyncio.Event().wait()
 
     async def _allocate(self, _request: object, _call: object) -> messages.AllocateResponse:
+        self.allocated += 1
         if self.allocation is not None:
             return await self.allocation()
         return messages.AllocateResponse(container_responses=[{}])

@@ -3,12 +3,16 @@
 Every call has a deadline, where a kubelet v1.32 has none for most: a plugin that hangs must not
 hang the node. The calls that belong to a decision wait for the answer (``preferred``,
 ``allocate``); what goes on beside decisions belongs to the event loop.
+
+All calls go over the one connection that was made when the plugin registered, as a kubelet's do:
+its socket may have been removed since, or another plugin may listen there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import concurrent.futures
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -31,6 +35,11 @@ from numalet.managers.device.preference import (
 from numalet.wording import kubelet_rpc
 
 PRE_START_SECONDS: Final = 30.0
+_OPTIONS: Final = (
+    *methods.OPTIONS,
+    # Channels to one path would share a connection, and with it the plugin that was there before.
+    ("grpc.use_local_subchannel_pool", 1),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,7 @@ class Endpoint:
         self._target = f"unix:{socket}"
         self._options = messages.DevicePluginOptions()
         self._channel: grpc.aio.Channel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def wants_pre_start(self) -> bool:
@@ -63,7 +73,8 @@ class Endpoint:
 
     async def open(self) -> None:
         """Connect and ask for the plugin's options. Raises ``PluginUnusable``."""
-        self._channel = grpc.aio.insecure_channel(self._target, options=methods.OPTIONS)
+        self._loop = asyncio.get_running_loop()
+        self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
         try:
             await asyncio.wait_for(self._channel.channel_ready(), self._deadlines.connect_seconds)
         except TimeoutError:
@@ -139,14 +150,38 @@ class Endpoint:
             await self._channel.close()
 
     def _ask(self, method: Method[Q, A], request: Q) -> A | CallFailed:
-        if self.stopped:
+        if self.stopped or self._channel is None or self._loop is None:
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
-        # A channel of its own: a decision may be made outside the event loop.
-        with grpc.insecure_channel(self._target, options=methods.OPTIONS) as channel:
-            try:
-                return method.call(channel)(request, timeout=self._deadlines.call_seconds)
-            except grpc.RpcError as error:
-                return CallFailed(_text(error))
+        seconds = self._deadlines.call_seconds
+        if _is_running_here(self._loop):
+            # Nobody would answer on a connection of the loop that waits here.
+            with grpc.insecure_channel(self._target, options=_OPTIONS) as own:
+                return _answer(lambda: method.call(own)(request, timeout=seconds))
+        channel = self._channel
+
+        async def asked() -> A:
+            return await method.call_async(channel)(request, timeout=seconds)
+
+        waiting = asyncio.run_coroutine_threadsafe(asked(), self._loop)
+        try:
+            return _answer(waiting.result)
+        except (concurrent.futures.CancelledError, grpc.aio.UsageError):
+            # It was let go of meanwhile.
+            return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
+
+
+def _answer(ask: Callable[[], A]) -> A | CallFailed:
+    try:
+        return ask()
+    except grpc.RpcError as error:
+        return CallFailed(_text(error))
+
+
+def _is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 def _device(sent: messages.Device) -> Device:

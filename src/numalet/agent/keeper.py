@@ -20,7 +20,7 @@ from numalet.agent.books import Books
 from numalet.agent.changes import History
 from numalet.agent.decisions import Heard
 from numalet.agent.performer import Performer
-from numalet.agent.requests import Create, Delete, Fact, FolderRead, Looked, Message
+from numalet.agent.requests import Create, Delete, Fact, FolderRead, Forgotten, Looked, Message
 from numalet.agent.store import StorageFailed
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.tasks import Look, Settle, Task
@@ -242,11 +242,17 @@ class Keeper:
 
     async def _decide_all(self, batch: _Batch, messages: Iterable[Message], now: datetime) -> None:
         for message in messages:
-            if self._around.plugins_decide and requests.may_ask_a_plugin(message):
+            if self._around.plugins_decide and self._may_ask_a_plugin(message):
                 # A plugin may take its time; whoever only reads shall not wait for it.
                 await asyncio.to_thread(self._decide, batch, message, now)
             else:
                 self._decide(batch, message, now)
+
+    def _may_ask_a_plugin(self, message: Message) -> bool:
+        if isinstance(message, Forgotten) and self._folder is not None:
+            # When a pod went the folder is followed again.
+            return requests.may_ask_a_plugin(self._folder)
+        return requests.may_ask_a_plugin(message)
 
     def _decide(self, batch: _Batch, message: Message, now: datetime) -> None:
         before = batch.books
