@@ -90,14 +90,19 @@ async def _until_interrupted(plugin: SamplePlugin) -> None:
 async def _control(plugin: SamplePlugin) -> None:
     """Obey the lines of the standard input; an end of it is no end of the plugin."""
     import asyncio
+    import select
     import sys
 
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     try:
+        # A plain file, /dev/null or nothing at all can not be waited for. The loop would only
+        # tell its log.
+        with select.epoll() as probe:
+            probe.register(sys.stdin.fileno())
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    except (ValueError, OSError):
-        return  # A plain file, or nothing at all, can not be waited for.
+    except (AttributeError, ValueError, OSError):
+        return
     while line := (await reader.readline()).decode(errors="replace").strip():
         try:
             await plugin.obey(line)

@@ -49,10 +49,10 @@ class SamplePlugin:
 
     async def run(self) -> None:
         """Serve and stay registered until cancelled."""
-        self.socket.unlink(missing_ok=True)
         registered: tuple[int, int] | None = None
         while True:
             server = await self._serve()
+            own = _identity(self.socket)
             try:
                 # The node removes our socket when it starts; then it is time to begin anew.
                 while self.socket.exists():
@@ -62,7 +62,9 @@ class SamplePlugin:
                     await asyncio.sleep(_LOOK_SECONDS)
             finally:
                 await server.stop(0)
-                self.socket.unlink(missing_ok=True)
+                # In an update the next instance may be there already.
+                if _identity(self.socket) == own:
+                    self.socket.unlink(missing_ok=True)
             registered = None
 
     async def obey(self, line: str) -> None:
@@ -104,8 +106,11 @@ class SamplePlugin:
                 *unary,
             )
         )
-        server.add_insecure_port(f"unix:{self.socket}")
+        # gRPC removes what it bound when it stops, so that must not be the name that lasts.
+        fresh = self.socket.with_name(f".{self.socket.name}.{os.getpid()}")
+        server.add_insecure_port(f"unix:{fresh}")
         await server.start()
+        fresh.rename(self.socket)
         return server
 
     async def _register(self) -> bool:
