@@ -25,7 +25,7 @@ CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(roo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: schemas protos check crash lab clean
+.PHONY: schemas protos check crash soak lab clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-12s %s\n", $$1, $$2}'
@@ -85,6 +85,11 @@ cover: $(READY)  ## branch coverage: 100 % in the core, 90 % above it
 # NUMALET_CRASH_SEED chooses other manifests and other moments.
 crash: $(READY)  ## kill agents 500 times (CRASHES=N) wherever they touch the world
 	NUMALET_CRASHES=$(CRASHES) $(PYTEST) -q tests/agent/test_crashes.py
+
+# One after the other, because rates are promised: about 70 seconds on two cores.
+soak: $(READY)  ## restart a device plugin 100 times; 1,000 List calls a second for 30 s
+	NUMALET_PLUGIN_RESTARTS=100 NUMALET_LIST_SECONDS=30 $(PYTEST) -q --benchmark-disable \
+	  tests/agent/test_plugin_restarts.py tests/servers/test_list_rate.py
 
 # Guests have one thread each, so two at a time fill two cores.
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels

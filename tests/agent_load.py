@@ -54,13 +54,13 @@ class RunningAgent:
 
 
 @contextlib.contextmanager
-def agent(root: Path) -> Iterator[RunningAgent]:
+def agent(root: Path, *options: str) -> Iterator[RunningAgent]:
     """An agent over a described machine, whose programs are only told of."""
     socket, log = root / "agent.sock", root.parent / "agent.log"
     command = [sys.executable, "-m", "numalet", "agent", "--runtime", "fake", *MACHINE]
     with (
         log.open("wb") as errors,
-        subprocess.Popen([*command, "--root", str(root)], stderr=errors) as process,
+        subprocess.Popen([*command, "--root", str(root), *options], stderr=errors) as process,
     ):
         try:
             deadline = time.monotonic() + 60

@@ -1,15 +1,16 @@
 """The PodResources API on a Unix socket, v1 and v1alpha1, as a kubelet v1.32 serves it.
 
-Each answer is made from one view of the agent, so it is one moment of the node. In exact mode
+Each answer is made from one view of the agent, so it is one moment of the node; it is made once
+for all who ask before something changes. In exact mode
 ``List`` names every pod that the agent knows, also rejected and finished ones, as v1.32 does; in
 native mode those that hold resources. One token bucket limits both versions together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias
 
 import grpc
 import grpc.aio
@@ -17,7 +18,9 @@ import grpc.aio
 from numalet.adapters.rpc import methods
 from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
 from numalet.adapters.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
+from numalet.adapters.rpc.methods import A
 from numalet.model.pod import Pod
+from numalet.node.node import Node
 from numalet.reports import pod_resources
 from numalet.reports.metric_definitions import (
     POD_RESOURCES_ALLOCATABLE,
@@ -33,6 +36,7 @@ from numalet.servers.door import AgentView
 from numalet.servers.rate_limit import TokenBucket
 from numalet.servers.reach import PodResourcesSettings
 from numalet.wording import kubelet_rpc
+from numalet.workload.record import PodRecord
 
 BURST: Final = 10
 FOLDER: Final = "pod-resources"
@@ -51,6 +55,9 @@ class PodResourcesServer:
         self._settings = settings
         self._server: grpc.aio.Server | None = None
         self._socket: Path | None = None
+        self._lists = _Latest(_list_of)
+        self._old_lists = _Latest(_old_list_of)
+        self._has = _Latest(_allocatable_of)
 
     async def start(self, root: Path) -> Path:
         """Listen below the root folder; the socket's path. An old socket is replaced."""
@@ -78,18 +85,13 @@ class PodResourcesServer:
 
     async def _list(self, _request: object, _call: object) -> v1.ListPodResourcesResponse:
         self._count("v1", POD_RESOURCES_LISTS)
-        view = self._view()
-        listed = pod_resources.pods(view.node.snapshot, _listed(view))
-        return v1.ListPodResourcesResponse(pod_resources=map(_pod, listed))
+        return self._lists.of(self._view())
 
     async def _get_allocatable(
         self, _request: object, _call: object
     ) -> v1.AllocatableResourcesResponse:
         self._count("v1", POD_RESOURCES_ALLOCATABLE)
-        has = pod_resources.allocatable(self._view().node)
-        return v1.AllocatableResourcesResponse(
-            devices=map(_device, has.devices), cpu_ids=has.cpus, memory=map(_memory, has.memory)
-        )
+        return self._has.of(self._view())
 
     async def _get(
         self, request: v1.GetPodResourcesRequest, call: _Call
@@ -110,9 +112,7 @@ class PodResourcesServer:
 
     async def _old_list(self, _request: object, _call: object) -> v1alpha1.ListPodResourcesResponse:
         self._count("v1alpha1")
-        view = self._view()
-        listed = pod_resources.pods(view.node.snapshot, _listed(view))
-        return v1alpha1.ListPodResourcesResponse(pod_resources=map(_old_pod, listed))
+        return self._old_lists.of(self._view())
 
     def _count(self, version: str, name: str | None = None, *, total: bool = True) -> None:
         labels = (("server_api_version", version),)
@@ -144,6 +144,39 @@ async def _refuse(_request: object, call: _Call) -> None:
 
 
 _REFUSING: Final[grpc.RpcMethodHandler[Any, Any]] = grpc.unary_unary_rpc_method_handler(_refuse)
+
+
+class _Latest(Generic[A]):
+    """The answer for the latest view. An answer says nothing that is not in node and records."""
+
+    def __init__(self, make: Callable[[AgentView], A]) -> None:
+        self._make = make
+        self._kept: tuple[Node, Mapping[str, PodRecord], A] | None = None
+
+    def of(self, view: AgentView) -> A:
+        """The answer for this view; nobody may change it."""
+        kept = self._kept
+        if kept is None or kept[0] is not view.node or kept[1] is not view.records:
+            kept = (view.node, view.records, self._make(view))
+            self._kept = kept
+        return kept[2]
+
+
+def _list_of(view: AgentView) -> v1.ListPodResourcesResponse:
+    listed = pod_resources.pods(view.node.snapshot, _listed(view))
+    return v1.ListPodResourcesResponse(pod_resources=map(_pod, listed))
+
+
+def _old_list_of(view: AgentView) -> v1alpha1.ListPodResourcesResponse:
+    listed = pod_resources.pods(view.node.snapshot, _listed(view))
+    return v1alpha1.ListPodResourcesResponse(pod_resources=map(_old_pod, listed))
+
+
+def _allocatable_of(view: AgentView) -> v1.AllocatableResourcesResponse:
+    has = pod_resources.allocatable(view.node)
+    return v1.AllocatableResourcesResponse(
+        devices=map(_device, has.devices), cpu_ids=has.cpus, memory=map(_memory, has.memory)
+    )
 
 
 def _listed(view: AgentView) -> list[Pod]:

@@ -1,0 +1,40 @@
+"""A thousand List calls a second, while pods come and go, against an agent in its own process.
+
+``NUMALET_LIST_SECONDS`` says for how long; ``make soak`` does it for 30 seconds, and there the
+rate has to be reached. Beside other tests it is told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import agent_load
+import list_load
+import plugin_restarts
+from list_load import ListLoad
+
+SECONDS: Final = float(os.environ.get("NUMALET_LIST_SECONDS", "5"))
+IS_SOAK: Final = "NUMALET_LIST_SECONDS" in os.environ
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180 + 20 * SECONDS)
+def test_every_answer_is_one_moment_of_the_node(
+    short_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    root = short_path / "root"
+    with agent_load.agent(root, "--podresources-qps", "0") as agent:
+        plugin = plugin_restarts.started(root, list_load.DEVICES)
+        load = ListLoad(agent, root / "pod-resources" / "kubelet.sock")
+        load.run(SECONDS)
+        plugin_restarts.end(plugin)
+    record_property("told", str(load))
+    assert load.wrong == []
+    assert load.calls == load.rate * SECONDS
+    assert load.distinct > SECONDS
+    assert load.achieved > (0.98 * load.rate if IS_SOAK else 0.2 * load.rate)
