@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import open_sets
-from numalet.hints import nearest_set, remaining_set
+from numalet.hints import near_sets, nearest_set, remaining_set
 from numalet.hints.fitness import Distances
 from numalet.hints.lowest_set import LowestSet
 from numalet.hints.requirement import OpenSets, Requirement
@@ -119,7 +119,35 @@ def test_what_is_shared_greedily_can_be_shared(sharing: Sharing, out: int) -> No
     out &= sharing.ground
     assume(out != sharing.ground)
 
-    assert not sharing.problem().can_be_shared_greedily(out) or sharing.can_be_shared(out)
+    problem, can_be_shared = sharing.problem(), sharing.can_be_shared(out)
+
+    assert not problem.can_be_shared_greedily(out) or can_be_shared
+    if problem.is_a_sum:
+        assert can_be_shared == problem.can_be_shared_greedily(out)
+
+
+@given(open_sets.distances(NODES), st.integers(1, ALL), st.sets(st.integers(1, ALL)))
+def test_no_exchange_is_left_that_brings_a_set_closer(
+    distances: Distances, start: NumaMask, possible: set[NumaMask]
+) -> None:
+    rows = distances.rows
+    field = near_sets.Field(
+        pairs=[[rows[i][j] + rows[j][i] for j in range(NODES)] for i in range(NODES)],
+        alone=[rows[i][i] for i in range(NODES)],
+    )
+    possible.add(start)
+    chosen = field.exchanged(
+        frozenset(numa_mask.ids(start)), lambda places: numa_mask.of(places) in possible
+    )
+    found = numa_mask.of(chosen)
+    one_exchange_away = [
+        mask
+        for mask in possible
+        if mask.bit_count() == start.bit_count() and (mask ^ found).bit_count() in (0, 2)
+    ]
+
+    assert found in one_exchange_away
+    assert distances.total(found) == min(map(distances.total, one_exchange_away))
 
 
 @given(sharings(), st.integers(1, NODES), st.booleans(), st.none() | open_sets.distances(NODES))

@@ -14,7 +14,7 @@ families take nodes away.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -22,6 +22,7 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from numalet.hints import remaining_set
 from numalet.hints.fitness import Distances
 from numalet.hints.lowest_set import Lacking, LowestSet
+from numalet.hints.near_sets import Field, Places
 from numalet.hints.remaining_set import Remaining
 from numalet.hints.sharing_out import BudgetUsedUp, SharingOut
 from numalet.model import numa_mask
@@ -75,6 +76,10 @@ class Terms(Protocol[S]):
         """Whether this set can be had."""
         ...
 
+    def surely_works(self, mask: NumaMask) -> bool:
+        """Whether this set can be had, as far as that is quick to say; yes is certain."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
@@ -108,6 +113,9 @@ class Meeting:
         return touched & self.sets.touched_below[places], lacking
 
     def works(self, mask: NumaMask) -> bool:
+        return self.sets.is_met_by(mask)
+
+    def surely_works(self, mask: NumaMask) -> bool:
         return self.sets.is_met_by(mask)
 
 
@@ -164,7 +172,9 @@ class Left:
         )
 
     def hardness(self, places: int, state: Taken) -> tuple[Hashable, Lacking]:
-        return state.kinds, ()
+        # With several families it matters which nodes were taken, not only what they cost: the
+        # costs by bound are those of whoever can do without a node most easily.
+        return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())
 
     def works(self, mask: NumaMask) -> bool:
         out = self.problem.ground & ~mask
@@ -172,6 +182,9 @@ class Left:
             self.problem.can_be_shared_greedily(out)
             or self.problem.share(out, numa_mask.EMPTY, 0) is not None
         )
+
+    def surely_works(self, mask: NumaMask) -> bool:
+        return self.problem.can_be_shared_greedily(self.problem.ground & ~mask)
 
 
 class _BranchAndBound(Generic[S]):
@@ -181,11 +194,13 @@ class _BranchAndBound(Generic[S]):
         self.terms = terms
         self.size = size
         self.distances = distances
-        ids = terms.node_ids
-        rows = distances.rows
-        self.alone = [rows[i][i] for i in ids]
-        self.pairs = [[rows[i][j] + rows[j][i] for j in ids] for i in ids]
-        self.doubled_pairs = [[2 * far for far in row] for row in self.pairs]
+        ids, rows = terms.node_ids, distances.rows
+        fixed = numa_mask.ids(terms.fixed)
+        self.field = Field(
+            pairs=[[rows[i][j] + rows[j][i] for j in ids] for i in ids],
+            alone=[rows[i][i] + sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids],
+        )
+        self.doubled_pairs = [[2 * far for far in row] for row in self.field.pairs]
         self.found = known
         # A set as close as the known one may still be lower, so only what is beyond is cut.
         self.limit = distances.total(known) + 1
@@ -195,32 +210,31 @@ class _BranchAndBound(Generic[S]):
 
     def run(self) -> NumaMask:
         """The best set."""
-        for mask in self._guesses():
-            distance = self.distances.total(mask)
-            if distance + 1 < self.limit and self.terms.works(mask):
-                self.found, self.limit = mask, distance + 1
-        fixed = numa_mask.ids(self.terms.fixed)
-        rows = self.distances.rows
-        ids = self.terms.node_ids
-        from_fixed = [sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids]
-        to_chosen = [2 * (alone + far) for alone, far in zip(self.alone, from_fixed, strict=True)]
+        count = self.size - self.terms.fixed.bit_count()
         so_far = self.distances.total(self.terms.fixed)
-        count = self.size - len(fixed)
-        self._search(len(ids), count, self.terms.fixed, so_far, to_chosen, self.terms.start)
+        places = len(self.terms.node_ids)
+        to_chosen = [2 * far for far in self.field.alone]
+        if self._bound(places, count, so_far, to_chosen) < self.limit - 1:
+            self._begin_closer(count)
+        self._search(places, count, self.terms.fixed, so_far, to_chosen, self.terms.start)
         return self.found
 
-    def _guesses(self) -> Iterator[NumaMask]:
-        """For every node the set that grows from it by taking what is nearest."""
+    def _begin_closer(self, count: int) -> None:
+        """Find a closer set than the one at hand, if that is easy."""
         ids = self.terms.node_ids
-        for start in range(len(ids)):
-            far = list(self.pairs[start])
-            chosen = {start}
-            while len(chosen) + self.terms.fixed.bit_count() < self.size:
-                rest = (place for place in range(len(ids)) if place not in chosen)
-                nearest = min(rest, key=lambda place: (far[place] + self.alone[place], place))
-                chosen.add(nearest)
-                far = list(map(int.__add__, far, self.pairs[nearest]))
-            yield self.terms.fixed | numa_mask.of(ids[place] for place in chosen)
+
+        def mask_of(places: Places) -> NumaMask:
+            return self.terms.fixed | numa_mask.of(ids[place] for place in places)
+
+        def works(places: Places) -> bool:
+            return self.terms.surely_works(mask_of(places))
+
+        known = frozenset(place for place, node in enumerate(ids) if self.found >> node & 1)
+        for places in (self.field.exchanged(known, works), *self.field.grown(count)):
+            mask = mask_of(places)
+            distance = self.distances.total(mask)
+            if distance + 1 < self.limit and works(places):
+                self.found, self.limit = mask, distance + 1
 
     def _search(
         self, places: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
@@ -281,7 +295,7 @@ class _BranchAndBound(Generic[S]):
         """For each of the first ``places`` nodes: the nearest ``count`` of the others together."""
         return [
             sum(sorted(row[:at] + row[at + 1 : places])[:count])
-            for at, row in enumerate(self.pairs[:places])
+            for at, row in enumerate(self.field.pairs[:places])
         ]
 
 

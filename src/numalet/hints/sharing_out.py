@@ -132,6 +132,18 @@ class SharingOut:
             for bit, choices in ((bit, tuple(each)) for bit, each in self.choices.items())
         }
 
+    @cached_property
+    def is_a_sum(self) -> bool:
+        """Whether nodes can be left out exactly if they cost no bound too much.
+
+        So it is with one family whose parts have one node each: nothing has to be shared out.
+        """
+        return (
+            len(self.families) == 1
+            and not self.families[0].carriers
+            and len(self.families[0].slack) <= _MOST_BOUNDS
+        )
+
     def charged(self, state: State, choice: Choice, bit: NumaMask) -> State | None:
         """The state when a family gets the node; None if it can not do without."""
         at, cost = choice
@@ -153,6 +165,8 @@ class SharingOut:
 
     def can_be_shared_greedily(self, out: NumaMask) -> bool:
         """A quick yes: whether a simple way to share out these nodes works."""
+        if self.is_a_sum:
+            return not self.is_too_much(out, numa_mask.EMPTY, 0)
         bits = [1 << node_id for node_id in numa_mask.ids(out & ~self.costless)]
         if not all(self.choices[bit] for bit in bits):
             return False

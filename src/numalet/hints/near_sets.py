@@ -1,0 +1,68 @@
+"""Close sets at once: what a search for the closest one begins with.
+
+The closer the set that a search holds from the beginning, the more branches it cuts, and the
+better its answer if it is stopped. Two plain ways: a set *grows* from a node by taking what is
+nearest, and a set that can be had *exchanges* one node for another as long as that brings it
+closer and it can still be had. Neither proves anything.
+
+Nodes are places here: indices into the nodes that a search decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_MOST_TRIED = 200
+"""How many exchanges are tried in all; each asks whether a set can be had."""
+
+Places: TypeAlias = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Distances between places, there and back, and of each to itself and the fixed nodes."""
+
+    pairs: list[list[int]]
+    alone: list[int]
+
+    def grown(self, size: int) -> Iterator[Places]:
+        """For every place the set of this size that grows from it by taking what is nearest."""
+        for start in range(len(self.pairs)):
+            far = list(map(int.__add__, self.alone, self.pairs[start]))
+            chosen = {start}
+            while len(chosen) < size:
+                rest = (place for place in range(len(far)) if place not in chosen)
+                nearest = min(rest, key=lambda place: (far[place], place))
+                chosen.add(nearest)
+                far = list(map(int.__add__, far, self.pairs[nearest]))
+            yield frozenset(chosen)
+
+    def exchanged(self, chosen: Places, can_be_had: Callable[[Places], bool]) -> Places:
+        """A set of the same size that no exchange brings closer, or the last one tried."""
+        tries = iter(range(_MOST_TRIED))
+        while True:
+            closer = (
+                chosen - {out} | {into}
+                for _, out, into in sorted(self._exchanges(chosen))
+                if next(tries, None) is not None
+            )
+            found = next(filter(can_be_had, closer), None)
+            if found is None:
+                return chosen
+            chosen = found
+
+    def _exchanges(self, chosen: Places) -> Iterator[tuple[int, int, int]]:
+        """What brings the set closer: by how much (negative), which place for which."""
+        far = [alone + sum(map(row.__getitem__, chosen)) for alone, row in self._rows()]
+        for out in chosen:
+            # A place of the set was counted with itself.
+            without, row = far[out] - self.pairs[out][out], self.pairs[out]
+            for into, added in enumerate(far):
+                change = added - row[into] - without
+                if change < 0 and into not in chosen:
+                    yield change, out, into
+
+    def _rows(self) -> Iterator[tuple[int, list[int]]]:
+        return zip(self.alone, self.pairs, strict=True)
