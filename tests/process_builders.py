@@ -56,7 +56,9 @@ def own_score() -> int:
 async def next_end(runtime: ProcessRuntime) -> Ended:
     """The next end, awaited with a deadline."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        return await anext(aiter(runtime.ended()))
+        news = await anext(aiter(runtime.news()))
+    assert isinstance(news, Ended)
+    return news
 
 
 async def until(condition: Callable[[], bool]) -> None:

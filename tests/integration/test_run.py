@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from numalet.adapters.run_document import RunDocument
 from process_builders import is_there
 
 PATIENCE_SECONDS = 60.0
@@ -185,17 +187,24 @@ def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Pat
         each.stdout.close()
 
 
-def test_an_agent_and_runs_exclude_each_other(tmp_path: Path) -> None:
+def test_an_agent_is_asked_and_none_begins_while_commands_run(tmp_path: Path) -> None:
     from numalet.adapters.documents import pod_record
+    from numalet.agent.foreground import beside_agent
     from numalet.agent.store import Store
     from numalet.model.findings import BadInput
 
     store = Store(tmp_path, pod_record.encode, pod_record.decode)
     store.open()
-    done = run(tmp_path, "--", "true")
+    code = (
+        f"import sys; from {beside_agent.__package__} import beside_agent;"
+        "beside_agent.PATIENCE_SECONDS = 0.1;"
+        "from numalet.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    )
+    line = [sys.executable, "-c", code, *words(tmp_path, "--", "true")[3:]]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     store.close()
     assert 2 == done.returncode
-    assert "numalet agent" in done.stderr
+    assert "an agent holds the books" in done.stderr
     child = begun(tmp_path, "sh", "-c", "echo up; exec sleep 1000")
     with pytest.raises(BadInput):
         Store(tmp_path, pod_record.encode, pod_record.decode).open()
@@ -254,3 +263,15 @@ def test_a_device_that_is_not_there_is_not_forgotten(tmp_path: Path) -> None:
     )
     assert 2 == done.returncode
     assert "there are no devices 'example.com/gpu'; known are none" in done.stderr
+
+
+@pytest.mark.parametrize(("cpus", "status"), [("1", 0), ("500m", 0), ("5000", 125)])
+def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> None:
+    done = run(tmp_path, "--dry-run", "-o", "json", "--", "true", cpus=cpus)
+    place = msgspec.json.decode(done.stdout, type=RunDocument)
+    assert (status, status == 0) == (done.returncode, place.admitted)
+    assert ("books", "numalet.run/1") == (place.decided_by, place.schema)
+    assert (cpus == "1", cpus == "500m") == (bool(place.cpus), bool(place.shared_cpus))
+    assert (status == 0) == (not place.reason)
+    refused = run(tmp_path, "-o", "json", "--", "true")
+    assert (2, "") == (refused.returncode, refused.stdout)

@@ -20,6 +20,7 @@ from numalet.adapters import (
     machine_schema,
     replay_schema,
     reserve_document,
+    run_document,
     simulation_schema,
     state_schema,
 )
@@ -34,6 +35,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = MappingProxyType(
         "machine-profiles": machine_schema.profiles,
         "replay": replay_schema.replay,
         "reserve": reserve_document.schema,
+        "run": run_document.schema,
         "simulation": simulation_schema.simulation,
         "state-diff": state_schema.compared,
         "state-rebase": state_schema.rebased,

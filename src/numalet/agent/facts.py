@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import assert_never
 
-from numalet.adapters.runtime.port import Ended, NotStarted, Observed, Started
+from numalet.adapters.runtime.port import Answered, Ended, NotStarted, Observed, Started
 from numalet.agent import decisions
 from numalet.agent.books import Books
 from numalet.agent.requests import (
@@ -36,7 +36,7 @@ from numalet.workload.run import ContainerPhase, PodRun
 def told(books: Books, fact: Fact, now: datetime) -> Books:
     """The books after a fact, but for those on which a decision hangs."""
     match fact:
-        case Began(key, attempt, result):
+        case Began(key, attempt, result) | Answered(key, attempt, result):
             return _began(books, key, attempt, result, now)
         case Ended(key, attempt, exit_):
             return _ended(books, Ended(key, attempt, exit_), now)

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from numalet.agent import changes, decisions, facts, journal, requests, steps
+from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
-from numalet.agent.decisions import Heard
 from numalet.agent.performer import Performer
-from numalet.agent.requests import Create, Delete, Fact, FolderRead, Forgotten, Looked, Message
+from numalet.agent.requests import (
+    Create,
+    Delete,
+    Fact,
+    FolderRead,
+    Forgotten,
+    Looked,
+    Message,
+)
 from numalet.agent.store import StorageFailed
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.tasks import Look, Settle, Task
@@ -33,17 +41,6 @@ from numalet.workload.spec import Workload
 
 RETRY_SECONDS: Final = 1.0
 """So long after the books could not be written the keeper tries again."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Decisions that are not written yet."""
-
-    books: Books
-    answers: list[tuple[Create | Delete, PodRecord | Refused]] = field(default_factory=list)
-    heard: list[Heard] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-    audits: dict[ContainerKey, Audit] | None = None
 
 
 class Keeper:
@@ -181,8 +178,8 @@ class Keeper:
             self._turn_away()
 
     async def _listen(self) -> None:
-        async for end in self._around.runtime.ended():
-            self.tell(end)
+        async for each in self._around.runtime.news():
+            self.tell(each)
 
     async def _look(self) -> None:
         while True:
@@ -222,7 +219,7 @@ class Keeper:
     async def _handle(self, messages: list[Message]) -> None:
         now = self._around.clock()
         held, self._held = self._held, []
-        batch = _Batch(self._books)
+        batch = Batch(self._books)
         kept: list[Fact] = [*held]
         await self._decide_all(batch, (*held, *messages), now)
         kept += [each for each in messages if not isinstance(each, Create | Delete)]
@@ -240,7 +237,7 @@ class Keeper:
         self._wakes = wakes
         self._publish(batch)
 
-    async def _decide_all(self, batch: _Batch, messages: Iterable[Message], now: datetime) -> None:
+    async def _decide_all(self, batch: Batch, messages: Iterable[Message], now: datetime) -> None:
         for message in messages:
             if self._around.plugins_decide and self._may_ask_a_plugin(message):
                 # A plugin may take its time; whoever only reads shall not wait for it.
@@ -254,7 +251,7 @@ class Keeper:
             return requests.may_ask_a_plugin(self._folder)
         return requests.may_ask_a_plugin(message)
 
-    def _decide(self, batch: _Batch, message: Message, now: datetime) -> None:
+    def _decide(self, batch: Batch, message: Message, now: datetime) -> None:
         before = batch.books
         match message:
             case Create(workload):
@@ -285,12 +282,12 @@ class Keeper:
                     # Whoever waits for the place of a pod that kept its uid may come now.
                     self._follow(batch, replace(self._folder, broken={}), now)
 
-    def _follow(self, batch: _Batch, read: FolderRead, now: datetime) -> None:
+    def _follow(self, batch: Batch, read: FolderRead, now: datetime) -> None:
         followed = decisions.follow(batch.books, read, now, self._around.stopwatch)
         batch.books = followed.books
         batch.heard += followed.heard
 
-    def _advance(self, batch: _Batch, now: datetime) -> dict[str, datetime]:
+    def _advance(self, batch: Batch, now: datetime) -> dict[str, datetime]:
         """Let every pod that changed, or whose time has come, take its next steps."""
         wakes = {uid: at for uid, at in self._wakes.items() if at > now}
         due = [
@@ -312,7 +309,7 @@ class Keeper:
             batch.tasks.append(Settle())
         return wakes
 
-    async def _write(self, batch: _Batch) -> None:
+    async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""
         before, after = self._books, batch.books
         if after is before and not self._problem:
@@ -327,7 +324,7 @@ class Keeper:
             lines.append(journal.verdict_line(decision.pod, verdict, now))
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
 
-    def _publish(self, batch: _Batch) -> None:
+    def _publish(self, batch: Batch) -> None:
         before, self._books = self._books, batch.books
         if batch.audits is not None:
             self._audits = batch.audits

@@ -16,6 +16,7 @@ from numalet.adapters.runtime.port import (
     Launch,
     NotHeld,
     NotStarted,
+    Offered,
     Reality,
     Runtime,
     Started,
@@ -155,7 +156,7 @@ class Performer:
         if lifecycle.is_ending(record.workload, record.run):
             self._report(TakenBack(key))
             return
-        result: Started | NotStarted
+        result: Started | NotStarted | Offered
         try:
             # Whoever had these CPUs or this memory until now leaves before somebody comes.
             await self._settle()
@@ -174,12 +175,14 @@ class Performer:
                 spec=record.workload.container(key.container),
                 settings=settings,
                 environment=handed,
+                runner=record.workload.runner,
             )
             result = await self._runtime.start(launch)
             self._given[key] = settings
         except OSError as error:
             result = NotStarted("runtime/failed", {"error": error.strerror or str(error)})
-        self._report(Began(key, attempt, result))
+        if not isinstance(result, Offered):
+            self._report(Began(key, attempt, result))
 
     async def _settle(self) -> None:
         """Bring what runs to the books, where the promises became different.

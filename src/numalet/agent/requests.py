@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from numalet.adapters.runtime.port import Ended, NotHeld, NotStarted, Started
+from numalet.adapters.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
 from numalet.enforcement.audit import Audit
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
@@ -120,7 +120,15 @@ class PluginExpired:
 PluginNews: TypeAlias = PluginReported | PluginStopped | PluginExpired
 Request: TypeAlias = Create | Delete
 Fact: TypeAlias = (
-    Began | TakenBack | Ended | Forgotten | FolderRead | Looked | SourcesReady | PluginNews
+    Began
+    | Answered
+    | TakenBack
+    | Ended
+    | Forgotten
+    | FolderRead
+    | Looked
+    | SourcesReady
+    | PluginNews
 )
 Message: TypeAlias = Request | Fact
 

@@ -16,6 +16,7 @@ from numalet.model.pod import ContainerKey
 from numalet.wording import kubelet_events
 from numalet.workload import folding, lifecycle
 from numalet.workload.record import EventKind, PodRecord
+from numalet.workload.spec import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,11 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
         tasks.append(StartContainer(key, run.of(name).attempt))
     if due.finished and _is_active(books, uid):
         node = node.remove(uid)
-    if due.forgettable:
+    ends_with_its_command = due.finished and record.workload.source is Source.RUN
+    if ends_with_its_command:
+        # Nobody else will ask: whoever wanted the command has seen its end.
+        run = folding.deletion_requested(run, now, 0.0)
+    if due.forgettable or ends_with_its_command:
         tasks.append(ForgetPod(uid))
     after = books.at(node).with_run(uid, run)
     for each in due.stop:

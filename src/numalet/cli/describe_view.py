@@ -103,8 +103,13 @@ def _placed(placed: Json) -> Iterator[str]:
 
 
 def _hints(told: Json) -> Iterator[str]:
-    verdict = "admitted" if told["admitted"] else f"rejected, {told['reason']}"
     yield "If it asked now:"
+    yield from decision(told)
+
+
+def decision(told: Json) -> Iterator[str]:
+    """The story of a decision, in short."""
+    verdict = "admitted" if told["admitted"] else f"rejected, {told['reason']}"
     yield f"  {verdict} (policy {told['policy']}, scope {told['scope']})"
     if told["why"] is not None:
         yield f"  {told['why']['text']}"
@@ -114,6 +119,14 @@ def _hints(told: Json) -> Iterator[str]:
             yield f"    {answer['provider']}: {_answer(answer)}"
         merged = subject["merged"]
         yield f"    best: {_set(merged['nodes'], merged['preferred'])}"
+
+
+def would_admit(told: Json) -> Iterator[str]:
+    """What would have admitted the pod."""
+    offers = [each["text"] for tally in told["would_admit"] for each in tally["offers"]]
+    if offers:
+        yield "  it would be admitted with:"
+        yield from (f"    {text}" for text in offers)
 
 
 def _answer(answer: Json) -> str:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.helping import Command
+from numalet.cli.output import Format
 from numalet.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numalet.adapters.run_document import RunDocument
     from numalet.explain.case import Case
 
 EPILOG = """Examples:
@@ -26,6 +30,7 @@ EPILOG = """Examples:
 
   # where would it go?
   numalet run --cpus 8 --memory 64Gi --dry-run -- ./app
+  numalet run --cpus 8 --memory 64Gi --dry-run -o json -- ./app
 
   # wait until it fits, at most an hour
   numalet run --cpus 8 --memory 64Gi --wait=1h -- ./app
@@ -120,6 +125,9 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say where it would go, and start nothing.")
     ] = False,
+    output: Annotated[
+        Format, typer.Option("-o", "--output", help="How --dry-run prints where it would go.")
+    ] = Format.TABLE,
     root: Annotated[
         Path | None,
         typer.Option(
@@ -137,11 +145,14 @@ def run(
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""
     from numalet.agent.foreground import command as running
     from numalet.agent.foreground import request
+    from numalet.agent.foreground.options import RunOptions, Voice
     from numalet.cli.output import show_findings
     from numalet.model.findings import Severity
 
     if not command:
         raise BadInput([Finding("run/no-command")])
+    if output is not Format.TABLE and not dry_run:
+        raise BadInput([Finding("run/output-without-dry-run", {}, Location("--output"))])
     pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
     pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
     asked = request.RunRequest(
@@ -151,7 +162,7 @@ def run(
         hugepages=pages,
         devices=request.parse_pairs(tuple(device or ()), "--device"),
     )
-    options = running.RunOptions(
+    options = RunOptions(
         request=asked,
         root=root,
         config_file=config,
@@ -165,7 +176,26 @@ def run(
         if not (quiet and finding.severity is Severity.NOTE):
             show_findings([finding])
 
-    raise typer.Exit(running.run(options, running.Voice(tell, _explain)))
+    raise typer.Exit(running.run(options, Voice(tell, _explain, _retell, _shown(output))))
+
+
+def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
+    """What prints the answer of a dry run as a document; None for sentences."""
+    from numalet.adapters import run_document
+    from numalet.cli.output import print_document
+
+    if chosen is Format.TABLE:
+        return None
+    return lambda document: print_document(run_document.as_plain(document), chosen)
+
+
+def _retell(told: Mapping[str, Any]) -> None:
+    """Print an agent's explanation where it does not get among what the command prints."""
+    from numalet.cli import describe_view
+    from numalet.cli.output import printable
+
+    lines = (*describe_view.decision(told), *describe_view.would_admit(told))
+    sys.stderr.write(printable("".join(f"{line}\n" for line in lines)))
 
 
 def _seconds(wait: str | None) -> float | None:

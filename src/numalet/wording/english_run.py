@@ -13,11 +13,35 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{value!r} is not a whole number of pages of {page}; a plain number counts pages"
     ),
     "run/pair": "{value!r} is not NAME=AMOUNT, or names something twice",
+    "run/output-without-dry-run": "only --dry-run prints a document; the output is the command's",
     "run/no-command": "no command was given; put it behind the options, best after '--'",
-    "run/agent-at-work": (
-        "a 'numalet agent' keeps the books in {root}; give it the command as a pod with"
-        " 'numalet apply', or take another --root for CPUs and memory that it does not have"
+    "run/not-allowed": (
+        "the books in {root} belong to user {owner}, and nobody else may take CPUs or memory from"
+        " them or ask their agent: run the command as that user (sudo), or take another --root for"
+        " CPUs and memory that are not in them"
     ),
+    "run/other-users-agent": (
+        "the agent in {root} belongs to user {owner}; it can not end programs of user {user}, so"
+        " the command has to be run as that user"
+    ),
+    "run/agent-decides": (
+        "the agent that keeps the books in {root} decides by its own configuration; leave this out"
+    ),
+    "run/agent-silent": (
+        "an agent holds the books in {root}, but does not answer: {problem}. See its log; once it"
+        " has ended, commands run without it"
+    ),
+    "run/agents-programs": (
+        "{count} programs of an agent that is gone still run, and their CPUs and memory are in its"
+        " books in {root}; start the agent again, or end them"
+    ),
+    "run/agent-says-no": "the agent in {root}: {message}",
+    "run/withdrawn": "the agent in {root} did not prepare the place: {message}",
+    "run/no-place-beside-agent": (
+        "there is no place for {command!r} on the node that the agent in {root} keeps; 'numalet ps'"
+        " shows who has it"
+    ),
+    "run/agent-has-no-tree": "the agent has no cgroups here",
     "run/books-damaged": "the list of runs can not be read: {error}; remove it when none runs",
     "run/other-configuration": (
         "other commands run under a configuration that this one does not agree with; take theirs,"

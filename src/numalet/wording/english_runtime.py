@@ -46,6 +46,9 @@ SENTENCES: Mapping[str, str] = {
     "runtime/watcher-gone": (
         "the process that watched the program was killed, and the kernel killed the program with it"
     ),
+    "runtime/runner-gone": "the 'numalet run' that was to start the program has ended",
+    "runtime/offer-not-taken": "the 'numalet run' that was to start the program did not do so",
+    "runtime/no-foreground": "the machine is only described: there is nothing to run a command on",
     "runtime/nodes-exhausted": (
         "killed for memory although its own limit was not reached: the NUMA nodes that it is bound"
         " to, or a cgroup above, had none left"

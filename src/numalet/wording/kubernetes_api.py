@@ -45,6 +45,7 @@ QUERY: Final = 'invalid value "{value}" of the query parameter {name}: {problem}
 SELECTOR: Final = "unable to parse requirement: {problem}"
 FIELD_LABEL: Final = 'field label not supported: "{field}"'
 DRY_RUN: Final = "dry run is not served here; post the pod as an explanation instead"
+DEVICES_UNKNOWN: Final = "there are no devices {resource}; known are {known}"
 OBSERVING: Final = (
     "another owner of CPUs and memory was found on this node, so this agent only observes"
 )

@@ -49,13 +49,26 @@ class ContainerSpec:
     run_as_group: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """The process that starts and accompanies a pod's only program itself, in the foreground.
+
+    ``ticks`` since the boot, and ``boot``, tell it from a later process with the same id.
+    """
+
+    pid: int
+    ticks: int
+    boot: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A pod with everything that is needed to run it.
 
     ``containers`` are in the order of ``pod.containers()``. ``manifest`` is the Pod object as it
     was given, with Kubernetes' defaults filled in and without a status; the API shows it.
-    ``origin`` is the path of the manifest's file, or empty.
+    ``origin`` is the path of the manifest's file, or empty. ``runner`` is there for a command in
+    the foreground alone.
     """
 
     pod: Pod
@@ -66,6 +79,7 @@ class Workload:
     source: Source = Source.API
     origin: str = ""
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    runner: Runner | None = None
 
     @property
     def uid(self) -> str:

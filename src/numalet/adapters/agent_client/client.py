@@ -63,9 +63,9 @@ class AgentClient:
         """The text at this path."""
         return self._ask("GET", path, query).decode("utf-8", "replace")
 
-    def post(self, path: str, value: object) -> Any:
+    def post(self, path: str, value: object, query: Query | None = None) -> Any:
         """What the agent answers to this object."""
-        return json.loads(self._ask("POST", path, None, json.dumps(value).encode()))
+        return json.loads(self._ask("POST", path, query, json.dumps(value).encode()))
 
     def delete(self, path: str, options: Mapping[str, Any]) -> Any:
         """What the agent answers to a request to delete."""

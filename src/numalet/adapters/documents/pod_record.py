@@ -18,6 +18,7 @@ from numalet.adapters.documents.pod_record_schema import (
     DeletionPart,
     ExitPart,
     RecordFile,
+    RunnerPart,
     RunPart,
     VerdictPart,
     WorkloadPart,
@@ -27,7 +28,7 @@ from numalet.model.findings import BadInput, Findings
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerRun, Deletion, Exit, PodRun, Verdict
-from numalet.workload.spec import ContainerSpec, Workload
+from numalet.workload.spec import ContainerSpec, Runner, Workload
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -79,7 +80,7 @@ def _check_runs(record: PodRecord, file: RecordFile, place: Place, findings: Fin
 
 
 def _workload_part(workload: Workload) -> WorkloadPart:
-    pod = workload.pod
+    pod, runner = workload.pod, workload.runner
     return WorkloadPart(
         uid=pod.uid,
         name=pod.name,
@@ -99,6 +100,9 @@ def _workload_part(workload: Workload) -> WorkloadPart:
         source=workload.source,
         origin=workload.origin,
         manifest=dict(workload.manifest),
+        runner=None
+        if runner is None
+        else RunnerPart(pid=runner.pid, ticks=runner.ticks, boot=runner.boot),
     )
 
 
@@ -152,6 +156,9 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         source=part.source,
         origin=part.origin,
         manifest=part.manifest,
+        runner=None
+        if part.runner is None
+        else Runner(part.runner.pid, part.runner.ticks, part.runner.boot),
     )
 
 

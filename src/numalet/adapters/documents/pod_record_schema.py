@@ -46,6 +46,14 @@ class ContainerPart(_Part, frozen=True, kw_only=True):
     run_as_group: Count | None = None
 
 
+class RunnerPart(_Part, frozen=True, kw_only=True):
+    """The process that runs the pod's program itself."""
+
+    pid: Annotated[int, Meta(gt=0)]
+    ticks: Count
+    boot: str = ""
+
+
 class WorkloadPart(_Part, frozen=True, kw_only=True):
     """What is wanted. ``containers`` are in the order of allocation."""
 
@@ -64,6 +72,7 @@ class WorkloadPart(_Part, frozen=True, kw_only=True):
     source: Source = Source.API
     origin: str = ""
     manifest: dict[str, Any] = {}
+    runner: RunnerPart | None = None
 
 
 class VerdictPart(_Part, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey, ContainerKind
 from numalet.workload.run import Exit, ExitReason
 
+NO_FOREGROUND: Final = "runtime/no-foreground"
 _SIGTERM: Final = 15
 _SIGKILL: Final = 9
 _FIRST_PID: Final = 1000
@@ -149,7 +150,9 @@ class FakeRuntime:
         return Arranged(tuple(changed), not_held)
 
     async def start(self, launch: Launch) -> Started | NotStarted:
-        """Start one attempt, as its fate says."""
+        """Start one attempt, as its fate says. Nobody's command can run on a machine not here."""
+        if launch.runner is not None:
+            return NotStarted(NO_FOREGROUND, {})
         there = self._entries.get(launch.key)
         if there is not None and there.attempt == launch.attempt:
             return _started(there)
@@ -253,7 +256,7 @@ class FakeRuntime:
         """The uids of all pods with an entry."""
         return self.known()
 
-    async def ended(self) -> AsyncIterator[Ended]:
+    async def news(self) -> AsyncIterator[Ended]:
         """Ends of containers as they happen."""
         while True:
             yield await self._ends.get()

@@ -20,18 +20,22 @@ from numalet.enforcement.reality import Reality as Reality
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey
 from numalet.workload.run import Exit
-from numalet.workload.spec import ContainerSpec
+from numalet.workload.spec import ContainerSpec, Runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One attempt to start. ``environment`` comes on top of the container's own."""
+    """One attempt to start. ``environment`` comes on top of the container's own.
+
+    With a ``runner`` the runtime prepares everything and leaves the start to that process.
+    """
 
     key: ContainerKey
     attempt: int
     spec: ContainerSpec
     settings: ContainerSettings
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    runner: Runner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,11 @@ class NotStarted:
 
     code: str
     fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """All is prepared for the runner; what comes of it follows as an ``Answered``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,15 @@ class Ended:
     key: ContainerKey
     attempt: int
     exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A runner started the attempt that was offered to it, or did not."""
+
+    key: ContainerKey
+    attempt: int
+    result: Started | NotStarted
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +135,7 @@ class Runtime(Protocol):
         What was as wanted is not in the answer.
         """
 
-    async def start(self, launch: Launch) -> Started | NotStarted:
+    async def start(self, launch: Launch) -> Started | NotStarted | Offered:
         """Start one attempt, with all its settings in force before its first instruction."""
 
     async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
@@ -148,8 +166,8 @@ class Runtime(Protocol):
     async def pods(self) -> Sequence[str]:
         """The uids of all pods of which this runtime still has anything."""
 
-    def ended(self) -> AsyncIterator[Ended]:
-        """Ends of containers as they happen; one reader."""
+    def news(self) -> AsyncIterator[Ended | Answered]:
+        """Ends of containers as they happen, and answers to offers; one reader."""
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
         """Where the output of an attempt is; None if it is not kept."""

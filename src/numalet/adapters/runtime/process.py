@@ -19,10 +19,12 @@ from typing import Final
 from numalet.adapters import faults
 from numalet.adapters.cgroup_v2 import writing
 from numalet.adapters.cgroup_v2.writing import Refusal
-from numalet.adapters.runtime import ends, kernel_look, process_look, starting
+from numalet.adapters.runtime import enclosing, ends, kernel_look, offers, process_look, starting
 from numalet.adapters.runtime.attempts import RUNS, Attempt, Attempts, State, moment
 from numalet.adapters.runtime.levels import Ground, ground
+from numalet.adapters.runtime.offers import Bell, Offer
 from numalet.adapters.runtime.port import (
+    Answered,
     Arranged,
     Capabilities,
     Ended,
@@ -30,6 +32,7 @@ from numalet.adapters.runtime.port import (
     NotHeld,
     NotStarted,
     Observed,
+    Offered,
     Reality,
     Started,
 )
@@ -62,7 +65,9 @@ class ProcessRuntime:
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
         self._watched: dict[ContainerKey, Watched] = {}
-        self._ends: asyncio.Queue[Ended] = asyncio.Queue()
+        self._bells: dict[ContainerKey, Bell] = {}
+        self._offers: dict[ContainerKey, Offer] = {}
+        self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
 
     @property
     def cgroups(self) -> Path | None:
@@ -92,7 +97,13 @@ class ProcessRuntime:
         """Stop watching. What runs goes on running."""
         for watched in self._watched.values():
             watched.close()
+        for offer in self._offers.values():
+            offer.close()
+        for bell in self._bells.values():
+            bell.close()
         self._watched.clear()
+        self._offers.clear()
+        self._bells.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
         """Make the cgroups above the containers; what was not as wanted.
@@ -113,10 +124,12 @@ class ProcessRuntime:
                 written.append(path)
         return Arranged(tuple(written), not_held)
 
-    async def start(self, launch: Launch) -> Started | NotStarted:
+    async def start(self, launch: Launch) -> Started | NotStarted | Offered:
         """Start one attempt, with all its settings in force before its first instruction."""
         attempt = self._attempts.of(launch.key, launch.attempt)
         state = attempt.state()
+        if launch.runner is not None and state in (State.NOTHING, State.STARTING):
+            return await self._offer(launch, attempt)
         if state is State.NOTHING:
             refused = await self._spawn(launch, attempt)
             if refused is not None:
@@ -174,6 +187,9 @@ class ProcessRuntime:
         """
         for attempt in self._attempts.all(pod_uid):
             watched = self._watched.get(attempt.key)
+            if (bell := self._bells.pop(attempt.key, None)) is not None:
+                bell.close()
+                offers.withdraw(attempt)
             if watched is not None:
                 watched.kill()
             elif attempt.state() in (State.RUNNING, State.STARTING):
@@ -204,10 +220,10 @@ class ProcessRuntime:
             found |= {uid for uid in uids if uid is not None}
         return sorted(found)
 
-    async def ended(self) -> AsyncIterator[Ended]:
-        """Ends of containers as they happen; one reader."""
+    async def news(self) -> AsyncIterator[Ended | Answered]:
+        """Ends of containers as they happen, and answers to offers; one reader."""
         while True:
-            yield await self._ends.get()
+            yield await self._news.get()
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
         """Where the output of an attempt is; None if there is none."""
@@ -218,55 +234,80 @@ class ProcessRuntime:
         """Give the order to a watcher and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
             return NotStarted(NO_COMMAND, {"container": launch.key.container})
-        refused = await self._enclose(launch)
+        refused = await self._prepare(launch, attempt)
         if refused is not None:
-            return NotStarted(refused.code, refused.fields)
+            return refused
         try:
-            attempt.prepare(starting.order(launch, self._ground, attempt))
-        except (BadInput, OSError) as error:
-            return NotStarted(starting.STORAGE, {"error": _told(error)})
-        try:
-            await self._hand_over(attempt)
+            await starting.hand_over(attempt, self._patience)
         except OSError as error:
-            return NotStarted(starting.FORK_FAILED, {"error": _told(error)})
+            return NotStarted(starting.FORK_FAILED, {"error": starting.told(error)})
         except TimeoutError:
             ends.kill(attempt, self._ground.tree)
             return NotStarted(SILENT, {"folder": str(attempt.folder)})
         return None
 
-    async def _enclose(self, launch: Launch) -> Refusal | None:
-        """Make the container's cgroup anew, with its settings in force."""
-        tree = self._ground.tree
-        if tree is None:
-            return None
-        path = launch.settings.path
+    async def _prepare(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+        """Make the cgroup and write the order; what prevented that."""
+        refused = await enclosing.enclose(self._ground.tree, launch, self._until)
+        if refused is not None:
+            return NotStarted(refused.code, refused.fields)
         try:
-            if tree.exists(path) and tree.processes(path):
-                tree.kill(path)
-                await self._until(lambda: not tree.processes(path))
-            tree.remove(path)
-            tree.make(path)
-        except OSError as error:
-            fields = {"cgroup": path, "file": path, "value": "", "error": _told(error)}
-            return Refusal(writing.REFUSED, fields)
-        applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
-        return applied if isinstance(applied, Refusal) else None
+            attempt.prepare(starting.order(launch, self._ground, attempt))
+        except (BadInput, OSError) as error:
+            return NotStarted(starting.STORAGE, {"error": starting.told(error)})
+        return None
 
-    async def _hand_over(self, attempt: Attempt) -> None:
-        """Spawn the watcher with the lock, and wait until it has closed its report."""
+    async def _offer(self, launch: Launch, attempt: Attempt) -> NotStarted | Offered:
+        """Prepare everything for the runner, unless it is at it already."""
+        assert launch.runner is not None
+        pidfd = offers.pidfd_of(launch.runner)
+        if pidfd is None:
+            return NotStarted(offers.RUNNER_GONE, {"pid": str(launch.runner.pid)})
         lock = attempt.lock()
-        if lock is None:
-            return
-        answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
+        if lock is not None:
+            # With the lock in our hand nobody joins what is made anew.
             try:
-                starting.spawn(attempt, lock, report)
+                refused = await self._prepare(launch, attempt)
             finally:
                 os.close(lock)
-                os.close(report)
-            await _until_readable(answer, self._patience)
-        finally:
-            os.close(answer)
+            if refused is not None:
+                os.close(pidfd)
+                return refused
+        self._offers[attempt.key] = Offer(
+            pidfd,
+            self._patience,
+            gone=lambda: self._heed(attempt, offers.RUNNER_GONE),
+            late=lambda: self._heed(attempt, offers.NOT_TAKEN),
+        )
+        self._hear(attempt)
+        # It may have rung before anybody heard it.
+        self._heed(attempt)
+        return Offered()
+
+    def _hear(self, attempt: Attempt) -> None:
+        if attempt.key not in self._bells:
+            self._bells[attempt.key] = Bell(attempt, lambda: self._heed(attempt))
+
+    def _heed(self, attempt: Attempt, over: str = "") -> None:
+        """See what became of an attempt in the foreground; ``over`` is why no more will."""
+        state, key = attempt.state(), attempt.key
+        if key not in self._offers:
+            if state is State.ENDED and key in self._watched:
+                self._finish(attempt)
+            return
+        result: Started | NotStarted
+        if state in (State.NOTHING, State.STARTING):
+            if not (over and offers.withdraw(attempt)):
+                return
+            result = NotStarted(over, {"pid": ""})
+        elif state is State.REFUSED:
+            result = starting.refusal(attempt)
+        else:
+            result = self._started(attempt)
+        self._offers.pop(key).close()
+        self._news.put_nowait(Answered(key, attempt.number, result))
+        if isinstance(result, Started) and not self._watch(attempt):
+            self._finish(attempt)
 
     async def _settled(self, attempt: Attempt) -> State:
         """The state of an attempt that another agent gave to a watcher, when it has answered."""
@@ -292,6 +333,8 @@ class ProcessRuntime:
         if watched is None:
             return False
         self._watched[attempt.key] = watched
+        if (attempt.folder / papers.BELL).exists():
+            self._hear(attempt)
         return True
 
     def _finish(self, attempt: Attempt) -> None:
@@ -300,7 +343,7 @@ class ProcessRuntime:
         if watched is not None:
             watched.close()
         self._bury(attempt)
-        self._ends.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
+        self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
 
     def _bury(self, attempt: Attempt) -> None:
         """Make sure that an end is written down and nothing is left of the program."""
@@ -328,29 +371,6 @@ class ProcessRuntime:
         return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
 
 
-async def _until_readable(descriptor: int, patience_seconds: float) -> None:
-    """Wait for something, or the end, on a pipe. Raises ``TimeoutError``."""
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[None] = loop.create_future()
-
-    def answer() -> None:
-        loop.remove_reader(descriptor)
-        answered.set_result(None)
-
-    loop.add_reader(descriptor, answer)
-    try:
-        async with asyncio.timeout(patience_seconds):
-            await answered
-    finally:
-        loop.remove_reader(descriptor)
-
-
 def _busy(what: str) -> OSError:
     """What could not be removed although everything in it was killed."""
     return OSError(errno.EBUSY, os.strerror(errno.EBUSY), what)
-
-
-def _told(error: BadInput | OSError) -> str:
-    if isinstance(error, BadInput):
-        return str(error.findings[0].fields.get("error", error))
-    return error.strerror or str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import os
@@ -19,6 +20,7 @@ from numalet.adapters.runtime.port import Launch, NotStarted
 from numalet.adapters.runtime.watcher import family, papers, watch
 from numalet.adapters.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
 from numalet.model import cpu_set
+from numalet.model.findings import BadInput
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
@@ -91,6 +93,18 @@ def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]
         "oom_score_adj": score(launch.settings.oom_score_adj, ground),
         "log_bytes": LOG_BYTES,
         "log_files": LOG_FILES,
+        **({} if launch.runner is None else _foreground(launch)),
+    }
+
+
+def _foreground(launch: Launch) -> Mapping[str, Any]:
+    """What a runner is told on top: it has an environment of its own to begin with."""
+    cgroup = launch.settings.cgroup
+    return {
+        "foreground": True,
+        "handed": dict(launch.environment),
+        "granted_cpus": cpu_set.text(cgroup.cpus or ()),
+        "memory_max_bytes": cgroup.memory_max_bytes,
     }
 
 
@@ -121,6 +135,40 @@ def spawn(attempt: Attempt, lock: int, report: int) -> int:
             os.close(each)
 
 
+async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
+    """Spawn the watcher with the lock, and wait until it has closed its report."""
+    lock = attempt.lock()
+    if lock is None:
+        return
+    answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        try:
+            spawn(attempt, lock, report)
+        finally:
+            os.close(lock)
+            os.close(report)
+        await _until_readable(answer, patience_seconds)
+    finally:
+        os.close(answer)
+
+
+async def _until_readable(descriptor: int, patience_seconds: float) -> None:
+    """Wait for something, or the end, on a pipe. Raises ``TimeoutError``."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[None] = loop.create_future()
+
+    def answer() -> None:
+        loop.remove_reader(descriptor)
+        answered.set_result(None)
+
+    loop.add_reader(descriptor, answer)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            await answered
+    finally:
+        loop.remove_reader(descriptor)
+
+
 def refusal(attempt: Attempt) -> NotStarted:
     """Why an attempt did not start, from the watcher's answer."""
     answer = attempt.paper(papers.REFUSED) or {}
@@ -141,3 +189,10 @@ def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted
         "cgroup": given["cgroup"] or "",
     }
     return NotStarted(code, fields)
+
+
+def told(error: BadInput | OSError) -> str:
+    """What the operating system said."""
+    if isinstance(error, BadInput):
+        return str(error.findings[0].fields.get("error", error))
+    return error.strerror or str(error)

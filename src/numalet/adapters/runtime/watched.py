@@ -12,7 +12,7 @@ from typing import Final
 from numalet.adapters import faults
 from numalet.adapters.cgroup_v2.tree import CgroupTree
 from numalet.adapters.runtime.attempts import Attempt
-from numalet.adapters.runtime.watcher import papers, watch
+from numalet.adapters.runtime.watcher import family, papers, watch
 
 STUBBORN_SECONDS: Final = 5.0
 """How long a watcher may take to kill its program before it is killed itself."""
@@ -32,6 +32,7 @@ class Watched:
         order = attempt.paper(papers.LAUNCH) or {}
         self.pid = pid
         self.cgroup: str | None = order.get("path") if tree is not None else None
+        self._in_foreground = bool(order.get("foreground"))
         self._pidfd = pidfd
         self._tree = tree
         self._gone = gone
@@ -82,7 +83,11 @@ class Watched:
         if self._tree is not None and self.cgroup is not None:
             with contextlib.suppress(OSError):
                 self._tree.kill(self.cgroup)
-        self._signal(watch.KILL_ALL)
+        if self._in_foreground:
+            # It is the user's own process, whose signals are the program's.
+            family.kill(family.descendants(self.pid))
+        else:
+            self._signal(watch.KILL_ALL)
         self._kill_at = self._loop.time()
         self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
 

@@ -1,7 +1,11 @@
-"""``numalet run``: one command as one Guaranteed pod, in the foreground, without an agent.
+"""``numalet run``: one command as one Guaranteed pod, in the foreground.
+
+Where an agent keeps the books of the root folder, it is asked: ``beside_agent`` asks, ``joining``
+runs the command in the place that the agent prepared. Without one:
 
 ``request`` makes the pod, ``shared_books`` are the books that all such commands of one root folder
-share, ``placing`` decides and waits, ``program`` starts the command and stays with it.
+share, ``placing`` decides and waits, ``program`` starts the command and stays with it. ``child``
+is what both ways share: the process that becomes the command.
 
 Every run holds the lock of the root folder together with the others, so that an agent, which
 wants it alone, and runs exclude each other; a second lock is held while the books are changed.

@@ -2,73 +2,64 @@
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
+from numalet.adapters import run_document
 from numalet.adapters.cgroup_v2 import hold
+from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
+from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
 from numalet.agent import settings
-from numalet.agent.foreground import program, request
+from numalet.agent.foreground import beside_agent, program, request, telling
+from numalet.agent.foreground.child import EXIT_REFUSED
+from numalet.agent.foreground.options import RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
-from numalet.agent.foreground.program import EXIT_REFUSED
-from numalet.agent.foreground.request import RunRequest
 from numalet.agent.foreground.shared_books import SharedBooks
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentOptions
-from numalet.enforcement.levels import GuaranteeLevel
 from numalet.explain import case as cases
-from numalet.explain.case import Case
-from numalet.model import cpu_set
-from numalet.model.findings import Finding, Severity
+from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.pod import Pod
 from numalet.simulate.session import Session
-from numalet.snapshot.placement import Placement
-from numalet.wording import english
-
-Tell: TypeAlias = Callable[[Finding], None]
-Explain: TypeAlias = Callable[[Case, int], None]
-"""Told why there is no place; the number is how many other commands run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """As it was said on the command line. ``wait_seconds`` is None for not waiting."""
-
-    request: RunRequest
-    root: Path | None = None
-    config_file: Path | None = None
-    policy: str | None = None
-    devices_file: str | None = None
-    wait_seconds: float | None = None
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """How the user is told something."""
-
-    tell: Tell
-    explain: Explain
+from numalet.wording import english, kubelet
 
 
 def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
-    premises = _premises(options)
-    request.check_devices(options.request, premises.devices)
-    books = SharedBooks(Path(premises.root))
-    books.open()
+    root = options.root or settings.default_root()
+    books = SharedBooks(root)
+    if not books.open():
+        return beside_agent.run(pod, root, options, voice)
     try:
-        ground = levels.ground()
-        with hold.with_others(None if ground.tree is None else ground.tree.root):
-            return _placed(pod, options, premises, Placer(books, premises, ground), voice)
+        _refuse_agents_programs(root)
+        return _run_alone(pod, books, root, options, voice)
     finally:
         books.close()
+
+
+def _refuse_agents_programs(root: Path) -> None:
+    """What an agent started goes on without it, on CPUs that are not in our books.
+
+    Raises ``BadInput``.
+    """
+    going_on = (State.STARTING, State.RUNNING)
+    count = sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
+    if count:
+        fields = {"root": str(root), "count": count}
+        raise BadInput([Finding("run/agents-programs", fields, Location(str(root)))])
+
+
+def _run_alone(pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice) -> int:
+    """Where no agent keeps the books."""
+    premises = _premises(options, root)
+    request.check_devices(options.request, premises.devices)
+    ground = levels.ground()
+    with hold.with_others(None if ground.tree is None else ground.tree.root):
+        return _placed(pod, options, premises, Placer(books, premises, ground), voice)
 
 
 def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice) -> int:
@@ -77,12 +68,15 @@ def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, v
     else:
         words = " ".join(options.request.command)
         answer = placer.place(pod, words, options.wait_seconds)
+    if options.dry_run and voice.show is not None:
+        voice.show(_document(answer, placer.ground))
     if isinstance(answer, NoPlace):
         _refuse(answer, premises, options, voice)
         return EXIT_REFUSED
     try:
-        for finding in _held(answer.placement, placer.ground):
-            voice.tell(finding)
+        if not (options.dry_run and voice.show is not None):
+            for finding in telling.held(_document(answer, placer.ground), _why(placer.ground)):
+                voice.tell(finding)
         return 0 if options.dry_run else _run(answer, options, placer.ground, voice)
     finally:
         if not options.dry_run:
@@ -96,10 +90,10 @@ def _run(placed: Placed, options: RunOptions, ground: Ground, voice: Voice) -> i
     return outcome.status
 
 
-def _premises(options: RunOptions) -> Premises:
+def _premises(options: RunOptions, root: Path) -> Premises:
     """What the decision is made from: this machine, and a configuration fitted to it."""
     given = AgentOptions(
-        root=options.root or settings.default_root(),
+        root=root,
         config_file=options.config_file,
         devices_file=options.devices_file,
     )
@@ -111,31 +105,23 @@ def _premises(options: RunOptions) -> Premises:
 
 
 def _refuse(answer: NoPlace, premises: Premises, options: RunOptions, voice: Voice) -> None:
-    session = Session(premises.config, premises.machine, answer.node, premises.devices)
-    voice.explain(cases.build(session, (), answer.pod), answer.running)
+    if voice.show is None:
+        session = Session(premises.config, premises.machine, answer.node, premises.devices)
+        voice.explain(cases.build(session, (), answer.pod), answer.running)
     fields = {"command": options.request.command[0], "running": answer.running}
     voice.tell(Finding("run/no-place", fields))
 
 
-def _held(held: Placement, ground: Ground) -> Iterator[Finding]:
-    """Where the command is, and what holds it there; what a user other than root should know."""
-    what = _what(held)
-    if ground.capabilities.level is GuaranteeLevel.KERNEL:
-        yield Finding("run/held-by-kernel", {"what": what}, severity=Severity.NOTE)
-    else:
-        reason = ground.reason
-        why = "" if reason is None else english.of_finding(Finding(reason.code, reason.fields))
-        fields = {"what": what, "reason": why}
-        yield Finding("run/held-by-process", fields, severity=Severity.NOTE)
-    if os.geteuid() != 0:
-        yield Finding("run/rootless", severity=Severity.WARNING)
+def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:
+    if isinstance(answer, NoPlace):
+        why = answer.decision.rejection
+        verdict = kubelet.reason(why), kubelet.message(why)
+        return run_document.refused(answer.pod, *verdict, "books")
+    held = ground.capabilities
+    return run_document.placed(answer.pod, answer.snapshot, held.level, held.shortfalls, "books")
 
 
-def _what(held: Placement) -> str:
-    """What the command got, in one line."""
-    parts = [f"CPUs {cpu_set.text(held.cpus)}" if held.cpus else "the shared CPUs"]
-    for block in held.memory:
-        nodes = cpu_set.text(block.nodes)
-        parts.append(f"{english.size(block.size_bytes)} {block.resource} of NUMA nodes {nodes}")
-    parts += [f"{name} {','.join(ids)}" for name, ids in held.devices.items()]
-    return ", ".join(parts)
+def _why(ground: Ground) -> str:
+    """Why the kernel does not hold a command here."""
+    reason = ground.reason
+    return "" if reason is None else english.of_finding(Finding(reason.code, reason.fields))

@@ -15,9 +15,10 @@ from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime import process_look
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
+from numalet.admission.decision import Decision
 from numalet.agent.foreground import leftovers
 from numalet.agent.foreground.request import CONTAINER
-from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks, boot_id
+from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks
 from numalet.agent.recovery import Premises
 from numalet.config.rules import StartRefused
 from numalet.enforcement import desired, limits
@@ -29,6 +30,7 @@ from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.snapshot import placement
 from numalet.snapshot.placement import Placement
+from numalet.snapshot.snapshot import Snapshot
 from numalet.wording import kubelet_start
 
 
@@ -37,6 +39,7 @@ class Placed:
     """The command has its place, and the books say so."""
 
     pod: Pod
+    snapshot: Snapshot
     placement: Placement
     settings: ContainerSettings
     above: CgroupSettings
@@ -50,6 +53,7 @@ class NoPlace:
     node: Node
     pod: Pod
     running: int
+    decision: Decision
 
 
 Answer: TypeAlias = Placed | NoPlace
@@ -131,12 +135,13 @@ class Placer:
     def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
-            return NoPlace(node, pod, running), node
+            return NoPlace(node, pod, running, decision), node
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
         above = desired.tree(self._limits, after.snapshot, [pod])[parent]
-        return Placed(pod, held, settings, above, self._limits), after.pod_started(pod.uid)
+        placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
+        return placed, after.pod_started(pod.uid)
 
     def _holder(self, placed: Placed, command: str) -> Holder:
         own = family.process(os.getpid())
@@ -144,7 +149,7 @@ class Placer:
             uid=placed.pod.uid,
             pid=os.getpid(),
             ticks=0 if own is None else own.started,
-            boot=boot_id(),
+            boot=family.boot_id(),
             command=command,
             is_shared=not placed.placement.cpus,
             path="" if self.ground.tree is None else placed.settings.path,

@@ -22,7 +22,6 @@ from numalet.model.pod import ContainerKey
 FOLDER: Final = "run"
 LOCK: Final = "books.lock"
 HOLDERS: Final = "runs.json"
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _FOLDER_MODE: Final = 0o700
 
 
@@ -49,7 +48,7 @@ class Holder:
 
     def is_alive(self) -> bool:
         """Whether its process is still there."""
-        return self.boot == boot_id() and family.is_alive(self.pid, self.ticks)
+        return self.boot == family.boot_id() and family.is_alive(self.pid, self.ticks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,11 @@ class SharedBooks:
         self._root = root
         self._descriptor: int | None = None
 
-    def open(self) -> None:
-        """Make the folders and take our part of the lock. Raises ``BadInput``."""
+    def open(self) -> bool:
+        """Make the folders and take our part of the lock; False if an agent keeps the books.
+
+        Raises ``BadInput``.
+        """
         try:
             for folder in (self._root, self.folder):
                 folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
@@ -80,15 +82,19 @@ class SharedBooks:
             os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
         except BlockingIOError:
             self.close()
-            where = Location(str(self._root / LOCK))
+            return False
+        except PermissionError:
+            self.close()
+            fields = {"root": str(self._root), "owner": _owner(self._root)}
             raise BadInput(
-                [Finding("run/agent-at-work", {"root": str(self._root)}, where)]
+                [Finding("run/not-allowed", fields, Location(str(self._root)))]
             ) from None
         except OSError as error:
             self.close()
             fields = {"path": str(self._root), "error": error.strerror or str(error)}
             where = Location(str(self._root))
             raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+        return True
 
     def close(self) -> None:
         """Let go of the root folder."""
@@ -132,12 +138,11 @@ class SharedBooks:
         return Content(files, holders)
 
 
-def boot_id() -> str:
-    """What tells this boot from others; empty where the kernel does not say."""
+def _owner(root: Path) -> str:
     try:
-        return _BOOT.read_text(encoding="ascii").strip()
+        return str(root.stat().st_uid)
     except OSError:
-        return ""
+        return "0"
 
 
 def _opened(path: Path) -> int:

@@ -17,12 +17,13 @@ from numalet.servers.api.logs import Logs
 from numalet.servers.api.openapi import OpenApi
 from numalet.servers.api.own import Own
 from numalet.servers.api.pods import Pods
+from numalet.servers.api.runs import Runs
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
 from numalet.servers.door import Door
 from numalet.wording import kubernetes_api as words
 
-_ROOMS: Final = (Discovery, Pods, Logs, Cluster, Own, Health)
+_ROOMS: Final = (Discovery, Pods, Logs, Cluster, Own, Runs, Health)
 _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 

@@ -68,6 +68,7 @@ OWN: Final = (
     Resource("nodestates", "NodeState", _READ, namespaced=False),
     Resource("podplacements", "PodPlacement", _WATCH),
     Resource("pods/explanation", "Explanation", ("get",)),
+    Resource("runs", "Run", ("create",)),
 )
 
 

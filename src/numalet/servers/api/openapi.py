@@ -57,6 +57,13 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "nodestates"): _SELECTING,
     ("GET", "explanation"): {"budgetSeconds": _COUNT},
     ("POST", "explanations"): {"budgetSeconds": _COUNT},
+    ("POST", "runs"): {
+        "pid": _COUNT,
+        "ticks": _COUNT,
+        "boot": _TEXT,
+        "dryRun": _TEXT,
+        "waitSeconds": _COUNT,
+    },
     ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT},
     ("GET", "healthz"): {"verbose": _TEXT},
     ("GET", "livez"): {"verbose": _TEXT},

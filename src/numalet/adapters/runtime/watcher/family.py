@@ -14,6 +14,9 @@ MARK: Final = "NUMALET_CONTAINER"
 """The variable in the environment of every program, by which lost ones are found again."""
 
 
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
 class Process(NamedTuple):
     """One process. ``started`` is in clock ticks since the boot: with the id it names it."""
 
@@ -34,6 +37,14 @@ def process(pid: int, proc: Path = PROC) -> Process | None:
     words = text[text.rindex(")") + 2 :].split()
     dead = words[0] in ("Z", "X")
     return Process(pid, int(words[1]), int(words[3]), int(words[19]), dead)
+
+
+def boot_id() -> str:
+    """What tells this boot from others; empty where the kernel does not say."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def is_alive(pid: int, started: int) -> bool:

@@ -21,6 +21,8 @@ REFUSED: Final = "refused.json"
 END: Final = "end.json"
 LOCK: Final = "lock"
 LOG: Final = "output.log"
+BELL: Final = "bell"
+"""A named pipe that there is only for a runner in the foreground; see ``offers``."""
 
 _ROOM_BYTES: Final = 4096
 _MODE: Final = 0o600

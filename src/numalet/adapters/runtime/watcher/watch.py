@@ -70,7 +70,7 @@ class _Watch:
         self._until = ""
         self._notes: list[str] = []
         self._streams: list[Stream] = []
-        self._killed_before = _out_of_memory(order.get("cgroup"))
+        self._killed_before = out_of_memory(order.get("cgroup"))
         self._wakeup, self._alarm = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def begin(self) -> dict[str, Any] | None:
@@ -175,20 +175,31 @@ class _Watch:
 
     def ended(self, cgroup: str | None) -> dict[str, Any]:
         """What is written when the program has ended."""
-        code = os.waitstatus_to_exitcode(self._status or 0)
-        number = -code if code < 0 else None
-        hits, kills = _out_of_memory(cgroup)
-        return {
-            "code": code if number is None else 128 + number,
-            "signal": number,
-            "started_at": self._since,
-            "finished_at": self._until,
-            "limit_hits": hits - self._killed_before[0],
-            "oom_kills": kills - self._killed_before[1],
-        }
+        times = (self._since, self._until)
+        return end_paper(self._status or 0, times, cgroup, self._killed_before)
 
 
-def _out_of_memory(cgroup: str | None) -> tuple[int, int]:
+def end_paper(
+    status: int, times: tuple[str, str], cgroup: str | None, before: tuple[int, int]
+) -> dict[str, Any]:
+    """How a program ended: its status as it was waited for, since when and until it ran.
+
+    ``before`` is what ``out_of_memory`` said before it began.
+    """
+    code = os.waitstatus_to_exitcode(status)
+    number = -code if code < 0 else None
+    hits, kills = out_of_memory(cgroup)
+    return {
+        "code": code if number is None else 128 + number,
+        "signal": number,
+        "started_at": times[0],
+        "finished_at": times[1],
+        "limit_hits": hits - before[0],
+        "oom_kills": kills - before[1],
+    }
+
+
+def out_of_memory(cgroup: str | None) -> tuple[int, int]:
     """How often a limit was hit, the pod's own or the container's, and how many were killed.
 
     The kernel counts a hit where the limit is, and above; a pod of one container has the same

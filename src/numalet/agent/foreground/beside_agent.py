@@ -1,0 +1,236 @@
+"""A command beside an agent: the agent decides and keeps the books, we run the command.
+
+The agent is asked over its socket. It may be killed and come back at any moment: a question is
+asked again for a while, and a command that runs needs no agent until it ends. We may be killed at
+any moment too: the agent looks at our process, and takes the place back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from numalet.adapters import run_document
+from numalet.adapters.agent_client.client import AgentClient, AgentRefused, Query, segment
+from numalet.adapters.agent_client.places import SOCKET_NAME
+from numalet.adapters.run_document import RunDocument
+from numalet.adapters.runtime.attempts import RUNS, Attempts
+from numalet.adapters.runtime.watcher import family
+from numalet.agent.foreground import joining, telling
+from numalet.agent.foreground.child import EXIT_REFUSED
+from numalet.agent.foreground.joining import Taken
+from numalet.agent.foreground.options import RunOptions, Voice
+from numalet.agent.foreground.request import CONTAINER
+from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.pod import ContainerKey, Pod
+from numalet.wording import english
+
+PATIENCE_SECONDS: Final = 20.0
+"""How long an agent may take to come back, or to prepare a place."""
+_PAUSE_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 0.25
+_SEARCH_SECONDS: Final = 2
+_LONGEST_NAME: Final = 40
+_NAMESPACE: Final = "run"
+_OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{_NAMESPACE}"
+_GONE: Final = 404
+_BAD: Final = (400, 413, 422)
+_STOPPING: Final = 503
+_PASSING: Final = ("client/no-agent", "client/broken-off", "client/timeout")
+
+_T = TypeVar("_T")
+
+
+def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
+    """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
+    _check(root, options)
+    named = replace(pod, name=_name(pod))
+    with AgentClient(root / SOCKET_NAME) as client:
+        agent = Agent(client, root, named, options.request.command)
+        try:
+            place = agent.preview() if options.dry_run else agent.place()
+            return _go_on(agent, place, options, voice)
+        except AgentRefused as refused:
+            fields = {"root": str(root), "message": refused.message}
+            finding = Finding("run/agent-says-no", fields)
+            if refused.code in _BAD:
+                raise BadInput([finding]) from None
+            voice.tell(finding)
+            return EXIT_REFUSED
+
+
+def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
+    if options.dry_run and voice.show is not None:
+        voice.show(place)
+    elif place.admitted:
+        for finding in telling.held(place, english.of_finding(Finding("run/agent-has-no-tree"))):
+            voice.tell(finding)
+    if not place.admitted:
+        _refuse(agent, options, voice)
+        return EXIT_REFUSED
+    if options.dry_run:
+        return 0
+    taken = agent.take()
+    if isinstance(taken, Finding):
+        voice.tell(taken)
+        return EXIT_REFUSED
+    outcome = joining.run(taken, place, options.request.command)
+    if outcome.finding is not None:
+        voice.tell(outcome.finding)
+    return outcome.status
+
+
+def _refuse(agent: Agent, options: RunOptions, voice: Voice) -> None:
+    if voice.show is None:
+        told = agent.explanation()
+        if told is not None:
+            voice.retell(told)
+    fields = {"command": options.request.command[0], "root": str(agent.root)}
+    voice.tell(Finding("run/no-place-beside-agent", fields))
+
+
+class Agent:
+    """The agent, asked about one command."""
+
+    def __init__(self, client: AgentClient, root: Path, pod: Pod, command: tuple[str, ...]) -> None:
+        self.root = root
+        self._client = client
+        self._pod = pod
+        self._manifest = manifest(pod, command)
+
+    def preview(self, wait_seconds: int = 0) -> RunDocument:
+        """Where it would go, now or as soon as there is a place in this time."""
+        return self._asked({"dryRun": "All", "waitSeconds": wait_seconds})
+
+    def place(self) -> RunDocument:
+        """Where it goes: the books say so from now on, as long as this process lives."""
+        own = family.process(os.getpid())
+        assert own is not None
+        return self._asked({"pid": own.pid, "ticks": own.started, "boot": family.boot_id()})
+
+    def take(self) -> Taken | Finding:
+        """What the agent has prepared, as soon as it has; or why it has not."""
+        key = ContainerKey(self._pod.uid, CONTAINER)
+        folder = Attempts(self.root / RUNS).of(key, 1).folder
+        last = time.monotonic() + PATIENCE_SECONDS
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while time.monotonic() < last:
+            taken = joining.take(folder)
+            if taken is not None:
+                return taken
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                if self._is_gone():
+                    break
+            time.sleep(joining.PAUSE_SECONDS)
+        fields = {"root": str(self.root), "message": self._warning()}
+        return Finding("run/withdrawn", fields)
+
+    def explanation(self) -> Mapping[str, Any] | None:
+        """Why there is no place; None if the agent has no time to tell."""
+        try:
+            query: Query = {"budgetSeconds": _SEARCH_SECONDS}
+            found: Mapping[str, Any] = self._client.post(
+                f"{_OWN}/explanations", self._manifest, query
+            )
+        except (AgentRefused, BadInput):
+            return None
+        return found
+
+    def _asked(self, query: Query) -> RunDocument:
+        answer = self._patiently(lambda: self._client.post(f"{_OWN}/runs", self._manifest, query))
+        return run_document.decode(answer)
+
+    def _patiently(self, ask: Callable[[], _T]) -> _T:
+        """The answer, also of an agent that is away for a while. A question may be asked twice."""
+        last = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return ask()
+            except BadInput as bad:
+                finding = bad.findings[0]
+                if finding.code == "client/not-allowed":
+                    raise _not_allowed(self.root) from None
+                if finding.code not in _PASSING:
+                    raise
+                if time.monotonic() >= last:
+                    fields = {"root": str(self.root), "problem": english.of_finding(finding)}
+                    where = Location(str(self.root))
+                    raise BadInput([Finding("run/agent-silent", fields, where)]) from None
+            except AgentRefused as refused:
+                if refused.code != _STOPPING or time.monotonic() >= last:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def _is_gone(self) -> bool:
+        """Whether the agent has let go of the pod; one that does not answer has not."""
+        try:
+            self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/pods/{segment(self._pod.name)}")
+        except AgentRefused as refused:
+            return refused.code == _GONE
+        except BadInput:
+            return False
+        return False
+
+    def _warning(self) -> str:
+        """The last warning among the pod's events."""
+        with suppress(AgentRefused, BadInput):
+            found = self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/events")
+            for event in reversed(found["items"]):
+                about = event.get("involvedObject", {}).get("uid")
+                if about == self._pod.uid and event.get("type") == "Warning":
+                    return str(event.get("message", ""))
+        return english.of_finding(Finding("runtime/offer-not-taken"))
+
+
+def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
+    """The Pod object of a command, for the agent to decide on and to show."""
+    (container,) = pod.containers()
+    amounts = {name: str(amount) for name, amount in container.requests.items()}
+    words = [word.encode("utf-8", "replace").decode() for word in command]
+    described = {
+        "name": container.name,
+        "command": words,
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": pod.name, "namespace": _NAMESPACE, "uid": pod.uid},
+        "spec": {"restartPolicy": "Never", "containers": [described]},
+    }
+
+
+def _name(pod: Pod) -> str:
+    """The command's name as that of an object, which has to be the only one of its name."""
+    plain = re.sub(r"[^a-z0-9]+", "-", pod.name.lower())[:_LONGEST_NAME].strip("-")
+    return f"{plain or 'command'}-{pod.uid[:8]}"
+
+
+def _check(root: Path, options: RunOptions) -> None:
+    """What can not be had beside this agent. Raises ``BadInput``."""
+    owner = root.stat().st_uid
+    if owner != os.geteuid():
+        fields = {"root": str(root), "owner": owner, "user": os.geteuid()}
+        raise BadInput([Finding("run/other-users-agent", fields, Location(str(root)))])
+    findings = Findings()
+    given = {
+        "--config": options.config_file,
+        "--policy": options.policy,
+        "--devices": options.devices_file,
+    }
+    for flag, value in given.items():
+        if value is not None:
+            findings.add("run/agent-decides", Location(flag), root=str(root))
+    findings.raise_errors()
+
+
+def _not_allowed(root: Path) -> BadInput:
+    fields = {"root": str(root), "owner": root.stat().st_uid}
+    return BadInput([Finding("run/not-allowed", fields, Location(str(root)))])

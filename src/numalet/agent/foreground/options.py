@@ -1,0 +1,41 @@
+"""What was said on the command line, and how the user is told something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numalet.adapters.run_document import RunDocument
+from numalet.agent.foreground.request import RunRequest
+from numalet.explain.case import Case
+from numalet.model.findings import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """As it was said on the command line. ``wait_seconds`` is None for not waiting."""
+
+    request: RunRequest
+    root: Path | None = None
+    config_file: Path | None = None
+    policy: str | None = None
+    devices_file: str | None = None
+    wait_seconds: float | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How the user is told something.
+
+    ``explain`` tells why there is no place, and hears how many other commands run; ``retell``
+    does so from an agent's explanation. ``show`` prints the answer of a dry run as a document; it
+    is None where that is not wanted.
+    """
+
+    tell: Callable[[Finding], None]
+    explain: Callable[[Case, int], None]
+    retell: Callable[[Mapping[str, Any]], None]
+    show: Callable[[RunDocument], None] | None = None

@@ -1,0 +1,141 @@
+"""Commands in the foreground: a pod that its client starts itself; see ``adapters.runtime.offers``.
+
+The body is a Pod of one container, the query says which process asks. The answer comes after the
+decision. With ``dryRun`` nothing is decided for good: the answer is where the pod would go now,
+and with ``waitSeconds`` it is held back until there is a place, for at most so long. What would
+not fit on the node without any pod is answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from numalet.adapters import run_document
+from numalet.adapters.run_document import RunDocument
+from numalet.adapters.runtime.watcher import family
+from numalet.model.findings import Findings
+from numalet.model.pod import Pod
+from numalet.node.node import Node
+from numalet.servers.api import requests, status
+from numalet.servers.api.pods import workload_of
+from numalet.servers.api.served import OWN_GROUP, Served
+from numalet.servers.api.status import Failure, bad_query
+from numalet.servers.door import Refusal, Refused, Standing
+from numalet.wording import kubelet
+from numalet.wording import kubernetes_api as words
+from numalet.workload.record import PodRecord
+from numalet.workload.spec import RestartPolicy, Runner, Source, Workload
+
+LONGEST_WAIT_SECONDS: Final = 30
+_RESOURCE: Final = "runs"
+
+
+class Runs:
+    """Handler of ``/apis/numalet.dev/v1alpha1/namespaces/{namespace}/runs``."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def routes(self) -> list[Route]:
+        """The path."""
+        path = f"/apis/{OWN_GROUP}/namespaces/{{namespace}}/{_RESOURCE}"
+        return [Route(path, self.create, methods=["POST"])]
+
+    async def create(self, request: Request) -> Response:
+        """Decide about a command, or only say what would be decided."""
+        workload = await self._workload(request)
+        if request.query_params.get("dryRun"):
+            wait = min(requests.whole_number(request, "waitSeconds") or 0, LONGEST_WAIT_SECONDS)
+            return _answer(await self._preview(workload.pod, wait))
+        runner = _runner(request)
+        answer = await self._served.door.create(replace(workload, runner=runner))
+        if isinstance(answer, Refused):
+            there = self._served.door.view().records.get(workload.uid)
+            if there is not None and there.workload.runner == runner:
+                # It asks again, having lost the answer.
+                return _answer(self._document(there))
+            raise status.of_refusal(answer, _RESOURCE, workload.pod.name)
+        return _answer(self._document(answer))
+
+    async def _workload(self, request: Request) -> Workload:
+        view = self._served.door.view()
+        body, namespace = await requests.document(request), request.path_params["namespace"]
+        workload = workload_of(body, namespace, view.node_name, Findings())
+        containers = tuple(workload.pod.containers())
+        if len(containers) != 1:
+            found = f"a Pod of {len(containers)} containers"
+            raise Failure(400, words.KIND_DIFFERS.format(found=found, expected="a Pod of one"))
+        ledger = view.node.snapshot.device
+        for name in containers[0].limits:
+            # A kubelet admits such a pod without any; whoever asks for a device here wants one.
+            if "/" in name and not ledger.is_handled(name):
+                known = ", ".join(sorted(ledger.inventory.registered)) or "none"
+                raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
+        return replace(workload, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
+
+    async def _preview(self, pod: Pod, wait_seconds: int) -> RunDocument:
+        """Where the pod would go, as soon as it would go anywhere or the time is over."""
+        door, loop = self._served.door, asyncio.get_running_loop()
+        end = loop.time() + wait_seconds
+        may_fit = False
+        while True:
+            view = door.view()
+            if view.standing is Standing.OBSERVING:
+                raise status.of_refusal(Refused(Refusal.OBSERVING), _RESOURCE, pod.name)
+            # A plugin may be asked for its preference, and takes its time.
+            after, decision = await asyncio.to_thread(view.node.admit, pod)
+            if decision.admitted:
+                shortfalls = tuple(view.notes)
+                return run_document.placed(pod, after.snapshot, view.level, shortfalls, "agent")
+            if not may_fit and wait_seconds:
+                _, alone = await asyncio.to_thread(_emptied(view.node).admit, pod)
+                may_fit = alone.admitted
+            changes = door.pod_changes(view.resource_version)
+            left = end - loop.time()
+            if not may_fit or left <= 0 or isinstance(changes, Refused):
+                verdict = kubelet.reason(decision.rejection), kubelet.message(decision.rejection)
+                return run_document.refused(pod, *verdict, "agent")
+            await _first(changes, left)
+
+    def _document(self, record: PodRecord) -> RunDocument:
+        view, pod, verdict = self._served.door.view(), record.workload.pod, record.run.verdict
+        assert verdict is not None
+        if not verdict.admitted:
+            return run_document.refused(pod, verdict.reason, verdict.message, "agent")
+        return run_document.placed(pod, view.node.snapshot, view.level, view.notes, "agent")
+
+
+def _runner(request: Request) -> Runner:
+    """The process that asks, as it says. Raises ``Failure`` if it is none of this machine."""
+    pid = requests.whole_number(request, "pid") or 0
+    ticks = requests.whole_number(request, "ticks") or 0
+    boot = request.query_params.get("boot", "")
+    if pid < 2**31 and family.is_alive(pid, ticks) and boot == family.boot_id():
+        return Runner(pid, ticks, boot)
+    raise bad_query("pid", str(pid)[:40], "a process that the agent can see is expected")
+
+
+async def _first(changes: AsyncIterator[Any], seconds: float) -> None:
+    """Wait for the first change, so long."""
+    try:
+        async with asyncio.timeout(seconds):
+            await anext(changes, None)
+    except TimeoutError:
+        return
+
+
+def _emptied(node: Node) -> Node:
+    for uid in node.snapshot.pods:
+        node = node.remove(uid)
+    return node.release_stale()
+
+
+def _answer(document: RunDocument) -> Response:
+    return JSONResponse(run_document.as_plain(document))

@@ -1,0 +1,337 @@
+"""``numalet run`` beside a real agent: both are killed at will, and nothing leaks or doubles."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalet.adapters.agent_client.client import AgentClient, AgentRefused
+from numalet.adapters.faults import VARIABLE
+from numalet.model.findings import BadInput
+from process_builders import is_there
+
+PATIENCE_SECONDS = 60.0
+CPUS = len(os.sched_getaffinity(0))
+MOST = str(CPUS - 1)
+UP = "echo up; exec sleep 1000"
+
+pytestmark = pytest.mark.skipif(CPUS < 2, reason="one CPU is kept for the system")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    last = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < last
+        time.sleep(0.01)
+
+
+@dataclass
+class Site:
+    """A root folder, its agents one after the other, and commands beside them."""
+
+    root: Path
+    agent: subprocess.Popen[bytes] | None = None
+    begun: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, fault: str = "", *, ready: bool = True) -> None:
+        words = [sys.executable, "-m", "numalet", "agent", "--root", str(self.root)]
+        with (self.root.parent / "agent.log").open("ab") as log:
+            self.agent = subprocess.Popen(
+                [*words, "--ownership", "enforce"],
+                stderr=log,
+                env=os.environ | ({VARIABLE: fault} if fault else {}),
+            )
+        if ready:
+            until(self.answers)
+
+    def kill(self) -> None:
+        assert self.agent is not None
+        self.agent.kill()
+        self.agent.wait(PATIENCE_SECONDS)
+
+    def answers(self) -> bool:
+        try:
+            self.get("/readyz?verbose")
+        except BadInput:
+            return False
+        except AgentRefused:
+            return False
+        return True
+
+    def get(self, path: str) -> str:
+        with AgentClient(self.root / "agent.sock") as client:
+            return client.text(path)
+
+    def pods(self) -> list[Any]:
+        found: list[Any] = json.loads(self.get("/api/v1/pods"))["items"]
+        return found
+
+    def phases(self) -> list[str]:
+        return [pod["status"]["phase"] for pod in self.pods()]
+
+    def words(self, *rest: str, cpus: str = "1") -> list[str]:
+        base = [sys.executable, "-m", "numalet", "run", "--root", str(self.root)]
+        return [*base, "--cpus", cpus, "--memory", "64Mi", *rest]
+
+    def run(self, *rest: str, cpus: str = "1") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(*rest, cpus=cpus),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+            input="in",
+        )
+
+    def begin(self, *rest: str, cpus: str = "1", fault: str = "") -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            self.words("-q", *rest, cpus=cpus),
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | ({VARIABLE: fault} if fault else {}),
+        )
+        self.begun.append(child)
+        return child
+
+    def up(self, script: str = UP, cpus: str = "1") -> tuple[subprocess.Popen[str], int]:
+        """A command that has said something, and the id of its program."""
+        child = self.begin("--", "sh", "-c", f"echo $$; {script}", cpus=cpus)
+        assert child.stdout is not None
+        return child, int(child.stdout.readline())
+
+    def is_clean(self) -> bool:
+        """Whether no pod, no paper, no promise is left."""
+        books = json.loads((self.root / "cpu_manager_state").read_text(encoding="utf-8"))
+        papers = list((self.root / "runs").glob("*"))
+        return not (self.pods() or papers or books.get("entries"))
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(prefix="numalet-") as folder:
+        made = Site(Path(folder) / "root")
+        made.root.mkdir(mode=0o700)
+        yield made
+        for child in made.begun:
+            child.kill()
+            child.wait(PATIENCE_SECONDS)
+            assert child.stdout is not None
+            child.stdout.close()
+        if made.agent is not None:
+            made.agent.kill()
+            made.agent.wait(PATIENCE_SECONDS)
+
+
+def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
+    site: Site, tmp_path: Path
+) -> None:
+    site.start()
+    done = subprocess.run(
+        site.words("--", "sh", "-c", "cat; pwd; echo $OWN >&2; exit 7"),
+        input="in\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"OWN": "mine"},
+    )
+    assert (7, ["in", str(tmp_path)]) == (done.returncode, done.stdout.splitlines())
+    note, own = done.stderr.splitlines()
+    assert note.startswith("note: CPUs ")
+    assert "mine" == own
+    # It has ended for the agent too before it ended for the caller.
+    assert site.is_clean()
+    child, program = site.up()
+    until(lambda: site.phases() == ["Running"])
+    (pod,) = site.pods()
+    assert ["sh", "-c"] == pod["spec"]["containers"][0]["command"][:2]
+    given = os.sched_getaffinity(program)
+    assert 1 == len(given)
+    child.terminate()
+    assert 143 == child.wait(PATIENCE_SECONDS)
+    until(site.is_clean)
+
+
+def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
+    site: Site,
+) -> None:
+    site.start()
+    children = [site.up() for _ in range(CPUS - 1)]
+    given = [os.sched_getaffinity(program) for _, program in children]
+    assert CPUS - 1 == len(frozenset[int]().union(*given))
+    refused = site.run("--", "true")
+    assert (125, "") == (refused.returncode, refused.stdout)
+    assert "rejected, TopologyAffinityError" in refused.stderr
+    assert "there is no place for 'true'" in refused.stderr
+    document = site.run("--dry-run", "-o", "json", "--", "true")
+    assert 125 == document.returncode
+    assert "TopologyAffinityError" == json.loads(document.stdout)["reason"]
+    assert CPUS - 1 == len(site.pods())
+    for child, _ in children:
+        child.terminate()
+        child.wait(PATIENCE_SECONDS)
+    until(site.is_clean)
+
+
+def test_a_place_is_free_for_the_next_as_soon_as_a_command_has_ended(site: Site) -> None:
+    site.start()
+    assert [0] * 5 == [site.run("-q", "--", "true", cpus=MOST).returncode for _ in range(5)]
+    assert site.is_clean()
+
+
+def test_a_dry_run_asks_the_agents_books_and_takes_nothing(site: Site) -> None:
+    site.start()
+    done = site.run("--dry-run", "-o", "json", "--", "true")
+    place = json.loads(done.stdout)
+    assert (0, True, "agent") == (done.returncode, place["admitted"], place["decided_by"])
+    assert "note: CPUs" in site.run("--dry-run", "--", "true").stderr
+    assert site.is_clean()
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("/nowhere/app",), 127),
+        (("/etc/passwd",), 126),
+        (("sh", "-c", "kill -TERM $$"), 143),
+        (("sh", "-c", "setsid sleep 1000 >&- 2>&- & exit 3"), 3),
+    ],
+)
+def test_ends_have_the_shells_status_and_leave_nothing(
+    site: Site, command: tuple[str, ...], status: int
+) -> None:
+    site.start()
+    assert status == site.run("--", *command).returncode
+    until(site.is_clean)
+
+
+def test_signals_reach_the_command(site: Site) -> None:
+    site.start()
+    child, _ = site.up("trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done")
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.send_signal(signal.SIGUSR1)
+    assert 9 == child.wait(PATIENCE_SECONDS)
+
+
+def test_what_a_killed_command_had_is_taken_back(site: Site) -> None:
+    site.start()
+    child, program = site.up(cpus=MOST)
+    child.kill()
+    until(lambda: not is_there(program))
+    until(site.is_clean)
+    assert 0 == site.run("--", "true", cpus=MOST).returncode
+
+
+def test_the_agent_may_end_a_command(site: Site) -> None:
+    site.start()
+    child, program = site.up("trap '' TERM; echo up; while :; do sleep 0.01; done")
+    name = site.pods()[0]["metadata"]["name"]
+    with AgentClient(site.root / "agent.sock") as client:
+        client.delete(f"/api/v1/namespaces/run/pods/{name}", {"gracePeriodSeconds": 1})
+    assert 137 == child.wait(PATIENCE_SECONDS)
+    assert not is_there(program)
+    until(site.is_clean)
+
+
+def test_a_command_outlives_its_agent_and_is_known_to_the_next(site: Site) -> None:
+    site.start()
+    child, program = site.up(cpus=MOST)
+    site.kill()
+    refused = site.run("--", "true")
+    assert 2 == refused.returncode
+    assert "1 programs of an agent that is gone still run" in refused.stderr
+    site.start()
+    assert ["Running"] == site.phases()
+    assert 125 == site.run("--", "true", cpus=MOST).returncode
+    os.kill(program, signal.SIGTERM)
+    assert 143 == child.wait(PATIENCE_SECONDS)
+    assert site.is_clean()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_ends_while_no_agent_is_there_is_given_back_by_the_next(
+    site: Site, number: signal.Signals
+) -> None:
+    site.start()
+    child, program = site.up(cpus=MOST)
+    site.kill()
+    child.send_signal(number)
+    child.wait(PATIENCE_SECONDS)
+    until(lambda: not is_there(program))
+    site.start()
+    until(site.is_clean)
+    assert 0 == site.run("--", "true", cpus=MOST).returncode
+
+
+def test_options_that_the_agent_decides_are_refused(site: Site) -> None:
+    site.start()
+    done = site.run("--policy", "none", "-c", "x.yaml", "--", "true")
+    assert 2 == done.returncode
+    assert 2 == done.stderr.count("decides by its own configuration")
+    device = site.run("--device", "example.com/gpu=1", "--", "true")
+    assert 2 == device.returncode
+    assert "there are no devices example.com/gpu" in device.stderr
+
+
+def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:
+    words = [sys.executable, "-m", "numalet", "agent", "--root", str(site.root)]
+    machine = ["--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi"]
+    with (site.root.parent / "agent.log").open("ab") as log:
+        site.agent = subprocess.Popen([*words, *machine], stderr=log)
+    until(site.answers)
+    done = site.run("--", "true")
+    assert 125 == done.returncode
+    assert "the machine is only described" in done.stderr
+    until(lambda: not site.pods())
+
+
+PASSAGES = {
+    "record.remove": (1,),
+    "runs.make": (1,),
+    "runs.remove": (1,),
+    "file.replace": (4, 5, 6),
+}
+FAULTS = [
+    f"{point}:{moment}:{passage}"
+    for point, passages in PASSAGES.items()
+    for moment in ("before", "after")
+    for passage in passages
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_agent_that_dies_at_any_point_costs_no_command_its_end(site: Site, fault: str) -> None:
+    site.start(fault)
+    doomed = site.agent
+    child = site.begin("--", "sh", "-c", "echo up; exit 6", cpus=MOST)
+    assert doomed is not None
+    assert -signal.SIGKILL == doomed.wait(PATIENCE_SECONDS)
+    site.start()
+    assert 6 == child.wait(PATIENCE_SECONDS)
+    assert child.stdout is not None
+    assert ["up"] == child.stdout.read().split()
+    until(site.is_clean)
+
+
+@pytest.mark.parametrize("point", ["process.fork", "runs.started"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_command_that_dies_at_any_point_leaves_nothing(
+    site: Site, point: str, moment: str
+) -> None:
+    site.start()
+    child = site.begin("--", "sleep", "1000", cpus=MOST, fault=f"{point}:{moment}:1")
+    assert -signal.SIGKILL == child.wait(PATIENCE_SECONDS)
+    until(site.is_clean)
+    assert 0 == site.run("--", "true", cpus=MOST).returncode
