@@ -275,3 +275,32 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")
     assert (2, "") == (refused.returncode, refused.stdout)
+
+
+def tickets(root: Path) -> list[str]:
+    return [path.name for path in (root / "run" / "queue").glob("0*")]
+
+
+def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_path: Path) -> None:
+    most, served = str(CPUS - 1), tmp_path / "served"
+    first = begun(tmp_path, "sh", "-c", "echo up; exec sleep 1000", cpus=most)
+    waiting: list[subprocess.Popen[str]] = []
+    for index in range(3):
+        script = f"echo {index} >> {served}"
+        line = words(tmp_path, "-q", "--wait", "--", "sh", "-c", script, cpus=most)
+        waiting.append(subprocess.Popen(line, text=True))
+        until(lambda: len(tickets(tmp_path)) == len(waiting))
+    waiting[1].kill()
+    waiting[1].wait(PATIENCE_SECONDS)
+    # It would fit beside the first, but it is not its turn.
+    late = run(tmp_path, "--wait=10ms", "--", "true", cpus="500m")
+    assert 125 == late.returncode
+    assert "2 commands still wait before 'true'" in late.stderr
+    assert not served.exists()
+    first.terminate()
+    first.wait(PATIENCE_SECONDS)
+    assert [0, 0] == [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)]
+    assert ["0", "2"] == served.read_text(encoding="utf-8").split()
+    assert [] == tickets(tmp_path)
+    assert first.stdout is not None
+    first.stdout.close()

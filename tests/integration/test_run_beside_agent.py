@@ -77,6 +77,9 @@ class Site:
         found: list[Any] = json.loads(self.get("/api/v1/pods"))["items"]
         return found
 
+    def tickets(self) -> list[str]:
+        return [path.name for path in (self.root / "run" / "queue").glob("0*")]
+
     def phases(self) -> list[str]:
         return [pod["status"]["phase"] for pod in self.pods()]
 
@@ -335,3 +338,43 @@ def test_a_command_that_dies_at_any_point_leaves_nothing(
     assert -signal.SIGKILL == child.wait(PATIENCE_SECONDS)
     until(site.is_clean)
     assert 0 == site.run("--", "true", cpus=MOST).returncode
+
+
+def test_those_who_wait_are_served_in_order_across_a_restart(site: Site, tmp_path: Path) -> None:
+    site.start()
+    served = tmp_path / "served"
+    first, _ = site.up(cpus=MOST)
+    waiting = []
+    for index in range(3):
+        script = f"echo {index} >> {served}"
+        waiting.append(site.begin("--wait", "--", "sh", "-c", script, cpus=MOST))
+        until(lambda: len(site.tickets()) == len(waiting))
+    late = site.run("--wait=10ms", "--", "true", cpus="500m")
+    assert 125 == late.returncode
+    assert "3 commands still wait before 'true'" in late.stderr
+    hopeless = site.run("--wait", "--", "true", cpus="5000")
+    assert 125 == hopeless.returncode
+    waiting[1].kill()
+    waiting[1].wait(PATIENCE_SECONDS)
+    site.kill()
+    site.start()
+    assert not served.exists()
+    first.terminate()
+    first.wait(PATIENCE_SECONDS)
+    assert [0, 0] == [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)]
+    assert ["0", "2"] == served.read_text(encoding="utf-8").split()
+    assert [] == site.tickets()
+    until(site.is_clean)
+
+
+def test_a_command_that_waits_has_its_place_as_soon_as_there_is_one(site: Site) -> None:
+    site.start()
+    first, _ = site.up(cpus=MOST)
+    assert 125 == site.run("--wait=10ms", "--", "true", cpus=MOST).returncode
+    second = site.begin("--wait=1h", "--", "sh", "-c", "echo up", cpus=MOST)
+    until(lambda: bool(site.tickets()))
+    first.terminate()
+    ended = time.monotonic()
+    assert 0 == second.wait(PATIENCE_SECONDS)
+    # It is told, and does not look from time to time.
+    assert time.monotonic() - ended < 10

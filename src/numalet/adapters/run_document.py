@@ -43,6 +43,8 @@ class MemoryPart(Document, kw_only=True):
 class RunDocument(Document, kw_only=True):
     """The place of a command, or why there is none.
 
+    ``fits_when_empty`` says whether there would be one if nothing else ran.
+
     ``cpus`` are its own in the kernel's list form, empty if it runs on those that are shared,
     ``shared_cpus``. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
@@ -54,6 +56,7 @@ class RunDocument(Document, kw_only=True):
     admitted: bool
     reason: str
     message: str
+    fits_when_empty: bool
     cpus: str
     shared_cpus: str
     numa_nodes: list[int]
@@ -64,7 +67,7 @@ class RunDocument(Document, kw_only=True):
     decided_by: By
 
 
-def refused(pod: Pod, reason: str, message: str, by: By) -> RunDocument:
+def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) -> RunDocument:
     """The document of a command for which there is no place."""
     return RunDocument(
         schema=SCHEMA,
@@ -72,6 +75,7 @@ def refused(pod: Pod, reason: str, message: str, by: By) -> RunDocument:
         admitted=False,
         reason=reason,
         message=message,
+        fits_when_empty=fits_when_empty,
         cpus="",
         shared_cpus="",
         numa_nodes=[],
@@ -100,6 +104,7 @@ def placed(
         admitted=True,
         reason="",
         message="",
+        fits_when_empty=True,
         cpus=cpu_set.text(held.cpus),
         shared_cpus=cpu_set.text(shared or ()),
         numa_nodes=list(held.memory_nodes),

@@ -31,6 +31,8 @@ SENTENCES: Final[Mapping[str, str]] = {
         "an agent holds the books in {root}, but does not answer: {problem}. See its log; once it"
         " has ended, commands run without it"
     ),
+    "run/waits": "{ahead} commands wait before {command!r}",
+    "run/not-its-turn": "the time is over, and {ahead} commands still wait before {command!r}",
     "run/agents-programs": (
         "{count} programs of an agent that is gone still run, and their CPUs and memory are in its"
         " books in {root}; start the agent again, or end them"

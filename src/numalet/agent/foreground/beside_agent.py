@@ -7,6 +7,7 @@ any moment too: the agent looks at our process, and takes the place back.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -22,11 +23,12 @@ from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime.attempts import RUNS, Attempts
 from numalet.adapters.runtime.watcher import family
-from numalet.agent.foreground import joining, telling
+from numalet.agent.foreground import joining, queue, telling
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.joining import Taken
 from numalet.agent.foreground.options import RunOptions, Voice
 from numalet.agent.foreground.request import CONTAINER
+from numalet.agent.foreground.shared_books import FOLDER
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.pod import ContainerKey, Pod
 from numalet.wording import english
@@ -36,6 +38,8 @@ PATIENCE_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 0.25
 _SEARCH_SECONDS: Final = 2
+_LONGEST_WAIT_SECONDS: Final = 20
+"""How long one question may be held back: less than a connection is waited for."""
 _LONGEST_NAME: Final = 40
 _NAMESPACE: Final = "run"
 _OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{_NAMESPACE}"
@@ -54,7 +58,10 @@ def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
     with AgentClient(root / SOCKET_NAME) as client:
         agent = Agent(client, root, named, options.request.command)
         try:
-            place = agent.preview() if options.dry_run else agent.place()
+            place = _placed(agent, options, voice)
+            if isinstance(place, Finding):
+                voice.tell(place)
+                return EXIT_REFUSED
             return _go_on(agent, place, options, voice)
         except AgentRefused as refused:
             fields = {"root": str(root), "message": refused.message}
@@ -63,6 +70,21 @@ def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
                 raise BadInput([finding]) from None
             voice.tell(finding)
             return EXIT_REFUSED
+
+
+def _placed(agent: Agent, options: RunOptions, voice: Voice) -> RunDocument | Finding:
+    """The agent's answer; a finding if its turn to ask did not come in time."""
+    if options.dry_run:
+        return agent.preview()
+    if options.wait_seconds is None:
+        return agent.place()
+    place = agent.preview()
+    if not place.fits_when_empty:
+        return place
+    folder = agent.root / FOLDER / queue.FOLDER
+    words = " ".join(options.request.command)
+    with queue.turn(folder, options.wait_seconds, words, voice.tell) as turn:
+        return turn if isinstance(turn, Finding) else agent.place_in_time(turn)
 
 
 def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
@@ -104,15 +126,26 @@ class Agent:
         self._pod = pod
         self._manifest = manifest(pod, command)
 
-    def preview(self, wait_seconds: int = 0) -> RunDocument:
+    def preview(self, wait_seconds: float = 0.0) -> RunDocument:
         """Where it would go, now or as soon as there is a place in this time."""
-        return self._asked({"dryRun": "All", "waitSeconds": wait_seconds})
+        return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
 
     def place(self) -> RunDocument:
         """Where it goes: the books say so from now on, as long as this process lives."""
         own = family.process(os.getpid())
         assert own is not None
         return self._asked({"pid": own.pid, "ticks": own.started, "boot": family.boot_id()})
+
+    def place_in_time(self, last: float) -> RunDocument:
+        """The same, as soon as there is a place, until the monotonic clock says ``last``."""
+        while True:
+            left = last - time.monotonic()
+            place = self.preview(max(0.0, min(left, _LONGEST_WAIT_SECONDS)))
+            if place.admitted:
+                # Who does not wait may have been quicker.
+                place = self.place()
+            if place.admitted or not place.fits_when_empty or time.monotonic() >= last:
+                return place
 
     def take(self) -> Taken | Finding:
         """What the agent has prepared, as soon as it has; or why it has not."""

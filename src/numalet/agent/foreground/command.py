@@ -13,11 +13,11 @@ from numalet.adapters.runtime import levels
 from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
 from numalet.agent import settings
-from numalet.agent.foreground import beside_agent, program, request, telling
+from numalet.agent.foreground import beside_agent, program, queue, request, telling
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.options import RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
-from numalet.agent.foreground.shared_books import SharedBooks
+from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentOptions
 from numalet.explain import case as cases
@@ -63,11 +63,17 @@ def _run_alone(pod: Pod, books: SharedBooks, root: Path, options: RunOptions, vo
 
 
 def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice) -> int:
+    words = " ".join(options.request.command)
     if options.dry_run:
         answer = placer.preview(pod)
+    elif options.wait_seconds is None:
+        answer = placer.place(pod, words)
     else:
-        words = " ".join(options.request.command)
-        answer = placer.place(pod, words, options.wait_seconds)
+        queued = _placed_in_turn(pod, options, premises, placer, voice)
+        if isinstance(queued, Finding):
+            voice.tell(queued)
+            return EXIT_REFUSED
+        answer = queued
     if options.dry_run and voice.show is not None:
         voice.show(_document(answer, placer.ground))
     if isinstance(answer, NoPlace):
@@ -81,6 +87,21 @@ def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, v
     finally:
         if not options.dry_run:
             placer.release(pod.uid)
+
+
+def _placed_in_turn(
+    pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice
+) -> Placed | NoPlace | Finding:
+    """The answer when it is its turn; a finding if that did not come in time."""
+    answer = placer.preview(pod)
+    if isinstance(answer, NoPlace) and not answer.fits_when_empty:
+        return answer
+    words = " ".join(options.request.command)
+    folder = Path(premises.root) / FOLDER / queue.FOLDER
+    with queue.turn(folder, options.wait_seconds or 0.0, words, voice.tell) as turn:
+        if isinstance(turn, Finding):
+            return turn
+        return placer.place_in_time(pod, words, turn)
 
 
 def _run(placed: Placed, options: RunOptions, ground: Ground, voice: Voice) -> int:
@@ -116,7 +137,7 @@ def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:
     if isinstance(answer, NoPlace):
         why = answer.decision.rejection
         verdict = kubelet.reason(why), kubelet.message(why)
-        return run_document.refused(answer.pod, *verdict, "books")
+        return run_document.refused(answer.pod, *verdict, answer.fits_when_empty, "books")
     held = ground.capabilities
     return run_document.placed(answer.pod, answer.snapshot, held.level, held.shortfalls, "books")
 

@@ -48,12 +48,16 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The node before the decision, for telling why, and how many others run."""
+    """The node before the decision, for telling why, and how many others run.
+
+    ``fits_when_empty`` says whether it would fit a node on which nothing runs.
+    """
 
     node: Node
     pod: Pod
     running: int
     decision: Decision
+    fits_when_empty: bool
 
 
 Answer: TypeAlias = Placed | NoPlace
@@ -76,25 +80,29 @@ class Placer:
             live, _ = _by_life(content)
             return self._decided(self._node(content, live), pod, len(live))[0]
 
-    def place(self, pod: Pod, command: str, wait_seconds: float | None) -> Answer:
-        """Admit the pod and write it down; wait for others to end if told so.
+    def place(self, pod: Pod, command: str) -> Answer:
+        """Admit the pod and write it down. Raises ``BadInput``."""
+        with self._books.held() as content:
+            live = self._let_go(content)
+            answer, after = self._decided(self._node(content, live), pod, len(live))
+            if isinstance(answer, Placed):
+                ours = self._holder(answer, command)
+                self._books.write(after.state_files(), (*live, ours))
+                self._share(after, live)
+            return answer
 
-        What does not fit a node on which nothing runs is not waited for. Raises ``BadInput``.
+    def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:
+        """The same, tried again whenever a command ends, until the monotonic clock says ``last``.
+
+        Raises ``BadInput``.
         """
-        last = time.monotonic() + (wait_seconds or 0.0)
         while True:
-            with self._books.held() as content:
-                live = self._let_go(content)
-                node = self._node(content, live)
-                answer, after = self._decided(node, pod, len(live))
-                if isinstance(answer, Placed):
-                    ours = self._holder(answer, command)
-                    self._books.write(after.state_files(), (*live, ours))
-                    self._share(after, live)
-                    return answer
+            answer = self.place(pod, command)
             left = last - time.monotonic()
-            if wait_seconds is None or left <= 0 or not live:
+            if isinstance(answer, Placed) or not answer.fits_when_empty or left <= 0:
                 return answer
+            with self._books.held() as content:
+                live, _ = _by_life(content)
             _until_one_ends(live, left)
 
     def release(self, uid: str) -> None:
@@ -135,7 +143,8 @@ class Placer:
     def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
-            return NoPlace(node, pod, running, decision), node
+            _, alone = self._node(Content({}, ()), ()).admit(pod)
+            return NoPlace(node, pod, running, decision, alone.admitted), node
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
@@ -173,7 +182,12 @@ def _by_life(content: Content) -> tuple[tuple[Holder, ...], tuple[Holder, ...]]:
 
 
 def _until_one_ends(live: Sequence[Holder], seconds: float) -> None:
-    """Sleep until the process of one of these runs is gone, or the time is over."""
+    """Sleep until the process of one of these runs is gone, or the time is over.
+
+    Where none is left somebody ended a moment ago.
+    """
+    if not live:
+        return
     with ExitStack() as stack:
         poll = select.poll()
         for each in live:

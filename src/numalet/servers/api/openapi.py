@@ -62,7 +62,7 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "ticks": _COUNT,
         "boot": _TEXT,
         "dryRun": _TEXT,
-        "waitSeconds": _COUNT,
+        "waitMilliseconds": _COUNT,
     },
     ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT},
     ("GET", "healthz"): {"verbose": _TEXT},

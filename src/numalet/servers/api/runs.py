@@ -1,8 +1,8 @@
 """Commands in the foreground: a pod that its client starts itself; see ``adapters.runtime.offers``.
 
 The body is a Pod of one container, the query says which process asks. The answer comes after the
-decision. With ``dryRun`` nothing is decided for good: the answer is where the pod would go now,
-and with ``waitSeconds`` it is held back until there is a place, for at most so long. What would
+decision. With ``dryRun`` nothing is decided for good: the answer is where the pod would go now;
+with ``waitMilliseconds`` it is held back until there is a place, for at most so long. What would
 not fit on the node without any pod is answered at once.
 """
 
@@ -52,17 +52,18 @@ class Runs:
         """Decide about a command, or only say what would be decided."""
         workload = await self._workload(request)
         if request.query_params.get("dryRun"):
-            wait = min(requests.whole_number(request, "waitSeconds") or 0, LONGEST_WAIT_SECONDS)
-            return _answer(await self._preview(workload.pod, wait))
+            wait = requests.whole_number(request, "waitMilliseconds") or 0
+            seconds = min(wait / 1000, LONGEST_WAIT_SECONDS)
+            return _answer(await self._preview(workload.pod, seconds))
         runner = _runner(request)
         answer = await self._served.door.create(replace(workload, runner=runner))
         if isinstance(answer, Refused):
             there = self._served.door.view().records.get(workload.uid)
             if there is not None and there.workload.runner == runner:
                 # It asks again, having lost the answer.
-                return _answer(self._document(there))
+                return _answer(await self._document(there))
             raise status.of_refusal(answer, _RESOURCE, workload.pod.name)
-        return _answer(self._document(answer))
+        return _answer(await self._document(answer))
 
     async def _workload(self, request: Request) -> Workload:
         view = self._served.door.view()
@@ -80,11 +81,11 @@ class Runs:
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
         return replace(workload, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
 
-    async def _preview(self, pod: Pod, wait_seconds: int) -> RunDocument:
+    async def _preview(self, pod: Pod, wait_seconds: float) -> RunDocument:
         """Where the pod would go, as soon as it would go anywhere or the time is over."""
         door, loop = self._served.door, asyncio.get_running_loop()
         end = loop.time() + wait_seconds
-        may_fit = False
+        may_fit: bool | None = None
         while True:
             view = door.view()
             if view.standing is Standing.OBSERVING:
@@ -92,23 +93,22 @@ class Runs:
             # A plugin may be asked for its preference, and takes its time.
             after, decision = await asyncio.to_thread(view.node.admit, pod)
             if decision.admitted:
-                shortfalls = tuple(view.notes)
-                return run_document.placed(pod, after.snapshot, view.level, shortfalls, "agent")
-            if not may_fit and wait_seconds:
-                _, alone = await asyncio.to_thread(_emptied(view.node).admit, pod)
-                may_fit = alone.admitted
+                return run_document.placed(pod, after.snapshot, view.level, view.notes, "agent")
+            if may_fit is None:
+                may_fit = await _may_fit(view.node, pod)
             changes = door.pod_changes(view.resource_version)
             left = end - loop.time()
             if not may_fit or left <= 0 or isinstance(changes, Refused):
                 verdict = kubelet.reason(decision.rejection), kubelet.message(decision.rejection)
-                return run_document.refused(pod, *verdict, "agent")
+                return run_document.refused(pod, *verdict, may_fit, "agent")
             await _first(changes, left)
 
-    def _document(self, record: PodRecord) -> RunDocument:
+    async def _document(self, record: PodRecord) -> RunDocument:
         view, pod, verdict = self._served.door.view(), record.workload.pod, record.run.verdict
         assert verdict is not None
         if not verdict.admitted:
-            return run_document.refused(pod, verdict.reason, verdict.message, "agent")
+            may_fit = await _may_fit(view.node, pod)
+            return run_document.refused(pod, verdict.reason, verdict.message, may_fit, "agent")
         return run_document.placed(pod, view.node.snapshot, view.level, view.notes, "agent")
 
 
@@ -131,10 +131,12 @@ async def _first(changes: AsyncIterator[Any], seconds: float) -> None:
         return
 
 
-def _emptied(node: Node) -> Node:
+async def _may_fit(node: Node, pod: Pod) -> bool:
+    """Whether the pod would fit if no other were there."""
     for uid in node.snapshot.pods:
         node = node.remove(uid)
-    return node.release_stale()
+    _, decision = await asyncio.to_thread(node.release_stale().admit, pod)
+    return decision.admitted
 
 
 def _answer(document: RunDocument) -> Response:

@@ -1,0 +1,75 @@
+"""The queue of commands that wait: strictly in order, without those that are dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from numalet.agent.foreground import queue
+from numalet.model.findings import BadInput, Finding
+
+LONG = 60.0
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from numalet.agent.foreground import queue
+with queue.joined(Path(sys.argv[1])):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_first_has_its_turn_at_once_and_the_others_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    served: list[int] = []
+    with ExitStack() as first:
+        first.enter_context(queue.joined(folder)).wait_for_turn(0.0)
+        stacks = [ExitStack() for _ in range(3)]
+        tickets = [each.enter_context(queue.joined(folder)) for each in stacks]
+        assert [1, 2, 3] == [each.ahead() for each in tickets]
+
+        def wait(index: int) -> None:
+            with stacks[index]:
+                assert tickets[index].wait_for_turn(time.monotonic() + LONG)
+                served.append(index)
+
+        threads = [threading.Thread(target=wait, args=(index,)) for index in (2, 1, 0)]
+        for each in threads:
+            each.start()
+    for each in threads:
+        each.join(LONG)
+    assert [0, 1, 2] == served
+    assert ["lock"] == [path.name for path in folder.iterdir()]
+
+
+def test_whoever_was_killed_is_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "queue"
+    done = subprocess.run([sys.executable, "-c", DIES, str(folder)], check=False, timeout=LONG)
+    assert -9 == done.returncode
+    assert 1 == len([path for path in folder.iterdir() if path.name.isdecimal()])
+    with queue.joined(folder) as ticket:
+        assert 0 == ticket.ahead()
+        assert ticket.wait_for_turn(0.0)
+
+
+def test_a_turn_that_does_not_come_in_time_is_told(tmp_path: Path) -> None:
+    folder, told = tmp_path / "queue", list[Finding]()
+    with (
+        queue.turn(folder, 0.0, "first", told.append) as first,
+        queue.turn(folder, 0.0, "second", told.append) as second,
+    ):
+        assert isinstance(first, float)
+        assert isinstance(second, Finding)
+    assert ["run/waits", "run/not-its-turn"] == [told[0].code, second.code]
+    assert 1 == second.fields["ahead"]
+
+
+def test_a_folder_that_can_not_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "queue").write_text("")
+    with pytest.raises(BadInput), queue.joined(tmp_path / "queue"):
+        pass
