@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 import served_node
 from device_bench import GPU, NIC
 from numalet.managers.device import registration
+from numalet.managers.device.preference import (
+    AllocateAnswer,
+    CallFailed,
+    PreferenceQuestion,
+    Preferred,
+)
+from numalet.model.pod import ContainerKey
+from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.reports.metrics import Counts
 
@@ -32,3 +42,27 @@ def test_counts_of_others_stand_beside_ours() -> None:
     seen = Counts().observed("h", (1.0, 2.0), 1.5, (("of", "x"),))
     assert 1 == seen.of("h_bucket", (("of", "x"), ("le", "2")))
     assert 1.5 == seen.of("h_sum", (("of", "x"),))
+
+
+class Loud:
+    """Plugins that may not be asked."""
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        raise AssertionError(question)
+
+    def allocate(
+        self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
+    ) -> AllocateAnswer:
+        raise AssertionError(container)
+
+
+def test_a_decision_that_nobody_carries_out_asks_no_plugin() -> None:
+    node = nodes.start(
+        served_node.CONFIG, served_node.machine(), devices=served_node.DEVICES, plugins=Loud()
+    )
+    assert isinstance(node, Node)
+    with pytest.raises(AssertionError):
+        node.admit(served_node.ALIGNED)
+    foreseen, decision = node.asking_nobody().admit(served_node.ALIGNED)
+    assert decision.admitted
+    assert foreseen.snapshot == served_node.with_pods([served_node.ALIGNED]).snapshot

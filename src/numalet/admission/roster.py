@@ -75,6 +75,13 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
     return Roster(rules, slots, all_nodes, _distances(rules), static_cpus)
 
 
+def asking_nobody(staff: Roster) -> Roster:
+    """The same managers, but no plugin is asked: for decisions that nobody carries out."""
+    device = _device_slot(staff.rules, NO_SAY)
+    slots = tuple(device if each.provider == device.provider else each for each in staff.slots)
+    return replace(staff, slots=slots)
+
+
 def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
     match rules.cpu.policy:
         case CpuPolicy.NONE:

@@ -125,6 +125,13 @@ class Node:
         ledger = registration.resource_expired(self.snapshot.device, resource)
         return self.at(replace(self.snapshot, device=ledger))
 
+    def asking_nobody(self) -> Node:
+        """The node that decides without its device plugins: what would be, not what is.
+
+        A plugin may do something to a device when it is told that a container gets it.
+        """
+        return replace(self, roster=roster.asking_nobody(self.roster))
+
     def at(self, snapshot: Snapshot) -> Node:
         """The same rules over another snapshot."""
         return replace(self, snapshot=snapshot)

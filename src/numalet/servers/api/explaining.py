@@ -1,8 +1,8 @@
 """Explanations: why a pod is decided on as it is, and what would have it otherwise.
 
 A posted pod is decided on the node as it is now. A stored one too, as if it asked anew: the node
-is taken without it. Nothing of the node changes. The work is done in a thread, a few at a time,
-and a search for what would admit the pod ends with its budget.
+is taken without it. Nothing of the node changes, and no plugin is asked. The work is done in a
+thread, a few at a time, and a search for what would admit the pod ends with its budget.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
 
 
 def _case(view: AgentView, pod: Pod) -> Case:
-    node = view.node
+    node = view.node.asking_nobody()
     if pod.uid in node.snapshot.pods:
         node = node.remove(pod.uid).release_stale()
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
