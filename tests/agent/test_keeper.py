@@ -17,8 +17,9 @@ from numalet.enforcement.settings import CgroupSettings
 from numalet.model.pod import ContainerKey
 from numalet.reports.metric_definitions import DRIFT_MENDED
 from numalet.reports.metrics import Labels
-from numalet.servers.door import ChangeKind, Refusal, Refused
+from numalet.servers.door import ChangeKind, Foreseen, Refusal, Refused
 from numalet.snapshot import placement
+from numalet.workload import changes
 from numalet.workload.record import PodRecord
 
 
@@ -102,6 +103,63 @@ def test_a_restart_adopts_what_runs(tmp_path: Path) -> None:
             assert before == placement.of_all(agent.keeper.view().node.snapshot)
             assert "running" == agent.phase("one") == agent.phase("two")
             assert [] == agent.runtime.starts
+
+    asyncio.run(scene())
+
+
+def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
+    async def scene() -> None:
+        given = agents.settings(tmp_path)
+        async with agents.running(given) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            before = agent.record("one")
+            manifest = agents.manifest("one")
+            manifest["metadata"]["labels"] = {"app": "web"}
+            after = changes.changed(before.workload, agents.workload(manifest))
+            version = before.resource_version
+            watched = agent.keeper.pod_changes(version)
+            assert not isinstance(watched, Refused)
+            revised = await agent.keeper.revise(before.workload, after, version=version)
+            assert revised == agent.record("one")
+            change = await anext(watched)
+            assert (change.kind, change.record) == (ChangeKind.MODIFIED, revised)
+            # It is of another content, and of another version.
+            for expected in (None, version):
+                again = await agent.keeper.revise(before.workload, after, version=expected)
+                assert again == Refused(Refusal.CONFLICT, {"namespace": "default", "name": "one"})
+            other = agents.pod("two")
+            missing = await agent.keeper.revise(other, other)
+            assert isinstance(missing, Refused)
+            assert missing.why is Refusal.NOT_FOUND
+            assert len(agent.runtime.starts) == 1
+        async with agents.running(given) as agent:
+            assert {"app": "web"} == agent.record("one").workload.pod.labels
+            assert {"app": "web"} == agent.record("one").workload.manifest["metadata"]["labels"]
+            assert "running" == agent.phase("one")
+
+    asyncio.run(scene())
+
+
+def test_what_is_foreseen_is_what_is_decided_and_leaves_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            keeper, pod, view = agent.keeper, agents.pod("one"), agent.keeper.view()
+            foreseen = keeper.foresee_create(pod)
+            assert isinstance(foreseen, Foreseen)
+            assert keeper.view() is view
+            created = await keeper.create(pod)
+            assert isinstance(created, PodRecord)
+            assert foreseen.record.run.verdict == created.run.verdict
+            after = keeper.view().node.snapshot
+            assert placement.of_all(foreseen.node.snapshot) == placement.of_all(after)
+            assert keeper.foresee_create(pod) == await keeper.create(pod)
+            gone = keeper.foresee_delete("default", "one", grace_seconds=0)
+            assert isinstance(gone, Foreseen)
+            assert gone.record.run.deletion is not None
+            assert agent.record("one").run.deletion is None
+
+        assert keeper.foresee_create(pod) == Refused(Refusal.STOPPING)
 
     asyncio.run(scene())
 

@@ -169,20 +169,85 @@ def test_a_pod_is_shown_in_every_form(cluster: Cluster) -> None:
     assert "No resources found" in cluster.run("get", "pods", *of_phase, *space).stderr
 
 
-def test_apply_makes_a_pod_and_leaves_it_alone_afterwards(cluster: Cluster) -> None:
+def test_apply_makes_a_pod_and_changes_what_may_change(cluster: Cluster) -> None:
     space = ("-n", "applied")
     given = manifest("small", namespace="applied")
     assert cluster.said("apply", "-f", "-", given=given) == "pod/small created\n"
-    before = cluster.found("get", "pod", "small", *space)
     assert cluster.said("apply", "-f", "-", given=given) == "pod/small unchanged\n"
-    otherwise = manifest("small", "1024Mi", namespace="applied")
-    done = cluster.run("apply", "-f", "-", given=otherwise)
-    # What was applied is an annotation, and it is not what it was, though the amount is.
-    assert (done.returncode, "metadata.annotations: Forbidden" in done.stderr) == (1, True)
+    otherwise = manifest("small", "1024Mi", namespace="applied", image="web:2")
+    assert cluster.said("apply", "-f", "-", given=otherwise) == "pod/small configured\n"
+    (container,) = cluster.found("get", "pod", "small", *space)["spec"]["containers"]
+    assert (container["image"], container["resources"]["limits"]["memory"]) == ("web:2", "1Gi")
+    before = cluster.found("get", "pod", "small", *space)
     done = cluster.run("apply", "-f", "-", given=manifest("small", "2Gi", namespace="applied"))
     assert done.returncode == 1
-    assert "spec: Forbidden: pod updates may not change fields" in done.stderr
+    assert "spec: Forbidden: pod updates may not change fields other than" in done.stderr
     assert cluster.found("get", "pod", "small", *space) == before
+
+
+def test_apply_of_a_pod_that_was_created_is_said_and_done(cluster: Cluster) -> None:
+    given = manifest("small", namespace="adopted")
+    cluster.said("create", "-f", "-", given=given)
+    done = cluster.run("apply", "-f", "-", given=given)
+    assert (done.returncode, done.stdout) == (0, "pod/small configured\n")
+    assert "last-applied-configuration" in done.stderr
+
+
+def test_a_pod_is_labelled_annotated_patched_edited_and_replaced(cluster: Cluster) -> None:
+    space = ("-n", "relabelled")
+    cluster.said("create", "-f", "-", given=manifest("small", namespace="relabelled"))
+    with cluster.followed("get", "pods", "-w", "--output-watch-events", *space) as watch:
+        assert watch.stdout is not None
+        assert watch.stdout.readline().split()[0] == "EVENT"
+        assert watch.stdout.readline().split()[0] == "ADDED"
+        told = cluster.said("label", "pod", "small", "tier=back", "app-", *space)
+        # Newer ones say what they did in other words.
+        assert told.startswith("pod/small ")
+        line = watch.stdout.readline()
+        while "MODIFIED" not in line:
+            line = watch.stdout.readline()
+    cluster.said("annotate", "pod", "small", "who=me", *space)
+    operation = '[{"op": "add", "path": "/metadata/labels/by", "value": "patch"}]'
+    cluster.said("patch", "pod", "small", "--type=json", "-p", operation, *space)
+    cluster.said("patch", "pod", "small", "-p", '{"metadata":{"labels":{"on":"y"}}}', *space)
+    found = cluster.found("get", "pod", "small", *space)
+    assert found["metadata"]["labels"] == {"tier": "back", "by": "patch", "on": "y"}
+    assert found["metadata"]["annotations"] == {"who": "me"}
+    found["metadata"]["labels"] = {"app": "new"}
+    given = json.dumps(found)
+    assert cluster.said("replace", "-f", "-", given=given) == "pod/small replaced\n"
+    done = cluster.run("replace", "-f", "-", given=given)
+    assert (done.returncode, "the object has been modified" in done.stderr) == (1, True)
+    edited = ["env", "KUBE_EDITOR=sed -i s/new/edited/"]
+    done = run([*edited, *cluster.command("edit", "pod", "small", *space)])
+    assert (done.returncode, done.stdout) == (0, "pod/small edited\n"), done.stderr
+    assert cluster.said("get", "pods", "-l", "app=edited", "-o", "name", *space) == "pod/small\n"
+
+
+def test_a_dry_run_of_the_server_decides_and_keeps_nothing(cluster: Cluster) -> None:
+    space, dry = ("-n", "dry"), "--dry-run=server"
+    given = manifest("small", namespace="dry")
+    said = cluster.said("create", "-f", "-", dry, given=given)
+    assert said == "pod/small created (server dry run)\n"
+    words = ("create", "-f", "-", dry, "-o", "json")
+    status = json.loads(cluster.said(*words, given=given))["status"]
+    assert "would get memory of NUMA node" in status["message"]
+    too_large = manifest("large", "200Gi", namespace="dry")
+    status = json.loads(cluster.said(*words, given=too_large))["status"]
+    assert status["reason"] == "TopologyAffinityError"
+    cluster.said("apply", "-f", "-", dry, given=given)
+    assert cluster.found("get", "pods", *space)["items"] == []
+    cluster.said("apply", "-f", "-", given=given)
+    before = cluster.found("get", "pod", "small", *space)
+    cluster.said("label", "pod", "small", "a=b", dry, *space)
+    cluster.said("delete", "pod", "small", dry, *space)
+    assert cluster.found("get", "pod", "small", *space) == before
+
+
+def test_apply_on_the_server_s_side_is_refused_in_plain_words(cluster: Cluster) -> None:
+    done = cluster.run("apply", "--server-side", "-f", "-", given=manifest("small"))
+    assert done.returncode == 1
+    assert "application/strategic-merge-patch+json" in done.stderr
 
 
 def test_what_is_wrong_with_a_pod_is_told(cluster: Cluster) -> None:

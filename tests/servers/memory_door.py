@@ -18,6 +18,7 @@ from numalet.servers.door import (
     AgentView,
     ChangeKind,
     EventChange,
+    Foreseen,
     PodChange,
     Refusal,
     Refused,
@@ -74,6 +75,7 @@ class MemoryDoor:
         self.events: Past[EventChange] = Past()
         self.logs: dict[tuple[ContainerKey, bool], Path] = {}
         self.refusal: Refused | None = None
+        self.meanwhile: list[Callable[[], object]] = []
 
     def counts(self) -> Counts:
         return self.view().counts
@@ -117,6 +119,35 @@ class MemoryDoor:
         if not decision.admitted:
             self._tell_event(workload, verdict, now)
         return self.put(PodRecord(workload, run), ChangeKind.ADDED)
+
+    async def revise(
+        self, before: Workload, after: Workload, *, version: int | None = None
+    ) -> PodRecord | Refused:
+        if self.refusal is not None:
+            return self.refusal
+        record = self.named(before.pod.name)
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        if record is not self.named(before.pod.name):
+            return Refused(Refusal.CONFLICT)
+        return self.put(replace(record, workload=after))
+
+    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+        if self.refusal is not None:
+            return self.refusal
+        node, decision = self._view.node.asking_nobody().admit(workload.pod)
+        verdict = Verdict(decision.admitted, kubelet.reason(decision.rejection))
+        run = PodRun(accepted_at=views.later(0), verdict=verdict)
+        return Foreseen(PodRecord(workload, run), node)
+
+    def foresee_delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> Foreseen | Refused:
+        record = self.named(name)
+        deletion = Deletion(views.later(0), grace_seconds or 0.0)
+        return Foreseen(
+            replace(record, run=replace(record.run, deletion=deletion)), self._view.node
+        )
 
     def put(self, record: PodRecord, kind: ChangeKind = ChangeKind.MODIFIED) -> PodRecord:
         """Let a record be as this one, under a new resource version."""

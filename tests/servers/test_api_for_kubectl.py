@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from starlette.responses import Response
 
@@ -16,8 +14,6 @@ from servers.pods import pod
 from servers.served import Api
 
 PODS = "/api/v1/namespaces/default/pods"
-MERGE = "application/merge-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
 OLD_TABLE = "application/json;as=Table;v=v1beta1;g=meta.k8s.io"
 
 
@@ -141,85 +137,6 @@ def test_a_watch_says_when_all_there_was_has_been_sent(api: Api, client: AgentCl
     added, mark = lines(api.path, query, 2)
     assert (added["type"], mark["type"]) == ("ADDED", "BOOKMARK")
     assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-
-
-def _patched(api: Api, patch: object, kind: str = STRATEGIC) -> tuple[int, Any]:
-    return asked(api.path, "PATCH", f"{PODS}/a", patch, content_type=kind)
-
-
-@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
-@pytest.mark.parametrize(
-    "patch",
-    [
-        {},
-        {"metadata": {"annotations": None}},
-        {"metadata": {"labels": {"gone": None}, "resourceVersion": ""}},
-        {"spec": {"restartPolicy": "Always"}},
-    ],
-)
-def test_a_patch_that_changes_nothing_is_fine(
-    api: Api, client: AgentClient, kind: str, patch: dict[str, Any]
-) -> None:
-    client.post(PODS, pod("a"))
-    assert _patched(api, patch, kind) == (200, client.get(f"{PODS}/a"))
-
-
-def test_an_amount_that_is_only_written_otherwise_is_no_change(
-    api: Api, client: AgentClient
-) -> None:
-    client.post(PODS, pod("a"))
-    container = {"name": "c", "resources": {"limits": {"memory": "4096Mi"}}}
-    order = {"$setElementOrder/containers": [{"name": "c"}]}
-    assert _patched(api, {"spec": {"containers": [container], **order}})[0] == 200
-
-
-@pytest.mark.parametrize(
-    ("patch", "fields"),
-    [
-        ({"metadata": {"labels": {"app": "web"}}}, ["metadata.labels"]),
-        ({"metadata": {"annotations": {"a": "b"}}}, ["metadata.annotations"]),
-        ({"spec": {"containers": [{"name": "c", "command": ["other"]}]}}, ["spec"]),
-        ({"spec": {"containers": [{"name": "d", "command": ["more"]}]}}, ["spec"]),
-    ],
-)
-def test_a_pod_can_not_be_changed(
-    api: Api, client: AgentClient, patch: dict[str, Any], fields: list[str]
-) -> None:
-    client.post(PODS, pod("a"))
-    before = client.get(f"{PODS}/a")
-    code, status = _patched(api, patch)
-    assert (code, status["reason"]) == (422, "Invalid")
-    assert [cause["field"] for cause in status["details"]["causes"]] == fields
-    assert client.get(f"{PODS}/a") == before
-
-
-@pytest.mark.parametrize(
-    ("patch", "kind", "code"),
-    [
-        ({"metadata": {"resourceVersion": "999"}}, MERGE, 409),
-        ({"spec": {"containers": []}}, MERGE, 422),
-        ({"spec": None}, MERGE, 422),
-        ({"spec": {"containers": [{}]}}, STRATEGIC, 400),
-        ({"spec": {"containers": ["c"]}}, STRATEGIC, 400),
-        ([], MERGE, 400),
-        ({"metadata": "x"}, MERGE, 422),
-        ([{"op": "remove", "path": "/spec"}], "application/json-patch+json", 415),
-        ({}, "application/apply-patch+yaml", 415),
-    ],
-)
-def test_a_patch_that_makes_no_sense_is_refused(
-    api: Api, client: AgentClient, patch: object, kind: str, code: int
-) -> None:
-    client.post(PODS, pod("a"))
-    assert _patched(api, patch, kind)[0] == code
-
-
-def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, client: AgentClient) -> None:
-    client.post(PODS, pod("a"))
-    options = {"dryRun": ["All"]}
-    code, _ = asked(api.path, "DELETE", f"{PODS}/a", options, content_type="application/json")
-    assert code == 400
-    assert client.get(f"{PODS}/a")["metadata"].get("deletionTimestamp") is None
 
 
 def _warned(*names: str) -> list[str]:

@@ -149,11 +149,6 @@ def test_what_is_no_pod_is_refused(api: Api, body: Any, code: int) -> None:
         assert client.get(PODS)["items"] == []
 
 
-def test_a_dry_run_is_not_taken_for_a_create(api: Api) -> None:
-    with api.client() as client:
-        assert refused(client.post, f"{PODS}?dryRun=All", pod("a")).code == 400
-
-
 def test_a_deleted_pod_ends_and_goes(api: Api) -> None:
     with api.client() as client:
         client.post(PODS, pod("a"))

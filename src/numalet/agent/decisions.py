@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from numalet.admission.collector import Collector, Event
 from numalet.admission.decision import Decision
 from numalet.admission.reasons import Rejection
 from numalet.agent.books import Books
-from numalet.agent.requests import FolderRead
+from numalet.agent.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.config.rules import NodeRules
 from numalet.model.pod import Pod
 from numalet.reports import admission_counts
@@ -121,6 +121,39 @@ def delete(
         return Decided(books, Refused(Refusal.CONFLICT, fields | {"origin": origin}))
     after = with_deletion(books, record.uid, grace_seconds, now)
     return Decided(after, after.records[record.uid])
+
+
+def revise(books: Books, before: Workload, after: Workload, version: int | None) -> Decided:
+    """The pod is described otherwise; what is decided and what runs stays as it is."""
+    pod = before.pod
+    fields = {"namespace": pod.namespace, "name": pod.name}
+    record = books.records.get(pod.uid)
+    if record is None:
+        return Decided(books, Refused(Refusal.NOT_FOUND, fields))
+    if record.workload is not before or version not in (None, record.resource_version):
+        return Decided(books, Refused(Refusal.CONFLICT, fields))
+    changed = books.with_record(replace(record, workload=after))
+    return Decided(changed, changed.records[pod.uid])
+
+
+def of_request(books: Books, request: Request, now: datetime, stopwatch: Stopwatch) -> Decided:
+    """What a request comes to."""
+    match request:
+        case Create(workload):
+            return create(books, workload, now, stopwatch)
+        case Revise(before=before, after=after, version=version):
+            return revise(books, before, after, version)
+        case Delete():
+            return delete(
+                books,
+                request.namespace,
+                request.name,
+                grace_seconds=request.grace_seconds,
+                uid=request.uid,
+                now=now,
+            )
+        case _:
+            assert_never(request)
 
 
 def with_deletion(books: Books, uid: str, grace_seconds: float | None, now: datetime) -> Books:

@@ -9,33 +9,42 @@ decisions are dropped and their requests refused; facts are held on to and tried
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent import changes, decisions, facts, journal, requests, steps
+from numalet.agent import changes, decisions, journal
 from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
+from numalet.agent.decisions import Decided
 from numalet.agent.performer import Performer
 from numalet.agent.requests import (
+    Answer,
     Create,
     Delete,
     Fact,
     FolderRead,
-    Forgotten,
-    Looked,
     Message,
+    Request,
+    Revise,
 )
 from numalet.agent.store import StorageFailed
 from numalet.agent.surroundings import Surroundings
-from numalet.agent.tasks import Look, Settle, Task
+from numalet.agent.tasks import Look, Task
 from numalet.enforcement.audit import Audit
 from numalet.model.pod import ContainerKey
 from numalet.reports.metrics import Counts
-from numalet.servers.door import AgentView, EventChange, PodChange, Refusal, Refused, Standing
+from numalet.servers.door import (
+    AgentView,
+    EventChange,
+    Foreseen,
+    PodChange,
+    Refusal,
+    Refused,
+    Standing,
+)
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
 
@@ -83,27 +92,61 @@ class Keeper:
 
     async def create(self, workload: Workload) -> PodRecord | Refused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
-        closed = self._closed()
-        if closed is not None:
-            return closed
-        request = Create(workload, asyncio.get_running_loop().create_future())
-        self._inbox.put_nowait(request)
-        return await request.answer
+        return await self._answered(lambda answer: Create(workload, answer))
+
+    async def revise(
+        self, before: Workload, after: Workload, *, version: int | None = None
+    ) -> PodRecord | Refused:
+        """Let a pod be described otherwise; returns after it is on disk."""
+        return await self._answered(
+            lambda answer: Revise(before=before, after=after, version=version, answer=answer)
+        )
 
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> PodRecord | Refused:
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+        return await self._answered(
+            lambda answer: Delete(
+                namespace=namespace,
+                name=name,
+                grace_seconds=grace_seconds,
+                uid=uid,
+                answer=answer,
+            )
+        )
+
+    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+        """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+        return self._foreseen(
+            lambda books, now: decisions.create(books, workload, now, self._around.stopwatch)
+        )
+
+    def foresee_delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> Foreseen | Refused:
+        """What ``delete`` would come to now. Nothing is kept."""
+        return self._foreseen(
+            lambda books, now: decisions.delete(
+                books, namespace, name, grace_seconds=grace_seconds, uid=uid, now=now
+            )
+        )
+
+    def _foreseen(self, decide: Callable[[Books, datetime], Decided]) -> Foreseen | Refused:
         closed = self._closed()
         if closed is not None:
             return closed
-        request = Delete(
-            namespace=namespace,
-            name=name,
-            grace_seconds=grace_seconds,
-            uid=uid,
-            answer=asyncio.get_running_loop().create_future(),
-        )
+        books = self._books.at(self._books.node.asking_nobody())
+        decided = decide(books, self._around.clock())
+        if isinstance(decided.answer, Refused):
+            return decided.answer
+        return Foreseen(decided.answer, decided.books.node)
+
+    async def _answered(self, asked: Callable[[Answer], Request]) -> PodRecord | Refused:
+        closed = self._closed()
+        if closed is not None:
+            return closed
+        request = asked(asyncio.get_running_loop().create_future())
         self._inbox.put_nowait(request)
         return await request.answer
 
@@ -219,11 +262,12 @@ class Keeper:
     async def _handle(self, messages: list[Message]) -> None:
         now = self._around.clock()
         held, self._held = self._held, []
-        batch = Batch(self._books)
+        batch = Batch(self._books, self._folder, self._around.stopwatch)
         kept: list[Fact] = [*held]
         await self._decide_all(batch, (*held, *messages), now)
-        kept += [each for each in messages if not isinstance(each, Create | Delete)]
-        wakes = self._advance(batch, now)
+        kept += [each for each in messages if not isinstance(each, Request)]
+        self._folder = batch.folder
+        wakes = batch.advance(self._books, self._wakes, now)
         try:
             await self._write(batch)
         except StorageFailed as failed:
@@ -239,75 +283,11 @@ class Keeper:
 
     async def _decide_all(self, batch: Batch, messages: Iterable[Message], now: datetime) -> None:
         for message in messages:
-            if self._around.plugins_decide and self._may_ask_a_plugin(message):
+            if self._around.plugins_decide and batch.may_ask_a_plugin(message):
                 # A plugin may take its time; whoever only reads shall not wait for it.
-                await asyncio.to_thread(self._decide, batch, message, now)
+                await asyncio.to_thread(batch.decide, message, now)
             else:
-                self._decide(batch, message, now)
-
-    def _may_ask_a_plugin(self, message: Message) -> bool:
-        if isinstance(message, Forgotten) and self._folder is not None:
-            # When a pod went the folder is followed again.
-            return requests.may_ask_a_plugin(self._folder)
-        return requests.may_ask_a_plugin(message)
-
-    def _decide(self, batch: Batch, message: Message, now: datetime) -> None:
-        before = batch.books
-        match message:
-            case Create(workload):
-                decided = decisions.create(before, workload, now, self._around.stopwatch)
-                batch.books = decided.books
-                batch.heard += decided.heard
-                batch.answers.append((message, decided.answer))
-            case Delete():
-                decided = decisions.delete(
-                    before,
-                    message.namespace,
-                    message.name,
-                    grace_seconds=message.grace_seconds,
-                    uid=message.uid,
-                    now=now,
-                )
-                batch.books = decided.books
-                batch.answers.append((message, decided.answer))
-            case FolderRead():
-                self._folder = message
-                self._follow(batch, message, now)
-            case Looked(audits, _):
-                batch.audits = dict(audits)
-                batch.books = facts.told(before, message, now)
-            case _:
-                batch.books = facts.told(before, message, now)
-                if self._folder is not None and before.records.keys() - batch.books.records.keys():
-                    # Whoever waits for the place of a pod that kept its uid may come now.
-                    self._follow(batch, replace(self._folder, broken={}), now)
-
-    def _follow(self, batch: Batch, read: FolderRead, now: datetime) -> None:
-        followed = decisions.follow(batch.books, read, now, self._around.stopwatch)
-        batch.books = followed.books
-        batch.heard += followed.heard
-
-    def _advance(self, batch: Batch, now: datetime) -> dict[str, datetime]:
-        """Let every pod that changed, or whose time has come, take its next steps."""
-        wakes = {uid: at for uid, at in self._wakes.items() if at > now}
-        due = [
-            uid
-            for uid, record in batch.books.records.items()
-            if (uid not in wakes and (uid in self._wakes))
-            or self._books.records.get(uid) is not record
-        ]
-        snapshot = self._books.node.snapshot
-        for uid in due:
-            taken = steps.take(batch.books, uid, now)
-            batch.books = taken.books
-            batch.tasks += taken.tasks
-            wakes.pop(uid, None)
-            if taken.look_again_at is not None:
-                wakes[uid] = max(taken.look_again_at, now + timedelta(milliseconds=1))
-        after = batch.books.node.snapshot
-        if after.cpu is not snapshot.cpu or after.memory is not snapshot.memory:
-            batch.tasks.append(Settle())
-        return wakes
+                batch.decide(message, now)
 
     async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""
@@ -343,7 +323,7 @@ class Keeper:
             return answer
         return self._books.records.get(answer.uid, answer)
 
-    def _answer(self, answers: list[tuple[Create | Delete, PodRecord | Refused]]) -> None:
+    def _answer(self, answers: list[tuple[Request, PodRecord | Refused]]) -> None:
         for request, answer in answers:
             # Who asked may have gone away meanwhile.
             if not request.answer.done():
@@ -352,7 +332,7 @@ class Keeper:
     def _turn_away(self) -> None:
         while not self._inbox.empty():
             message = self._inbox.get_nowait()
-            if isinstance(message, Create | Delete):
+            if isinstance(message, Request):
                 self._answer([(message, Refused(Refusal.STOPPING))])
             self._inbox.task_done()
 

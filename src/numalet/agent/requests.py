@@ -42,6 +42,16 @@ class Delete:
     answer: Answer
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Revise:
+    """Somebody wants ``before`` to be ``after``; ``version`` None is whichever there is."""
+
+    before: Workload
+    after: Workload
+    version: int | None
+    answer: Answer
+
+
 @dataclass(frozen=True, slots=True)
 class Began:
     """The runtime started an attempt, or could not."""
@@ -118,7 +128,7 @@ class PluginExpired:
 
 
 PluginNews: TypeAlias = PluginReported | PluginStopped | PluginExpired
-Request: TypeAlias = Create | Delete
+Request: TypeAlias = Create | Revise | Delete
 Fact: TypeAlias = (
     Began
     | Answered

@@ -100,6 +100,14 @@ class Refused:
     fields: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a request would come to: the pod's record, and the node after it."""
+
+    record: PodRecord
+    node: Node
+
+
 class Door(Protocol):
     """The agent, as servers see it. All calls come from the agent's own event loop."""
 
@@ -112,10 +120,26 @@ class Door(Protocol):
     async def create(self, workload: Workload) -> PodRecord | Refused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
 
+    async def revise(
+        self, before: Workload, after: Workload, *, version: int | None = None
+    ) -> PodRecord | Refused:
+        """Let a pod be what ``workload.changes`` permits; returns after it is on disk.
+
+        Refused with a conflict if the pod is not ``before`` any more, or not of this version.
+        """
+
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> PodRecord | Refused:
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+
+    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+        """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+
+    def foresee_delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> Foreseen | Refused:
+        """What ``delete`` would come to now. Nothing is kept."""
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
         """All changes after this resource version, then those to come."""

@@ -5,7 +5,8 @@ Kubernetes v1.32: ``apimachinery/pkg/api/errors``, ``kubelet/server`` for logs.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 NOT_FOUND: Final = '{resource} "{name}" not found'
 ALREADY_EXISTS: Final = '{resource} "{name}" already exists'
@@ -17,13 +18,31 @@ INVALID: Final = '{kind} "{name}" is invalid: {problems}'
 PATH_UNKNOWN: Final = "the server could not find the requested resource"
 UNAUTHORIZED: Final = "Unauthorized"
 UNCHANGEABLE: Final = (
-    "Forbidden: pod updates may not change fields; delete the pod and create it anew"
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    " `spec.initContainers[*].image` and `spec.tolerations` (more of them), because the placement"
+    " was decided for the rest; delete the pod and create it anew"
+)
+UNCHANGEABLE_TOLERATIONS: Final = (
+    "Forbidden: of tolerations that are there only tolerationSeconds may change"
+)
+UNCHANGEABLE_METADATA: Final = "Forbidden: field is immutable"
+UNCHANGEABLE_FILE: Final = (
+    "Forbidden: the pod is what a file in the manifest folder says; change the file"
+)
+NAME_DIFFERS: Final = (
+    "the name of the object ({found}) does not match the name on the URL ({expected})"
 )
 PATCH_MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
-    " application/merge-patch+json, application/strategic-merge-patch+json"
+    " application/json-patch+json, application/merge-patch+json,"
+    " application/strategic-merge-patch+json"
 )
-PATCH_UNREADABLE: Final = "the patch can not be applied: a member of a list has no {key}"
+PATCH_UNREADABLE: Final = "the patch can not be applied: {problem}"
+PATCH_NO_KEY: Final = "a member of a list has no {key}"
+PATCH_NO_LIST: Final = "a JSON patch is a list of operations"
+PATCH_TOO_LONG: Final = "it has more than {most} operations"
+PATCH_TOO_DEEP: Final = "its result is nested too deeply"
+PATCH_COPIES: Final = "it copies more than {most_bytes} bytes"
 VERSION_DIFFERS: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -44,7 +63,7 @@ NOT_ONE_OBJECT: Final = "the body holds {count} objects instead of one"
 QUERY: Final = 'invalid value "{value}" of the query parameter {name}: {problem}'
 SELECTOR: Final = "unable to parse requirement: {problem}"
 FIELD_LABEL: Final = 'field label not supported: "{field}"'
-DRY_RUN: Final = "dry run is not served here; post the pod as an explanation instead"
+DRY_RUN: Final = 'dryRun: Unsupported value: "{value}": supported values: "All"'
 DEVICES_UNKNOWN: Final = "there are no devices {resource}; known are {known}"
 OBSERVING: Final = (
     "another owner of CPUs and memory was found on this node, so this agent only observes"
@@ -61,3 +80,19 @@ CONTAINER_NEEDED: Final = (
 CONTAINER_UNKNOWN: Final = "container {container} is not valid for pod {pod}"
 CONTAINER_WAITS: Final = 'container "{container}" in pod "{pod}" is waiting to start: {reason}'
 NO_PREVIOUS: Final = 'previous terminated container "{container}" in pod "{pod}" not found'
+
+
+def foreseen(placement: Mapping[str, Any]) -> str:
+    """Where a pod would be, from its placement document."""
+    nodes = ", ".join(map(str, placement["numaNodes"]))
+    devices: dict[str, list[str]] = {}
+    for container in placement["containers"]:
+        for resource, ids in container["devices"].items():
+            devices.setdefault(resource, []).extend(ids)
+    parts = [
+        f"memory of NUMA node {nodes}" if nodes else "",
+        f"CPUs {placement['cpus']}" if placement["cpus"] else "",
+        *(f"{resource} {', '.join(ids)}" for resource, ids in sorted(devices.items())),
+    ]
+    held = "; ".join(part for part in parts if part)
+    return f"dry run: the pod would get {held}" if held else "dry run: no place of its own"

@@ -57,7 +57,7 @@ CORE: Final = (
     Resource(
         "pods",
         "Pod",
-        ("create", "delete", "get", "list", "patch", "watch"),
+        ("create", "delete", "get", "list", "patch", "update", "watch"),
         short_names=("po",),
         categories=("all",),
     ),

@@ -2,8 +2,7 @@
 
 The third describes every path, with its parameters and answers; it is made from the routes that
 are served, so a path is in it because it is there. kubectl before 1.27 takes the second only, as
-protocol buffers, and checks objects by the types in it. Ours has none: objects are checked here,
-when they come, and everything wrong with them is told.
+protocol buffers (``openapi_v2``).
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet import __version__
+from numalet.servers.api import openapi_v2
+from numalet.servers.api.changing import PATCHES
 from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
 
@@ -26,13 +27,13 @@ _ASKED_FOR: Final = (PROTOBUF, PROTOBUF.replace("v2.v1", "v2@v1"))
 
 _TITLE: Final = "numalet"
 _JSON: Final = "application/json"
-_PATCHES: Final = ("application/merge-patch+json", "application/strategic-merge-patch+json")
 _STATUS: Final = {"$ref": "#/components/schemas/Status"}
 _OBJECT: Final = {"type": "object"}
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _FLAG: Final = {"type": "boolean"}
+_DRY: Final = {"dryRun": {"type": "string", "enum": ["All"]}}
 _SELECTING: Final = {"labelSelector": _TEXT, "fieldSelector": _TEXT}
 _WATCHING: Final = {
     "watch": _FLAG,
@@ -64,7 +65,10 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "dryRun": _TEXT,
         "waitMilliseconds": _COUNT,
     },
-    ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT},
+    ("POST", "pods"): _DRY,
+    ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT, **_DRY},
+    ("PATCH", "{name}"): _DRY,
+    ("PUT", "{name}"): _DRY,
     ("GET", "healthz"): {"verbose": _TEXT},
     ("GET", "livez"): {"verbose": _TEXT},
     ("GET", "readyz"): {"verbose": _TEXT},
@@ -91,12 +95,11 @@ class OpenApi:
         ]
 
     async def second(self, request: Request) -> Response:
-        """A document of version 2 without paths and types."""
+        """A document of version 2, of which old clients need a few facts."""
         accepted = request.headers.get("accept", "")
         if any(name in accepted for name in _ASKED_FOR):
-            return Response(_second_as_protobuf(), media_type=PROTOBUF)
-        info = {"title": _TITLE, "version": __version__}
-        return JSONResponse({"swagger": "2.0", "info": info, "paths": {}})
+            return Response(openapi_v2.as_protobuf(_TITLE, __version__), media_type=PROTOBUF)
+        return JSONResponse(openapi_v2.document(_TITLE, __version__))
 
     async def third(self, _request: Request) -> Response:
         """Where the documents of version 3 are, by group."""
@@ -160,7 +163,7 @@ def _operation(method: str, path: str) -> dict[str, Any]:
             },
         },
     }
-    bodies = {"POST": (_JSON,), "PATCH": _PATCHES}.get(method)
+    bodies = {"POST": (_JSON,), "PUT": (_JSON,), "PATCH": tuple(PATCHES)}.get(method)
     if bodies:
         operation["requestBody"] = {"content": {each: {"schema": _OBJECT} for each in bodies}}
     return operation
@@ -169,14 +172,3 @@ def _operation(method: str, path: str) -> dict[str, Any]:
 def _group_of(path: str) -> str:
     found = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
     return found[1] if found else "other"
-
-
-def _second_as_protobuf() -> bytes:
-    """The message ``openapi.v2.Document`` with ``swagger``, ``info`` and empty ``paths``."""
-    info = _field(1, _TITLE.encode()) + _field(2, __version__.encode())
-    return _field(1, b"2.0") + _field(2, info) + _field(8, b"")
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A field of bytes; all of ours are shorter than 128, so their length is one byte."""
-    return bytes((number << 3 | 2, len(content))) + content

@@ -1,13 +1,21 @@
-"""Patches of an object: JSON merge patches and Kubernetes' strategic ones.
+"""Patches of an object: JSON patches, JSON merge patches and Kubernetes' strategic ones.
 
-A strategic patch merges lists of named things by what names them, and has directives. Kubernetes:
+A JSON patch is a list of operations, of which a copy could double the object each time, so what
+they copy is bounded together, as a kube-apiserver bounds it. A strategic patch merges lists of
+named things by what names them, and has directives. Kubernetes:
 ``apimachinery/pkg/util/strategicpatch``, v1.32, as far as pods need it.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
+
+import jsonpatch
+import msgspec
+
+from numalet.wording import kubernetes_api as words
 
 Patch: TypeAlias = Callable[[Any, Any], Any]
 
@@ -32,8 +40,41 @@ _PATCH: Final = "$patch"
 _RETAINED: Final = "$retainKeys"
 
 
+MOST_OPERATIONS: Final = 10_000
+MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""Of a JSON patch; a kube-apiserver has the same bounds."""
+
+
 class PatchUnreadable(Exception):  # noqa: N818 - it is an answer
-    """A member of a list lacks what members are told apart by: the text of this exception."""
+    """The patch says nothing that could be done: the text of this exception says what."""
+
+
+class PatchDoesNotFit(Exception):  # noqa: N818 - it is an answer
+    """What the patch is about is not in the object, or not so: the text of this exception."""
+
+
+def operations(value: Any, patch: Any) -> Any:
+    """A JSON patch (RFC 6902) applied. Raises ``PatchUnreadable`` or ``PatchDoesNotFit``."""
+    if not isinstance(patch, list):
+        raise PatchUnreadable(words.PATCH_NO_LIST)
+    if len(patch) > MOST_OPERATIONS:
+        raise PatchUnreadable(words.PATCH_TOO_LONG.format(most=MOST_OPERATIONS))
+    found, left = copy.deepcopy(value), MOST_COPIED_BYTES
+    try:
+        for operation in jsonpatch.JsonPatch(patch):
+            if operation["op"] == "copy" and isinstance(operation.get("from"), str):
+                copied = jsonpatch.JsonPointer(operation["from"]).resolve(found)
+                left -= len(msgspec.json.encode(copied))
+            if left < 0:
+                raise PatchUnreadable(words.PATCH_COPIES.format(most_bytes=MOST_COPIED_BYTES))
+            found = jsonpatch.apply_patch(found, [operation], in_place=True)
+    except RecursionError:
+        raise PatchUnreadable(words.PATCH_TOO_DEEP) from None
+    except jsonpatch.InvalidJsonPatch as bad:
+        raise PatchUnreadable(str(bad)) from None
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as bad:
+        raise PatchDoesNotFit(str(bad)) from None
+    return found
 
 
 def merge(value: Any, patch: Any) -> Any:
@@ -88,5 +129,5 @@ def _merged(values: list[Any], patches: list[Any], key: str) -> list[Any]:
 def _named(member: Any, key: str) -> str | int:
     named = member.get(key) if isinstance(member, Mapping) else None
     if not isinstance(named, str | int):
-        raise PatchUnreadable(key)
+        raise PatchUnreadable(words.PATCH_NO_KEY.format(key=key))
     return named

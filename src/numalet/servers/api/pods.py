@@ -1,7 +1,8 @@
-"""Pods: list, watch, get, create, delete. A create is answered after the decision."""
+"""Pods: list, watch, get, create, change, delete. A create is answered after the decision."""
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import string
 import uuid
@@ -16,12 +17,13 @@ from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
 from numalet.adapters.documents.yaml_source import Document
 from numalet.model.findings import Findings
-from numalet.servers.api import changing, forms, requests, selectors, status, watching
+from numalet.servers.api import changing, deleting, forms, requests, selectors, status, watching
+from numalet.servers.api.changing import Revision
 from numalet.servers.api.objects import JSON
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
 from numalet.servers.api.watching import Step, Watched
-from numalet.servers.door import PodChange, Refused
+from numalet.servers.door import PodChange, Refusal, Refused
 from numalet.wording import kubernetes_api as words
 from numalet.workload.spec import Workload
 
@@ -38,6 +40,8 @@ FIELDS: Final = frozenset(
         "status.podIP",
     }
 )
+_TRIES: Final = 5
+"""So often a change is tried anew because something else happened to the pod."""
 _LETTERS: Final = string.ascii_lowercase + string.digits
 
 
@@ -54,7 +58,7 @@ class Pods:
         return [
             Route("/api/v1/pods", self.list, methods=["GET"]),
             Route(of_namespace, self.collection, methods=["GET", "POST"]),
-            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH"]),
+            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH", "PUT"]),
         ]
 
     async def collection(self, request: Request) -> Response:
@@ -63,7 +67,7 @@ class Pods:
 
     async def one(self, request: Request) -> Response:
         """One pod."""
-        handlers = {"DELETE": self.delete, "PATCH": self.patch}
+        handlers = {"DELETE": self.delete, "PATCH": self.patch, "PUT": self.replace}
         return await handlers.get(request.method, self.get)(request)
 
     async def list(self, request: Request) -> Response:
@@ -99,41 +103,72 @@ class Pods:
 
     async def create(self, request: Request) -> Response:
         """Decide about a pod; 201 if it was accepted, whether it may run or not."""
-        if request.query_params.get("dryRun"):
-            raise Failure(400, words.DRY_RUN)
+        is_dry = _is_dry(request)
         document = await requests.document(request)
         findings = Findings()
         workload = workload_of(
             document, request.path_params["namespace"], self._served.door.view().node_name, findings
         )
-        answer = await self._served.door.create(workload)
-        if isinstance(answer, Refused):
-            raise status.of_refusal(answer, "pods", workload.pod.name)
-        response = Response(self._served.pod(answer).text, 201, media_type=JSON)
+        if is_dry:
+            shown = self._served.foreseen(
+                self._served.door.foresee_create(workload), workload.pod.name
+            )
+        else:
+            answer = await self._served.door.create(workload)
+            if isinstance(answer, Refused):
+                raise status.of_refusal(answer, "pods", workload.pod.name)
+            shown = self._served.pod(answer)
+        response = Response(shown.text, 201, media_type=JSON)
         status.warn(response, findings.all)
         return response
 
     async def patch(self, request: Request) -> Response:
-        """The pod, if the patch leaves it as it is."""
-        record = self._served.record(**request.path_params)
-        pod = self._served.pod(record)
-        await changing.check_patch(request, record, pod.value)
-        return Response(pod.text, media_type=JSON)
+        """The pod after a patch."""
+        return await self._revise(request, await changing.patch_of(request))
+
+    async def replace(self, request: Request) -> Response:
+        """The pod, with what the body says in its place."""
+        return await self._revise(request, await changing.object_of(request))
+
+    async def _revise(self, request: Request, revision: Revision) -> Response:
+        """Let the pod be otherwise; what happened to it meanwhile is no reason to give up."""
+        is_dry, name = _is_dry(request), request.path_params["name"]
+        for _ in range(_TRIES):
+            record = self._served.record(**request.path_params)
+            pod = self._served.pod(record)
+            revised = await changing.revised(revision, record, pod.value)
+            if revised is None:
+                return Response(pod.text, media_type=JSON)
+            if is_dry:
+                after = dataclasses.replace(record, workload=revised.workload)
+                return Response(self._served.as_is(after).text, media_type=JSON)
+            answer = await self._served.door.revise(
+                record.workload, revised.workload, version=revised.version
+            )
+            if not isinstance(answer, Refused):
+                return Response(self._served.pod(answer).text, media_type=JSON)
+            if answer.why is not Refusal.CONFLICT:
+                raise status.of_refusal(answer, "pods", name)
+        raise status.conflict("pods", name, words.VERSION_DIFFERS)
 
     async def delete(self, request: Request) -> Response:
         """Ask a pod to end and go; the answer shows it as it ends."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         record = self._served.record(namespace, name)
-        grace, uid = await _deletion(request)
-        if uid is not None and uid != record.uid:
-            problem = words.UID_DIFFERS.format(asked=uid, found=record.uid)
-            raise Failure(409, words.CONFLICT.format(resource="pods", name=name, problem=problem))
-        answer = await self._served.door.delete(
-            namespace, name, grace_seconds=grace, uid=uid or record.uid
-        )
+        wanted = await deleting.wanted(request)
+        wanted.check(record)
+        door, grace = self._served.door, wanted.grace_seconds
+        if wanted.is_dry:
+            foreseen = door.foresee_delete(namespace, name, grace_seconds=grace, uid=record.uid)
+            return Response(self._served.foreseen(foreseen, name).text, media_type=JSON)
+        answer = await door.delete(namespace, name, grace_seconds=grace, uid=record.uid)
         if isinstance(answer, Refused):
             raise status.of_refusal(answer, "pods", name)
         return Response(self._served.pod(answer).text, media_type=JSON)
+
+
+def _is_dry(request: Request) -> bool:
+    return requests.dry_run(request.query_params.getlist("dryRun"))
 
 
 async def _steps(
@@ -146,25 +181,6 @@ async def _steps(
             yield Step(change.kind, record.uid, item, change.resource_version)
 
 
-async def _deletion(request: Request) -> tuple[float | None, str | None]:
-    """Grace period and expected uid, from the query and from the body's ``DeleteOptions``."""
-    document = await requests.document(request)
-    options = document.value if document is not None else {}
-    if not isinstance(options, Mapping):
-        raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
-    if options.get("dryRun") or request.query_params.get("dryRun"):
-        raise Failure(400, words.DRY_RUN)
-    grace: Any = options.get("gracePeriodSeconds")
-    asked = requests.whole_number(request, "gracePeriodSeconds")
-    grace = asked if asked is not None else grace
-    preconditions = options.get("preconditions")
-    uid = preconditions.get("uid") if isinstance(preconditions, Mapping) else None
-    is_number = isinstance(grace, int) and not isinstance(grace, bool) and 0 <= grace < 2**31
-    if grace is not None and not is_number:
-        raise status.bad_query("gracePeriodSeconds", str(grace)[:40], "seconds are expected")
-    return (None if grace is None else float(grace)), (None if uid is None else str(uid))
-
-
 def workload_of(
     document: Document | None, namespace: str, node_name: str, findings: Findings
 ) -> Workload:
@@ -172,10 +188,7 @@ def workload_of(
 
     ``findings`` gets what the author of the object should know though it is accepted.
     """
-    value = None if document is None else document.value
-    found = value.get("kind", "Pod") if isinstance(value, Mapping) else type(value).__name__
-    if not isinstance(value, Mapping) or found != "Pod" or value.get("apiVersion", "v1") != "v1":
-        raise Failure(400, words.KIND_DIFFERS.format(found=str(found)[:80], expected="a v1 Pod"))
+    value: Mapping[Any, Any] = requests.of_kind(document, "v1", "Pod")
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping):
         if metadata.get("namespace") not in (None, "", namespace):

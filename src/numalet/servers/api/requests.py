@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -74,6 +74,18 @@ async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -
     return found[0] if found else None
 
 
+def of_kind(document: Document | None, api_version: str, kind: str) -> Mapping[Any, Any]:
+    """The object of a body that has to be of this kind. Raises ``Failure`` 400."""
+    value = None if document is None else document.value
+    found = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
+    is_one = isinstance(value, Mapping) and value.get("apiVersion", api_version) == api_version
+    if not is_one or found != kind:
+        expected = f"a {api_version} {kind}"
+        raise Failure(400, words.KIND_DIFFERS.format(found=str(found)[:80], expected=expected))
+    assert isinstance(value, Mapping)
+    return value
+
+
 def flag(request: Request, name: str) -> bool:
     """A query parameter that is true or false; false without it."""
     value = request.query_params.get(name)
@@ -92,6 +104,17 @@ def whole_number(request: Request, name: str) -> int | None:
     if not (value.isascii() and value.isdecimal() and len(value) <= 18):
         raise bad_query(name, value[:40], "a whole number is expected")
     return int(value)
+
+
+def dry_run(given: Iterable[object]) -> bool:
+    """Whether what is asked for shall only be foreseen; ``given`` are the values of ``dryRun``."""
+    values = [value for value in given if value]
+    for value in values:
+        if value != "All":
+            problem = words.DRY_RUN.format(value=str(value)[:40])
+            cause = {"reason": "FieldValueNotSupported", "message": problem, "field": "dryRun"}
+            raise Failure(422, problem, details={"causes": [cause]})
+    return bool(values)
 
 
 def seconds(request: Request, name: str) -> float:

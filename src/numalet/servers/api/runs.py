@@ -51,7 +51,7 @@ class Runs:
     async def create(self, request: Request) -> Response:
         """Decide about a command, or only say what would be decided."""
         workload = await self._workload(request)
-        if request.query_params.get("dryRun"):
+        if requests.dry_run(request.query_params.getlist("dryRun")):
             wait = requests.whole_number(request, "waitMilliseconds") or 0
             seconds = min(wait / 1000, LONGEST_WAIT_SECONDS)
             return _answer(await self._preview(workload.pod, seconds))
@@ -90,12 +90,12 @@ class Runs:
             view = door.view()
             if view.standing is Standing.OBSERVING:
                 raise status.of_refusal(Refused(Refusal.OBSERVING), _RESOURCE, pod.name)
-            # A plugin may be asked for its preference, and takes its time.
-            after, decision = await asyncio.to_thread(view.node.admit, pod)
+            node = view.node.asking_nobody()
+            after, decision = await asyncio.to_thread(node.admit, pod)
             if decision.admitted:
                 return run_document.placed(pod, after.snapshot, view.level, view.notes, "agent")
             if may_fit is None:
-                may_fit = await _may_fit(view.node, pod)
+                may_fit = await _may_fit(node, pod)
             changes = door.pod_changes(view.resource_version)
             left = end - loop.time()
             if not may_fit or left <= 0 or isinstance(changes, Refused):
@@ -107,7 +107,7 @@ class Runs:
         view, pod, verdict = self._served.door.view(), record.workload.pod, record.run.verdict
         assert verdict is not None
         if not verdict.admitted:
-            may_fit = await _may_fit(view.node, pod)
+            may_fit = await _may_fit(view.node.asking_nobody(), pod)
             return run_document.refused(pod, verdict.reason, verdict.message, may_fit, "agent")
         return run_document.placed(pod, view.node.snapshot, view.level, view.notes, "agent")
 

@@ -9,11 +9,13 @@ from typing import Any, Final
 from numalet.reports import pod_placement
 from numalet.servers.api import projections
 from numalet.servers.api.objects import Kept, Shown, shown
-from numalet.servers.api.status import not_found
-from numalet.servers.door import Door
+from numalet.servers.api.status import not_found, of_refusal
+from numalet.servers.door import Door, Foreseen, Refused
+from numalet.wording import kubernetes_api as words
 from numalet.workload.record import NodeEvent, PodRecord
 
 OWN_GROUP: Final = "numalet.dev/v1alpha1"
+_VERSION: Final = "resourceVersion"
 
 
 @dataclass(slots=True)
@@ -42,6 +44,23 @@ class Served:
         return self._pods.of(
             record.uid, record.resource_version, lambda: projections.pod(record, node_name)
         )
+
+    def as_is(self, record: PodRecord) -> Shown:
+        """The Pod object of a record that nobody keeps."""
+        return shown(projections.pod(record, self.door.view().node_name))
+
+    def foreseen(self, answer: Foreseen | Refused, name: str) -> Shown:
+        """The Pod object that there would be, and where. Raises ``Failure`` if it would not."""
+        if isinstance(answer, Refused):
+            raise of_refusal(answer, "pods", name)
+        found = projections.pod(answer.record, self.door.view().node_name)
+        # No version: there is no such object.
+        metadata = {key: each for key, each in found["metadata"].items() if key != _VERSION}
+        status = found["status"]
+        if answer.record.run.deletion is None:
+            placement = pod_placement.pod_placement(answer.record, answer.node.snapshot, {})
+            status = {"message": words.foreseen(placement), **status}
+        return shown({**found, "metadata": metadata, "status": status})
 
     def pods(self, namespace: str | None) -> list[tuple[str, Shown]]:
         """The Pod objects by uid."""

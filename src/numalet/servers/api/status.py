@@ -117,15 +117,20 @@ def warn(response: Response, findings: Iterable[Finding]) -> None:
             response.headers.append("Warning", f'299 - "{quoted}"')
 
 
-def unchangeable(kind: str, name: str, fields: Iterable[str]) -> Failure:
-    """A change of what can not be changed, with a cause for each such field."""
+def unchangeable(kind: str, name: str, fields: Iterable[tuple[str, str]]) -> Failure:
+    """A change of what can not be changed, with a cause for each such field and why."""
     causes = [
-        {"reason": "FieldValueForbidden", "message": words.UNCHANGEABLE, "field": field}
-        for field in fields
+        {"reason": "FieldValueForbidden", "message": text, "field": field} for field, text in fields
     ]
     problems = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
     message = words.INVALID.format(kind=kind, name=name, problems=problems)
     return Failure(422, message, details={"name": name, "kind": kind, "causes": causes})
+
+
+def conflict(resource: str, name: str, problem: str) -> Failure:
+    """The object is another than the client believes."""
+    message = words.CONFLICT.format(resource=resource, name=name, problem=problem)
+    return Failure(409, message, details={"name": name, "kind": resource})
 
 
 def of_refusal(refused: Refused, resource: str, name: str) -> Failure:

@@ -1,0 +1,269 @@
+"""Changes of pods: patches of every kind, objects put in their place, and dry runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from numalet.adapters.agent_client.client import AgentClient
+from numalet.servers.door import Refusal, Refused
+from numalet.workload.spec import Source
+from servers.asking import asked, lines
+from servers.pods import pod
+from servers.served import Api
+
+PODS = "/api/v1/namespaces/default/pods"
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+def _patched(api: Api, patch: object, kind: str = STRATEGIC) -> tuple[int, Any]:
+    return asked(api.path, "PATCH", f"{PODS}/a", patch, content_type=kind)
+
+
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {},
+        {"metadata": {"annotations": None}},
+        {"metadata": {"labels": {"gone": None}, "resourceVersion": ""}},
+        {"spec": {"restartPolicy": "Always"}},
+    ],
+)
+def test_a_patch_that_changes_nothing_is_fine(
+    api: Api, client: AgentClient, kind: str, patch: dict[str, Any]
+) -> None:
+    client.post(PODS, pod("a"))
+    assert _patched(api, patch, kind) == (200, client.get(f"{PODS}/a"))
+
+
+def test_an_amount_that_is_only_written_otherwise_is_no_change(
+    api: Api, client: AgentClient
+) -> None:
+    client.post(PODS, pod("a"))
+    container = {"name": "c", "resources": {"limits": {"memory": "4096Mi"}}}
+    order = {"$setElementOrder/containers": [{"name": "c"}]}
+    assert _patched(api, {"spec": {"containers": [container], **order}})[0] == 200
+
+
+LABELS = {"app": "web"}
+RELABELS = [
+    (MERGE, {"metadata": {"labels": LABELS}}),
+    (STRATEGIC, {"metadata": {"labels": LABELS}}),
+    (JSON_PATCH, [{"op": "add", "path": "/metadata/labels", "value": LABELS}]),
+]
+
+
+@pytest.mark.parametrize(("kind", "patch"), RELABELS)
+def test_labels_may_change_and_whoever_watches_is_told(
+    api: Api, client: AgentClient, kind: str, patch: object
+) -> None:
+    before = client.post(PODS, pod("a"))["metadata"]["resourceVersion"]
+    code, found = _patched(api, patch, kind)
+    assert (code, found["metadata"]["labels"]) == (200, LABELS)
+    assert found == client.get(f"{PODS}/a")
+    assert found["metadata"]["resourceVersion"] != before
+    (change,) = lines(api.path, f"{PODS}?watch=1&resourceVersion={before}", 1)
+    assert (change["type"], change["object"]) == ("MODIFIED", found)
+    selected = client.get(PODS, {"labelSelector": "app=web"})["items"]
+    assert [each["metadata"]["name"] for each in selected] == ["a"]
+
+
+def test_images_and_more_tolerations_are_fine(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    patch = {
+        "spec": {
+            "containers": [{"name": "c", "image": "web:2"}],
+            "tolerations": [{"key": "b", "operator": "Exists"}],
+        }
+    }
+    spec = _patched(api, patch)[1]["spec"]
+    assert spec["containers"][0]["image"] == "web:2"
+    assert spec["tolerations"] == [{"key": "b", "operator": "Exists"}]
+    code, status = _patched(api, {"spec": {"tolerations": []}})
+    assert (code, status["details"]["causes"][0]["field"]) == (422, "spec.tolerations")
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"spec": {"containers": [{"name": "c", "command": ["other"]}]}}, "spec"),
+        ({"spec": {"containers": [{"name": "d", "command": ["more"]}]}}, "spec"),
+        ({"spec": {"nodeName": "elsewhere"}}, "spec"),
+        ({"metadata": {"clusterName": "c"}}, "metadata.clusterName"),
+    ],
+)
+def test_what_was_decided_on_can_not_be_changed(
+    api: Api, client: AgentClient, patch: dict[str, Any], field: str
+) -> None:
+    client.post(PODS, pod("a"))
+    before = client.get(f"{PODS}/a")
+    code, status = _patched(api, patch)
+    assert (code, status["reason"]) == (422, "Invalid")
+    (cause,) = status["details"]["causes"]
+    assert (cause["field"], cause["reason"]) == (field, "FieldValueForbidden")
+    assert status["message"] == f'Pod "a" is invalid: {field}: {cause["message"]}'
+    assert ("pod updates may not change fields other than" in cause["message"]) == (field == "spec")
+    assert client.get(f"{PODS}/a") == before
+
+
+def test_a_pod_of_the_manifest_folder_is_what_its_file_says(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    record = api.do(lambda door: door.named("a"))
+    of_file = replace(record, workload=replace(record.workload, source=Source.FILE))
+    api.do(lambda door: door.put(of_file))
+    code, status = _patched(api, {"metadata": {"labels": LABELS}})
+    assert (code, "file" in status["message"]) == (422, True)
+    assert _patched(api, {})[0] == 200
+
+
+def test_another_change_meanwhile_is_no_reason_to_give_up(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    for _ in range(3):
+        api.do(lambda door: door.meanwhile.append(lambda: door.update("a", lambda run: run)))
+    code, found = _patched(api, {"metadata": {"labels": LABELS}})
+    assert (code, found["metadata"]["labels"]) == (200, LABELS)
+    for _ in range(9):
+        api.do(lambda door: door.meanwhile.append(lambda: door.update("a", lambda run: run)))
+    code, status = _patched(api, {"metadata": {"labels": {"app": "db"}}})
+    assert (code, status["reason"]) == (409, "Conflict")
+
+
+def test_what_the_agent_refuses_is_told(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    api.do(lambda door: setattr(door, "refusal", Refused(Refusal.STOPPING)))
+    assert _patched(api, {"metadata": {"labels": LABELS}})[0] == 503
+    dry = asked(api.path, "POST", f"{PODS}?dryRun=All", pod("b"), content_type=JSON)
+    assert dry[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind", "code"),
+    [
+        ({"metadata": {"resourceVersion": "999"}}, MERGE, 409),
+        ({"spec": {"containers": []}}, MERGE, 422),
+        ({"spec": None}, MERGE, 422),
+        ({"spec": {"containers": [{}]}}, STRATEGIC, 400),
+        ({"spec": {"containers": ["c"]}}, STRATEGIC, 400),
+        ([], MERGE, 400),
+        ({"metadata": "x"}, MERGE, 422),
+        ({"metadata": {"name": "b"}}, MERGE, 400),
+        ({"metadata": {"namespace": "other"}}, MERGE, 400),
+        ({"metadata": {"uid": "other"}}, MERGE, 409),
+        ({"spec": {"tolerations": 5}}, MERGE, 200),
+        ([{"op": "remove", "path": "/spec"}], JSON_PATCH, 422),
+        ([{"op": "replace", "path": "", "value": 5}], JSON_PATCH, 422),
+        ([{"op": "test", "path": "/metadata/name", "value": "b"}], JSON_PATCH, 422),
+        ([{"op": "remove", "path": "/metadata/labels/app"}], JSON_PATCH, 422),
+        ([{"op": "explode", "path": "/spec"}], JSON_PATCH, 400),
+        ([{"op": "copy", "path": "/spec/x"}], JSON_PATCH, 400),
+        ([5], JSON_PATCH, 400),
+        ({}, JSON_PATCH, 400),
+        ({}, APPLY, 415),
+    ],
+)
+def test_a_patch_that_makes_no_sense_is_refused(
+    api: Api, client: AgentClient, patch: object, kind: str, code: int
+) -> None:
+    client.post(PODS, pod("a"))
+    assert _patched(api, patch, kind)[0] == code
+
+
+def test_a_patch_of_what_is_not_there_is_not_found(api: Api) -> None:
+    assert _patched(api, {}, MERGE)[0] == 404
+    # Also where there is no pod, so that kubectl says what is not served here.
+    assert _patched(api, {}, APPLY)[0] == 415
+
+
+def _put(api: Api, value: object) -> tuple[int, Any]:
+    return asked(api.path, "PUT", f"{PODS}/a", value, content_type=JSON)
+
+
+def test_an_object_takes_the_place_of_the_one_there_was(api: Api, client: AgentClient) -> None:
+    found = client.post(PODS, pod("a"))
+    found["metadata"]["annotations"] = {"a": "b"}
+    code, after = _put(api, found)
+    assert (code, after["metadata"]["annotations"]) == (200, {"a": "b"})
+    # It is of an older version by now.
+    code, status = _put(api, found)
+    assert (code, status["reason"], status["details"]["name"]) == (409, "Conflict", "a")
+    del found["metadata"]["resourceVersion"]
+    assert _put(api, found) == (200, client.get(f"{PODS}/a"))
+    # Whoever leaves something out takes it away, and may not where it was decided on.
+    assert _put(api, pod("a"))[1]["metadata"].get("annotations") is None
+    assert _put(api, pod("a", cpu="1"))[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (pod("b"), 400),
+        (pod("a", namespace="other"), 400),
+        (pod("a", uid="other"), 409),
+        (pod("a") | {"kind": "Node"}, 400),
+        ([], 400),
+        ("", 400),
+    ],
+)
+def test_what_can_not_take_the_place_of_a_pod_is_refused(
+    api: Api, client: AgentClient, value: object, code: int
+) -> None:
+    client.post(PODS, pod("a"))
+    assert _put(api, value)[0] == code
+
+
+def test_a_dry_run_of_a_create_says_where_the_pod_would_be(api: Api, client: AgentClient) -> None:
+    code, found = asked(api.path, "POST", f"{PODS}?dryRun=All", pod("a"), content_type=JSON)
+    assert code == 201
+    assert "resourceVersion" not in found["metadata"]
+    assert "memory of NUMA node 0; CPUs" in found["status"]["message"]
+    _, refused = asked(api.path, "POST", f"{PODS}?dryRun=All", pod("b", "40Gi"), content_type=JSON)
+    assert (refused["status"]["phase"], refused["status"]["reason"]) == (
+        "Failed",
+        "TopologyAffinityError",
+    )
+    assert client.get(PODS)["items"] == []
+    _, shared = asked(
+        api.path, "POST", f"{PODS}?dryRun=All", pod("c", cpu="100m"), content_type=JSON
+    )
+    assert "CPUs" not in shared["status"]["message"]
+
+
+def test_a_dry_run_of_a_change_or_a_delete_changes_nothing(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    before = client.get(f"{PODS}/a")
+    patch, path = {"metadata": {"labels": LABELS}}, f"{PODS}/a?dryRun=All"
+    code, found = asked(api.path, "PATCH", path, patch, content_type=MERGE)
+    assert (code, found["metadata"]["labels"]) == (200, LABELS)
+    options = {"dryRun": ["All"], "gracePeriodSeconds": 0}
+    for given in ((f"{PODS}/a", options), (path, None)):
+        code, found = asked(api.path, "DELETE", *given, content_type=JSON)
+        assert (code, "deletionTimestamp" in found["metadata"]) == (200, True)
+        assert "message" not in found["status"]
+    assert client.get(f"{PODS}/a") == before
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
+def test_a_dry_run_of_another_kind_is_refused(api: Api, client: AgentClient, method: str) -> None:
+    client.post(PODS, pod("a"))
+    path = PODS if method == "POST" else f"{PODS}/a"
+    kind = MERGE if method == "PATCH" else JSON
+    body = None if method == "DELETE" else pod("a")
+    code, status = asked(api.path, method, f"{path}?dryRun=Some", body, content_type=kind)
+    assert (code, status["details"]["causes"][0]["field"]) == (422, "dryRun")
+
+
+@pytest.mark.parametrize(("what", "code"), [("uid", 409), ("resourceVersion", 409)])
+def test_a_delete_of_another_pod_than_is_meant_is_a_conflict(
+    api: Api, client: AgentClient, what: str, code: int
+) -> None:
+    metadata = client.post(PODS, pod("a"))["metadata"]
+    for value, expected in (("other", code), (metadata[what], 200)):
+        options = {"preconditions": {what: value}}
+        assert asked(api.path, "DELETE", f"{PODS}/a", options, content_type=JSON)[0] == expected
