@@ -1,12 +1,16 @@
 """A load on a real agent: clients that submit pods as fast as they are answered.
 
 Closed loop: each client has one request open. A create is answered after the decision is on the
-disk, so its duration is the time from submitting to decided.
+disk, so its duration is the time from submitting to decided. The clients are tasks of one thread
+that speak HTTP by hand: threads would wait for each other's turn with the interpreter, and what
+is measured would be that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
 import os
 import random
 import subprocess
@@ -16,7 +20,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from numalet.adapters.agent_client.client import AgentClient, AgentRefused
 from servers.pods import pod
@@ -108,33 +112,61 @@ class Load:
 def put(on: RunningAgent, pods: int = PODS) -> Load:
     """Submit so many pods from all clients, and delete half of them at random."""
     load, began = Load(), time.perf_counter()
-    clients = [
-        threading.Thread(target=_client, args=(on.socket, number, pods // CLIENTS, load))
-        for number in range(CLIENTS)
-    ]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    asyncio.run(_all_clients(on.socket, pods // CLIENTS, load))
     load.took_seconds = time.perf_counter() - began
     return load
 
 
-def _client(socket: Path, number: int, count: int, load: Load) -> None:
+async def _all_clients(socket: Path, count: int, load: Load) -> None:
+    async with asyncio.TaskGroup() as group:
+        for number in range(CLIENTS):
+            group.create_task(_client(socket, number, count, load))
+
+
+async def _client(socket: Path, number: int, count: int, load: Load) -> None:
     chance = random.Random(number)
     mine: list[str] = []
+    reader, writer = await asyncio.open_unix_connection(str(socket))
     try:
-        with AgentClient(socket) as client:
-            for at in range(count):
-                name = f"load-{number}-{at}"
-                began = time.perf_counter()
-                made = client.post(_PODS_PATH, pod(name, "256Mi", "1"))
-                load.durations.append(time.perf_counter() - began)
-                load.rejected += made["status"].get("phase") == "Failed"
-                mine.append(name)
-                if chance.random() < 0.5:
-                    gone = mine.pop(chance.randrange(len(mine)))
-                    client.delete(f"{_PODS_PATH}/{gone}", {"gracePeriodSeconds": 0})
-                    load.deleted += 1
+        for at in range(count):
+            name = f"load-{number}-{at}"
+            request = _request("POST", _PODS_PATH, pod(name, "256Mi", "1"))
+            began = time.perf_counter()
+            answer = await _answer(reader, writer, request)
+            load.durations.append(time.perf_counter() - began)
+            load.rejected += json.loads(answer)["status"].get("phase") == "Failed"
+            mine.append(name)
+            if chance.random() < 0.5:
+                gone = mine.pop(chance.randrange(len(mine)))
+                path = f"{_PODS_PATH}/{gone}"
+                await _answer(reader, writer, _request("DELETE", path, {"gracePeriodSeconds": 0}))
+                load.deleted += 1
     except Exception as error:
         load.troubles.append(repr(error))
+    finally:
+        writer.close()
+
+
+def _request(method: str, path: str, document: Any) -> bytes:
+    body = json.dumps(document).encode()
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: numalet\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
+) -> bytes:
+    """The body of the answer; its status is 200 or 201."""
+    writer.write(request)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = next(
+        int(line.partition(":")[2])
+        for line in head.splitlines()
+        if line.lower().startswith("content-length")
+    )
+    body = await reader.readexactly(length)
+    assert head.split(maxsplit=2)[1] in ("200", "201"), body.decode()
+    return body

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
+
+import pytest
 
 from numalet.adapters.logs import Log, LogFormat, to_stderr
 from numalet.reports.log_line import LogLine
@@ -52,6 +55,32 @@ def test_console_lines_have_no_colour_off_a_terminal_and_stay_one_line() -> None
     assert len(stream.getvalue().splitlines()) == 3
     assert "v=2" in stream.getvalue()
     assert "v=0" not in stream.getvalue()
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    texts = ["plain", "two words", "it's", 'a "quote"', "a=b", "two\nlines", "tab\t", "", "r\r"]
+    keys = {f"key{at}": text for at, text in enumerate(texts)} | {"aa": None, "n": {"x": [1]}}
+    lines = [LogLine("Short", keys), LogLine("x" * 40, level=3), LogLine("Bad", is_error=True)]
+    terminal, file = Terminal(), io.StringIO()
+    Log(terminal, LogFormat.CONSOLE, verbosity=5).write(lines)
+    Log(file, LogFormat.CONSOLE, verbosity=5).write(lines)
+
+    def without_time(text: str) -> list[str]:
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+        return [line.partition(" ")[2] for line in plain.splitlines()]
+
+    assert "\x1b" in terminal.getvalue()
+    assert without_time(terminal.getvalue()) == without_time(file.getvalue())
 
 
 def test_a_log_that_can_not_be_written_stops_nobody() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -16,6 +17,8 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from numalet.reports.log_line import LogLine
+
+_TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
 
 
 class LogFormat(StrEnum):
@@ -32,8 +35,10 @@ class Log:
         self, stream: TextIO, chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0
     ) -> None:
         self.verbosity: Final = verbosity
+        self._stream: Final = stream
         self._logger: Any = structlog.wrap_logger(
-            structlog.WriteLogger(stream),
+            # It returns the text: all lines of one admission are written at once.
+            structlog.ReturnLogger(),
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
@@ -45,12 +50,18 @@ class Log:
 
     def write(self, lines: Iterable[LogLine]) -> None:
         """Write these lines, as far as the verbosity lets them pass."""
-        for line in lines:
-            if line.level <= self.verbosity or line.is_error:
-                say = self._logger.error if line.is_error else self._logger.info
-                # The stream may be a pipe without a reader, or a file on a full disk.
-                with contextlib.suppress(OSError, ValueError):
-                    say(line.message, **({"v": line.level} | dict(line.keys)))
+        texts = [
+            self._text(line) for line in lines if line.level <= self.verbosity or line.is_error
+        ]
+        # The stream may be a pipe without a reader, or a file on a full disk.
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write("".join(f"{text}\n" for text in texts))
+            self._stream.flush()
+
+    def _text(self, line: LogLine) -> str:
+        say = self._logger.error if line.is_error else self._logger.info
+        text: str = say(line.message, **({"v": line.level} | dict(line.keys)))
+        return text
 
 
 def to_stderr(chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0) -> Log:
@@ -64,11 +75,27 @@ def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:
             structlog.processors.EventRenamer("msg"),
             structlog.processors.JSONRenderer(sort_keys=False),
         ]
-    colours = stream.isatty() and "NO_COLOR" not in os.environ
-    return [_without_level_zero, structlog.dev.ConsoleRenderer(colors=colours, timestamp_key="ts")]
+    if stream.isatty() and "NO_COLOR" not in os.environ:
+        return [_without_level_zero, structlog.dev.ConsoleRenderer(timestamp_key="ts")]
+    return [_without_level_zero, _plain]
 
 
 def _without_level_zero(_logger: Any, _method: str, event: EventDict) -> EventDict:
     if event.get("v") == 0:
         del event["v"]
     return event
+
+
+def _plain(_logger: Any, _method: str, event: EventDict) -> str:
+    """What ``ConsoleRenderer`` makes without colours, in a fifth of its time.
+
+    Most lines of an agent go to a journal or a file, nine for every pod that is submitted.
+    """
+    head = f"{event.pop('ts')} [{event.pop('level'):<9}] {event.pop('event'):<30}"
+    return " ".join((head, *(f"{key}={_shown(event[key])}" for key in sorted(event)))).rstrip()
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and _TO_BE_QUOTED.search(value) is None:
+        return value
+    return repr(value)

@@ -73,9 +73,8 @@ class Books:
     def with_event(self, event: NodeEvent) -> Books:
         """The books with one more event; one that repeats the last of its kind is counted."""
         version = self.resource_version + 1
-        last = next(
-            (each for each in reversed(self.events[-_LOOKED_BACK:]) if _same(each, event)), None
-        )
+        of_pod = [each for each in self.events[-_LOOKED_BACK:] if each.pod_uid == event.pod_uid]
+        last = next((each for each in reversed(of_pod) if _same(each, event)), None)
         if last is not None:
             event = replace(event, first_at=last.first_at or last.at, count=last.count + 1)
         kept = self.events if last is None else [each for each in self.events if each is not last]
@@ -88,10 +87,9 @@ class Books:
 
 
 def _same(one: NodeEvent, other: NodeEvent) -> bool:
-    # Of a hundred events nearly all are of other pods, so that is asked first.
+    """Whether two events of one pod tell the same."""
     return (
-        one.pod_uid == other.pod_uid
-        and one.reason == other.reason
+        one.reason == other.reason
         and one.container == other.container
         and one.kind == other.kind
         and one.message == other.message
