@@ -13,8 +13,10 @@ from benchmarks import page, timing
 
 import node_shapes
 import node_states
-from node_shapes import GPU, Shape
+from node_shapes import GIB, GPU, Shape
 from node_states import Life
+from numalet.adapters import devices, machines
+from numalet.adapters.documents import profile_library
 from numalet.hints import merging
 from numalet.hints.hint import Hint
 from numalet.model import numa_mask
@@ -30,6 +32,7 @@ KUBELET_MS: dict[int, tuple[float | None, ...]] = {
     12: (5.4, 4100),
     16: (139, None),
 }
+_PROFILES = ("epyc-nps4", "snc4", "gh200-9n", "uv-24n", "l3-as-numa", "gb200-34n", "gh200-36n")
 _ASKED = ({"memory": "4Gi"}, {"cpu": "4"}, {"hugepages-1Gi": "1Gi"}, {GPU: "1"})
 
 
@@ -113,18 +116,24 @@ def long_lists() -> str:
 
 
 def real_pods() -> str:
-    """Pods as they are on such machines: one GPU, half the machine, fifty small ones."""
-    rng = random.Random("real pods")
-    shapes = [
-        node_shapes.tray(34, rng),
-        node_shapes.tray(36, rng),
-        node_shapes.blades(24, rng),
-        node_shapes.blades(64, rng),
-        node_shapes.even(64),
+    """Pods as they are on machines as they are: one GPU, half the machine, fifty small ones."""
+    rows = [[name, *_life_of(_profiled(name))] for name in _PROFILES]
+    heads = [
+        *("Profile", "A GPU (where there are any), CPUs, 64Gi", "Half the machine"),
+        *("Each of 50 small", "Refill"),
     ]
-    rows = [[f"{shape.name}, {shape.node_count} NUMA nodes", *_life_of(shape)] for shape in shapes]
-    heads = ["Machine", "GPU, CPUs, 64Gi", "Half the machine", "Each of 50 small", "Refill"]
     return page.table(heads, rows)
+
+
+def _profiled(name: str) -> Shape:
+    """The machine of a profile; a node of it is as large as its first one with CPUs."""
+    text = profile_library.PREFIX + name
+    info = machines.open_machine(text).info
+    listed = devices.named_devices(text, ())
+    gpus = next(iter(listed.values()), ())
+    first = next(node for node in info.nodes if node.cores)
+    cpus = sum(len(core.threads) for core in first.cores)
+    return Shape(name, info, {GPU: gpus}, first.memory_bytes // GIB, cpus)
 
 
 def _life_of(shape: Shape) -> list[str]:
@@ -132,16 +141,15 @@ def _life_of(shape: Shape) -> list[str]:
     with_cpus = sum(1 for each in shape.machine.nodes if each.cores)
     gpus = len(shape.devices[GPU])
     near = max(1, shape.node_cpus // max(1, gpus // with_cpus) - 2)
-    one = _asks("gpu", near, 64 if shape.node_gib > 64 else 48, 1)
+    one = _asks("gpu", near, 64 if shape.node_gib > 64 else shape.node_gib // 4 * 3, min(1, gpus))
     half = max(1, with_cpus // 2)
-    part = max(1, gpus // 2)
-    many = _asks("half", shape.node_cpus * half - 4, int(shape.node_gib * half * 0.9), part)
+    many = _asks("half", shape.node_cpus * half - 4, int(shape.node_gib * half * 0.9), gpus // 2)
     alone = _timed(node, [one])[0]
     halved = _timed(node, [many])[0]
     small, node = _refilled(node, [_asks(f"small-{at}", 1, 2, 0) for at in range(50)])
     for at in range(0, 50, 2):
         node = node.remove(f"small-{at}")
-    again, node = _refilled(node, [_asks(f"again-{at}", 2, 3, 0) for at in range(25)])
+    again, node = _refilled(node, [_asks(f"again-{at}", 1, 3, 0) for at in range(25)])
     return [timing.milliseconds(each) for each in (alone, halved, median(small), median(again))]
 
 

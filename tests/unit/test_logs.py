@@ -77,7 +77,7 @@ def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
 
     def without_time(text: str) -> list[str]:
         plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-        return [line.partition(" ")[2] for line in plain.splitlines()]
+        return [line.partition(" ")[2].rstrip() for line in plain.splitlines()]
 
     assert "\x1b" in terminal.getvalue()
     assert without_time(terminal.getvalue()) == without_time(file.getvalue())
