@@ -86,7 +86,6 @@ def view(node: Node, pods: Iterable[Pod]) -> AgentView:
         level=GuaranteeLevel.NONE,
         started_at=NOW,
         resource_version=len(known),
-        ready=True,
         records={each.uid: _record(each, each.uid in node.snapshot.pods) for each in known},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,15 +9,12 @@ import pytest
 import agents
 from numalet.adapters import machines
 from numalet.adapters.machines import MachineChoice
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent import settings, wiring
+from numalet.agent import settings
 from numalet.agent.settings import AgentOptions, RuntimeKind
-from numalet.agent.wiring import RUNS
 from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model.findings import BadInput
 from numalet.node import node as nodes
-from numalet.servers.door import Refusal, Refused, Standing
 
 KUBELET = """
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -87,33 +83,3 @@ def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
     assert Path("/home/someone/.local/state/numalet") == settings.default_root()
-
-
-def test_an_observing_agent_shows_the_owner_s_books_and_decides_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scene() -> None:
-        kubelet = tmp_path / "kubelet"
-        async with agents.running(agents.settings(kubelet)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            held = agent.keeper.view().node.state_files()
-        monkeypatch.setattr("numalet.agent.owners.KUBELET_ROOT", kubelet)
-        root = tmp_path / "root"
-        given = agents.settings(root)
-        watching = wiring.opened(
-            settings.observing(given), wiring.Hooks(runtime=FakeRuntime(root / RUNS))
-        )
-        async with watching as keeper:
-            while not keeper.view().ready:
-                await keeper.changed()
-            view = keeper.view()
-            assert Standing.OBSERVING is view.standing
-            assert held == view.node.state_files()
-            answer = await keeper.create(agents.pod("two"))
-            assert isinstance(answer, Refused)
-            assert Refusal.OBSERVING is answer.why
-        assert not (root / "cpu_manager_state").exists()
-        assert [] == list((root / "pods").iterdir())
-
-    asyncio.run(scene())

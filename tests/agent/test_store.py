@@ -19,6 +19,7 @@ from numalet.agent import journal, store
 from numalet.agent.journal import Journal
 from numalet.agent.store import Store
 from numalet.model.findings import BadInput
+from numalet.reports.kube_node import Unready
 from numalet.servers.door import Refusal, Refused
 from numalet.workload.record import PodRecord
 
@@ -63,7 +64,7 @@ def test_a_pod_is_refused_while_the_books_can_not_be_written(
             assert os.strerror(number) in answer.fields["problem"]
             view = agent.keeper.view()
             assert (before.node, before.records) == (view.node, view.records)
-            assert not view.ready
+            assert Unready.BOOKS is view.unready
             assert "agent/books-unwritable" in view.notes
             disk.fails = False
             again = await agent.keeper.create(agents.pod("two"))

@@ -11,9 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import agents
+import kubelet_node
+from numalet.adapters.agent_client.client import AgentClient
 from numalet.agent import notify
+from numalet.cli.main import app
 
 DESCRIBED = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 
@@ -74,3 +78,30 @@ def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatc
     notify.tell("READY=1")
     monkeypatch.setenv("NOTIFY_SOCKET", "@no-such-socket-of-anybody")
     notify.tell("READY=1")
+
+
+@pytest.mark.slow
+def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(short_path: Path) -> None:
+    kubelet = kubelet_node.made(short_path / "k")
+    kubelet.admit("one")
+    before = {each.name: each.read_bytes() for each in kubelet.root.iterdir() if each.is_file()}
+    root = short_path / "root"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(short_path / "notify"))
+        told.settimeout(30)
+        words = ["--root", str(root), "--ownership", "observe", "--kubelet-root", str(kubelet.root)]
+        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
+        assert b"READY=1" == told.recv(100)
+        listed = CliRunner().invoke(app, ["ps", "--root", str(root)])
+        with AgentClient(root / "agent.sock") as client:
+            (state,) = client.get("/apis/numalet.dev/v1alpha1/nodestates")["items"]
+        agent.terminate()
+        _, said = agent.communicate(timeout=30)
+    assert 0 == agent.returncode, said
+    assert ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"] == listed.output.split()[-7:]
+    assert ("observing", True) == (state["standing"], state["kubelet"]["startsWithItsFiles"])
+    assert {"sound"} == {each["soundness"] for each in state["kubelet"]["files"]}
+    assert ["uid-one"] == [each["podUID"] for each in state["holders"]]
+    assert "the kubelet wrote" in said
+    after = {each.name: each.read_bytes() for each in kubelet.root.iterdir() if each.is_file()}
+    assert before == after

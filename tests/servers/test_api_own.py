@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
 from numalet.adapters.agent_client.client import AgentClient
+from numalet.config.behaviour import EXACT, NATIVE
 from numalet.enforcement.audit import Audit
 from numalet.model.pod import ContainerKey
+from numalet.reports.kube_node import Unready
 from numalet.servers.api import explaining
+from numalet.servers.door import Standing
 from servers import views
+from servers.memory_door import MemoryDoor
 from servers.pods import pod
 from servers.served import Api
 from servers.test_api_pods import refused
@@ -129,14 +135,61 @@ def test_an_event_can_be_read_alone(client: AgentClient) -> None:
     assert refused(client.get, "/api/v1/namespaces/default/events/none").code == 404
 
 
+def test_events_are_a_kubelets_in_exact_mode_alone(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("wide", "40Gi"))
+    for standing, native, component in (
+        (Standing.ENFORCING, False, "kubelet"),
+        (Standing.OBSERVING, False, "numalet"),
+        (Standing.ENFORCING, True, "numalet"),
+    ):
+        api.do(partial(_stands, standing=standing, native=native))
+        (event,) = client.get("/api/v1/events")["items"]
+        assert component == event["source"]["component"] == event["reportingComponent"]
+
+
+def _stands(door: MemoryDoor, *, standing: Standing, native: bool) -> None:
+    node = door.view().node
+    behaviour = NATIVE if native else EXACT
+    rules = replace(node.rules, behaviour=behaviour)
+    door.change(standing=standing, node=replace(node, roster=replace(node.roster, rules=rules)))
+
+
 def test_health_and_readiness(api: Api, client: AgentClient) -> None:
     assert client.text("/healthz") == client.text("/livez") == client.text("/readyz") == "ok"
-    assert client.text("/healthz", {"verbose": ""}) == "[+]ping ok\nhealthz check passed\n"
-    api.do(lambda door: door.change(ready=False))
+    assert client.text("/livez", {"verbose": ""}) == "[+]ping ok\nlivez check passed\n"
+    api.do(lambda door: door.change(unready=Unready.BOOKS))
+    for path in ("/healthz", "/readyz"):
+        failed = refused(client.text, path)
+        assert failed.code == 500
+        assert "[-]books failed: reason withheld\n" in failed.message
+    assert client.text("/livez") == "ok"
+    assert _ready(client) == ("False", "BooksNotWritable")
+
+
+@pytest.mark.parametrize(
+    ("unready", "check"), [(Unready.STARTING, "sources"), (Unready.STOPPING, "shutdown")]
+)
+def test_an_agent_that_begins_or_ends_is_healthy_and_not_ready(
+    api: Api, client: AgentClient, unready: Unready, check: str
+) -> None:
+    api.do(lambda door: door.change(unready=unready))
     assert client.text("/healthz") == "ok"
-    failed = refused(client.text, "/readyz")
-    assert failed.code == 500
-    assert "[-]books failed: reason withheld\nreadyz check failed" in failed.message
+    assert f"[-]{check} failed: reason withheld" in refused(client.text, "/readyz").message
+    assert _ready(client) == ("False", unready.value)
+
+
+def test_an_observing_agent_is_well_and_its_node_takes_no_pods(
+    api: Api, client: AgentClient
+) -> None:
+    api.do(lambda door: door.change(unready=Unready.OBSERVING))
+    assert client.text("/healthz") == client.text("/readyz") == "ok"
+    assert _ready(client) == ("False", "AgentObserves")
+
+
+def _ready(client: AgentClient) -> tuple[str, str]:
+    (node,) = client.get("/api/v1/nodes")["items"]
+    (ready,) = (each for each in node["status"]["conditions"] if each["type"] == "Ready")
+    return ready["status"], ready["reason"]
 
 
 def test_the_configuration_in_force_is_shown_as_by_a_kubelet(client: AgentClient) -> None:

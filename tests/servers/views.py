@@ -50,7 +50,6 @@ def view(node: Node | None = None, /, **changes: Any) -> AgentView:
         "level": GuaranteeLevel.PROCESS,
         "started_at": BEGINNING,
         "resource_version": 1,
-        "ready": True,
         "config": CONFIG,
     }
     return AgentView(**{**fields, **changes})

@@ -11,7 +11,7 @@ from builders import machine, node, rules
 from numalet.managers.device.inventory import Device, Health
 from numalet.model.quantity import Quantity
 from numalet.reports.kube_event import event_object
-from numalet.reports.kube_node import NodeFacts, node_object
+from numalet.reports.kube_node import NodeFacts, Unready, node_object
 from numalet.reports.kube_time import microseconds
 from numalet.wording import kubelet_status
 from numalet.workload.record import EventKind, NodeEvent
@@ -137,6 +137,14 @@ def test_the_node_says_what_it_is_and_whether_it_takes_pods() -> None:
     assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.32.0+numalet.0.1.0"
     ready = found["status"]["conditions"][-1]
     assert (ready["type"], ready["status"]) == ("Ready", "True")
-    observing = node_object(node(rules(machine(8))), replace(FACTS, enforcing=False))
+    observing = node_object(node(rules(machine(8))), replace(FACTS, unready=Unready.OBSERVING))
     ready = observing["status"]["conditions"][-1]
     assert (ready["status"], ready["reason"]) == ("False", "AgentObserves")
+
+
+@pytest.mark.parametrize("why", Unready)
+def test_the_node_says_why_it_takes_no_pods(why: Unready) -> None:
+    found = node_object(node(rules(machine(8))), replace(FACTS, unready=why))
+    ready = found["status"]["conditions"][-1]
+    assert (ready["status"], ready["reason"]) == ("False", why.value)
+    assert ready["message"]

@@ -165,3 +165,22 @@ def test_a_socket_that_can_not_be_asked_counts(
     monkeypatch.setattr(socket.socket, "connect", connect)
     expected = "pod-resources/kubelet.sock can not be asked: Permission denied"
     assert expected == kubelets.at_work_in(root_dir, proc)
+
+
+def test_the_configuration_is_the_one_on_the_command_line(proc: Path, root_dir: Path) -> None:
+    process(proc, "bash", "bash", "--config=/no")
+    host = root_dir.parents[2]
+    words = ["kubelet", f"--root-dir={root_dir}", "--config=/etc/a.yaml", "--config", "/etc/b.yaml"]
+    folder = process(proc, "kubelet", *words, root=host)
+    (root_dir / "config.yaml").write_text("")
+    found = kubelets.config_file(root_dir, proc)
+    assert folder / "root/etc/b.yaml" == found
+
+
+def test_without_one_it_is_where_kubeadm_has_it(proc: Path, root_dir: Path) -> None:
+    assert kubelets.config_file(root_dir, proc) is None
+    (root_dir / "config.yaml").write_text("")
+    process(proc, "kubelet", "kubelet", "--root-dir=/elsewhere")
+    # Flags of a larger program are its own.
+    process(proc, "k3s", "k3s", "--config=/etc/k3s.yaml", f"--kubelet-arg=root-dir={root_dir}")
+    assert root_dir / "config.yaml" == kubelets.config_file(root_dir, proc)

@@ -17,6 +17,7 @@ from typing import Final
 from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = Path("/proc")
+ROOT: Final = Path(ROOT_DIR)
 
 _KUBELET: Final = "kubelet"
 _WITH_A_KUBELET_INSIDE: Final = ("hyperkube", "k3s", "k3s-agent", "k3s-server", "kubelite")
@@ -41,6 +42,27 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
         if problem is not None:
             return f"{folder / _SOCKET} {problem}"
     return None
+
+
+def config_file(directory: Path, proc: Path = PROC) -> Path | None:
+    """The configuration file of the kubelet of a directory, None if it is not known.
+
+    It is the one on the kubelet's command line, as the kubelet sees it, or ``config.yaml`` in the
+    directory, where kubeadm has it.
+    """
+    for process in _processes(proc):
+        name = _name(process)
+        if name is None or not _works_in(process, name, directory):
+            continue
+        try:
+            text = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        named = _last_of(text.split("\0"), "config")
+        if named is not None and name == _KUBELET:
+            return process / "root" / named.lstrip("/")
+    beside = directory / "config.yaml"
+    return beside if beside.is_file() else None
 
 
 def _processes(proc: Path) -> Iterator[Path]:
@@ -68,7 +90,7 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
         text = (process / "cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return True
-    root_dir = _root_dir(text.split("\0"))
+    root_dir = _last_of(text.split("\0"), "root-dir")
     if root_dir is None and name != _KUBELET:
         # Such programs have defaults of their own, and files with further arguments.
         return directory.resolve().as_posix().endswith(ROOT_DIR)
@@ -79,15 +101,15 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
         return Path(root_dir or ROOT_DIR).resolve() == directory.resolve()
 
 
-def _root_dir(arguments: Sequence[str]) -> str | None:
-    """The last value of ``--root-dir``, given to the kubelet or through another program."""
+def _last_of(arguments: Sequence[str], flag: str) -> str | None:
+    """The last value of a flag, given to the kubelet or through another program."""
     found = None
     for at, argument in enumerate(arguments):
         option, has_value, value = argument.lstrip("-").partition("=")
         if option == "kubelet-arg":
             passed_on = value if has_value else "".join(arguments[at + 1 : at + 2])
             option, has_value, value = passed_on.lstrip("-").partition("=")
-        if option == "root-dir" and argument.startswith("-"):
+        if option == flag and argument.startswith("-"):
             found = value if has_value else "".join(arguments[at + 1 : at + 2])
     return found
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from numalet.agent import decisions, facts, requests, steps
 from numalet.agent.books import Books
 from numalet.agent.decisions import Heard, Stopwatch
-from numalet.agent.requests import FolderRead, Forgotten, Looked, Message, Request
+from numalet.agent.requests import FolderRead, Forgotten, KubeletSeen, Looked, Message, Request
 from numalet.agent.tasks import Settle, Task
 from numalet.enforcement.audit import Audit
 from numalet.model.pod import ContainerKey
@@ -52,8 +52,8 @@ class Batch:
             case FolderRead():
                 self.folder = message
                 self._follow(message, now)
-            case Looked(audits, _):
-                self.audits = dict(audits)
+            case Looked() | KubeletSeen():
+                self.audits = dict(message.audits)
                 self.books = facts.told(before, message, now)
             case _:
                 self.books = facts.told(before, message, now)

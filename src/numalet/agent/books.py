@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.node.node import Node
+from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts, Labels
 from numalet.workload.record import NodeEvent, PodRecord
 from numalet.workload.run import PodRun
@@ -27,7 +28,8 @@ class Books:
     """The node's promises, every pod's record by uid in order of acceptance, recent events.
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
-    the disk: counters begin anew with the agent.
+    the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
+    owns the node in the agent's place.
     """
 
     node: Node
@@ -35,6 +37,7 @@ class Books:
     events: tuple[NodeEvent, ...] = ()
     resource_version: int = 0
     counts: Counts = field(default_factory=Counts)
+    kubelet: KubeletLook | None = None
 
     def at(self, node: Node) -> Books:
         """The same records over another node."""

@@ -6,6 +6,7 @@ A fact that came late or twice, or about a pod that is gone, changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from numalet.agent.requests import (
     Fact,
     FolderRead,
     Forgotten,
+    KubeletSeen,
     Looked,
     PluginExpired,
     PluginReported,
@@ -26,10 +28,12 @@ from numalet.agent.requests import (
 )
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
-from numalet.reports.metric_definitions import DRIFT_MENDED
+from numalet.reports.kubelet_look import KubeletLook, PodName, Problem
+from numalet.reports.metric_definitions import DRIFT_MENDED, KUBELET_STATE_CHANGES
+from numalet.snapshot import placement
 from numalet.wording import english, kubelet_events
 from numalet.workload import folding, lifecycle
-from numalet.workload.record import EventKind
+from numalet.workload.record import EventKind, NodeEvent
 from numalet.workload.run import ContainerPhase, PodRun
 
 
@@ -48,6 +52,8 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return books.without(pod_uid) if is_to_go else books
         case Looked():
             return _looked(books, fact, now)
+        case KubeletSeen():
+            return _kubelet_seen(books, fact, now)
         case SourcesReady():
             return heard(books)
         case PluginReported(resource, devices):
@@ -158,6 +164,37 @@ def _looked(books: Books, look: Looked, now: datetime) -> Books:
                 books, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
             )
     return books
+
+
+def _kubelet_seen(books: Books, seen: KubeletSeen, now: datetime) -> Books:
+    look = seen.look
+    after = replace(books, kubelet=look)
+    if seen.node is not None:
+        # What another owner holds is not stale, though nobody here knows its pods.
+        node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
+        after = after.at(node.sources_ready() if books.node.snapshot.sources_ready else node)
+    for name in look.changed:
+        after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
+    for problem in look.news:
+        after = after.with_event(_problem_event(look, problem, now))
+    return after
+
+
+def _problem_event(look: KubeletLook, problem: Problem, now: datetime) -> NodeEvent:
+    """An event about a container of the kubelet, or about the node."""
+    key = problem.key or ContainerKey("", "")
+    name = look.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
+    return NodeEvent(
+        kind=EventKind.WARNING,
+        reason=kubelet_events.NOT_AS_PROMISED if problem.key else kubelet_events.BOOKS_IN_DOUBT,
+        message=english.sentence(problem.finding),
+        at=now,
+        resource_version=0,
+        pod_uid=key.pod_uid,
+        pod_name=name.name,
+        namespace=name.namespace,
+        container=key.container,
+    )
 
 
 def _with_run(books: Books, key: ContainerKey, fold: Callable[[PodRun], PodRun]) -> Books:

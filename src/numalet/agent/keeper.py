@@ -9,12 +9,12 @@ decisions are dropped and their requests refused; facts are held on to and tried
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent import changes, decisions, journal
+from numalet.agent import changes, decisions, journal, viewing
 from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
@@ -33,7 +33,7 @@ from numalet.agent.requests import (
 from numalet.agent.store import StorageFailed
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.tasks import Look, Task
-from numalet.enforcement.audit import Audit
+from numalet.agent.viewing import Condition
 from numalet.model.pod import ContainerKey
 from numalet.reports.metrics import Counts
 from numalet.servers.door import (
@@ -58,15 +58,12 @@ class Keeper:
     def __init__(self, books: Books, around: Surroundings) -> None:
         self._books = books
         self._around = around
-        self._started_at = around.clock()
+        self._condition = Condition(started_at=around.clock())
         self._inbox: asyncio.Queue[Message] = asyncio.Queue()
         self._held: list[Fact] = []
         self._pods: History[PodChange] = History(books.resource_version)
         self._events: History[EventChange] = History(books.resource_version)
-        self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._started_at)
-        self._audits: Mapping[ContainerKey, Audit] = {}
-        self._problem = ""
-        self._stopping = False
+        self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._condition.started_at)
         self._busy = asyncio.Lock()
         self._folder: FolderRead | None = None
         self._performer = Performer(
@@ -168,7 +165,7 @@ class Keeper:
     def _closed(self) -> Refused | None:
         if self._around.standing is Standing.OBSERVING:
             return Refused(Refusal.OBSERVING)
-        return Refused(Refusal.STOPPING) if self._stopping else None
+        return Refused(Refusal.STOPPING) if self._condition.stopping else None
 
     # The work.
 
@@ -190,7 +187,7 @@ class Keeper:
 
     async def stop(self) -> None:
         """Take no more requests, and return when what is being written is written."""
-        self._stopping = True
+        self._condition.stopping = True
         self._show()
         await self._busy.acquire()
 
@@ -215,7 +212,7 @@ class Keeper:
                     group.create_task(self._look())
                 group.create_task(self._keep())
         finally:
-            self._stopping = True
+            self._condition.stopping = True
             self._pods.close()
             self._events.close()
             self._turn_away()
@@ -252,7 +249,7 @@ class Keeper:
 
     def _patience(self) -> float | None:
         """How long nothing has to be looked at."""
-        if self._held or self._problem:
+        if self._held or self._condition.problem:
             return RETRY_SECONDS
         if not self._wakes or self._around.standing is Standing.OBSERVING:
             return None
@@ -271,13 +268,13 @@ class Keeper:
         try:
             await self._write(batch)
         except StorageFailed as failed:
-            self._problem = failed.problem
+            self._condition.problem = failed.problem
             self._held = kept
             refused = Refused(Refusal.STORAGE, {"problem": failed.problem})
             self._answer([(request, refused) for request, _ in batch.answers])
             self._show()
             return
-        self._problem = ""
+        self._condition.problem = ""
         self._wakes = wakes
         self._publish(batch)
 
@@ -292,7 +289,7 @@ class Keeper:
     async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""
         before, after = self._books, batch.books
-        if after is before and not self._problem:
+        if after is before and not self._condition.problem:
             return
         if self._around.standing is Standing.OBSERVING:
             return
@@ -307,7 +304,7 @@ class Keeper:
     def _publish(self, batch: Batch) -> None:
         before, self._books = self._books, batch.books
         if batch.audits is not None:
-            self._audits = batch.audits
+            self._condition.audits = batch.audits
         self._show()
         after = self._books
         self._pods.publish(changes.of_pods(before.records, after.records, after.resource_version))
@@ -343,31 +340,4 @@ class Keeper:
         news.set()
 
     def _viewed(self) -> AgentView:
-        around, books = self._around, self._books
-        return AgentView(
-            node_name=around.node_name,
-            node=books.node,
-            standing=around.standing,
-            level=around.runtime.capabilities().level,
-            started_at=self._started_at,
-            resource_version=books.resource_version,
-            ready=not self._problem and not self._stopping and books.node.snapshot.sources_ready,
-            records=books.records,
-            events=books.events,
-            audits=self._audits,
-            counts=books.counts,
-            config=around.config,
-            notes=self._noted(),
-        )
-
-    def _noted(self) -> tuple[str, ...]:
-        notes = list(self._around.notes)
-        if self._problem:
-            notes.append("agent/books-unwritable")
-        if self._around.store.journal_problem:
-            notes.append("agent/journal-unwritable")
-        if self._performer.problem:
-            notes.append("agent/runtime-failed")
-        if self._performer.not_held:
-            notes.append("agent/drift-not-mended")
-        return tuple(notes)
+        return viewing.view(self._around, self._books, self._condition, self._performer)

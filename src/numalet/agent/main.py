@@ -18,10 +18,10 @@ from numalet.agent import notify, owners, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.neighbours import Neighbours, neighbours
-from numalet.agent.owners import Owner
+from numalet.agent.owners import Owner, Places
 from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.wiring import Hooks
-from numalet.model.findings import Finding
+from numalet.model.findings import Finding, Severity
 from numalet.reports import admission_log, node_log
 from numalet.reports.log_line import LogLine
 from numalet.wording import english
@@ -41,7 +41,8 @@ def run(settings: AgentSettings) -> None:
 async def _run(settings: AgentSettings) -> None:
     log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
     others = _others(settings)
-    settings = _standing(settings, others)
+    asked, settings = settings, _standing(settings, others)
+    log.write([_line(each) for each in settings.notes if each not in asked.notes])
     for each in others:
         log.write([_line(Finding("agent/other-owner", {"owner": each.who}))])
     stopped = asyncio.Event()
@@ -116,7 +117,9 @@ async def _ready(keeper: Keeper) -> None:
 
 def _others(settings: AgentSettings) -> tuple[Owner, ...]:
     """Other owners of this machine, if it is this machine that is kept."""
-    return owners.find() if settings.runtime is RuntimeKind.PROCESS else ()
+    if settings.runtime is not RuntimeKind.PROCESS:
+        return ()
+    return owners.find(Places(kubelet_root=settings.kubelet_root))
 
 
 def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:
@@ -131,4 +134,5 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
 
 
 def _line(finding: Finding) -> LogLine:
-    return LogLine(english.sentence(finding), {"code": finding.code}, is_error=True)
+    is_error = finding.severity is not Severity.NOTE
+    return LogLine(english.sentence(finding), {"code": finding.code}, is_error=is_error)

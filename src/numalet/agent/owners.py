@@ -19,10 +19,8 @@ from numalet.adapters import kubelets
 from numalet.adapters.files import state_directory
 from numalet.checkpoint import cpu_file, memory_file
 from numalet.model.findings import BadInput, Finding
-from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = kubelets.PROC
-KUBELET_ROOT: Final = Path(ROOT_DIR)
 NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")
 
 # The kernel keeps the first 15 bytes of a name.
@@ -62,7 +60,7 @@ class Places:
     """Where is looked."""
 
     proc: Path = PROC
-    kubelet_root: Path = KUBELET_ROOT
+    kubelet_root: Path = kubelets.ROOT
     nri_socket: Path = NRI_SOCKET
 
 

@@ -16,6 +16,8 @@ from numalet.enforcement.audit import Audit
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
+from numalet.node.node import Node
+from numalet.reports.kubelet_look import KubeletLook
 from numalet.servers.door import Refused
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
@@ -101,6 +103,19 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
+class KubeletSeen:
+    """A look at the kubelet that owns this node; ``node`` is its node, None if it is not known."""
+
+    node: Node | None
+    look: KubeletLook
+
+    @property
+    def audits(self) -> Mapping[ContainerKey, Audit]:
+        """Of the kubelet's containers."""
+        return self.look.audits
+
+
+@dataclass(frozen=True, slots=True)
 class SourcesReady:
     """Every source of pods has been heard since the start."""
 
@@ -137,6 +152,7 @@ Fact: TypeAlias = (
     | Forgotten
     | FolderRead
     | Looked
+    | KubeletSeen
     | SourcesReady
     | PluginNews
 )

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from numalet.adapters import devices as device_door
+from numalet.adapters import kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
+from numalet.agent import recovery
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
-from numalet.config.behaviour import Behaviour, Mode
+from numalet.config.behaviour import EXACT, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
@@ -72,6 +74,7 @@ class AgentOptions:
     kube_api: str = ""
     kube_api_certificate: Path | None = None
     kube_api_key: Path | None = None
+    kubelet_root: Path = kubelets.ROOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,8 @@ class AgentSettings:
     asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
     notes: tuple[Finding, ...] = ()
     kube_api: KubeApi | None = None
+    config_file: Path | None = None
+    kubelet_root: Path = kubelets.ROOT
 
 
 def resolve(options: AgentOptions) -> AgentSettings:
@@ -130,6 +135,8 @@ def resolve(options: AgentOptions) -> AgentSettings:
         asking=_asking(options, config, behaviour),
         notes=(*machine.notes, *loaded.warnings),
         kube_api=reached,
+        config_file=options.config_file,
+        kubelet_root=options.kubelet_root,
     )
 
 
@@ -155,9 +162,27 @@ def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
         raise BadInput([Finding("agent/described-machine", fields, Location("-m"))])
 
 
-def observing(settings: AgentSettings) -> AgentSettings:
-    """The same for an agent that only looks on."""
-    return replace(settings, observe=True)
+def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:
+    """The same for an agent that only looks on.
+
+    It has the rules of a kubelet; and the configuration of the kubelet that it looks at, if that
+    can be found and nobody named another one.
+    """
+    premises = replace(settings.premises, behaviour=EXACT, on_invalid_state=OnInvalidState.STOP)
+    seeing = replace(settings, observe=True, premises=premises)
+    if settings.config_file is not None:
+        return seeing
+    file = kubelets.config_file(settings.kubelet_root, proc)
+    unknown = Finding("agent/kubelet-config-unknown", {"root": str(settings.kubelet_root)})
+    if file is None:
+        return replace(seeing, notes=(*settings.notes, unknown))
+    try:
+        loaded = kubelet_config.load(ConfigSources(config_file=file, mode=Mode.EXACT))
+        theirs = replace(premises, config=loaded.config)
+        recovery.start_node(theirs, {}, ())
+    except BadInput as bad:
+        return replace(seeing, notes=(*settings.notes, *bad.findings, unknown))
+    return replace(seeing, premises=theirs, config_file=file)
 
 
 def fitted(machine: MachineInfo) -> KubeletConfig:

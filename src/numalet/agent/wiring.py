@@ -12,31 +12,29 @@ from datetime import UTC, datetime
 from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.documents import pod_record
-from numalet.adapters.files import state_directory
 from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.agent import journal, kube_api, owners, recovery
+from numalet.agent import journal, kube_api, observing, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.kube_api import Serving
 from numalet.agent.manifests import ManifestFolder
 from numalet.agent.neighbours import Neighbours
+from numalet.agent.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
 from numalet.agent.settings import AgentSettings, RuntimeKind
 from numalet.agent.store import Found, StorageFailed, Store
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.wanted import FromBooks
-from numalet.checkpoint.state_files import StateFiles
 from numalet.enforcement import limits
 from numalet.enforcement.limits import Limits
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api import listening
 from numalet.servers.door import Standing
-from numalet.snapshot import placement
 from numalet.workload.record import NodeEvent
 
 RUNS = "runs"
@@ -56,6 +54,7 @@ class Hooks:
     heard: Callable[[Heard], None] = field(default=lambda heard: None)
     told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
     look_every_seconds: float = 10.0
+    kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
 
 
 @asynccontextmanager
@@ -73,7 +72,7 @@ async def opened(
     found = store.open()
     try:
         if settings.observe:
-            found = Found(_of_the_owner(settings), {})
+            found = Found({}, {})
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
         with hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None):
@@ -125,11 +124,7 @@ def _begun(
 ) -> _Begun:
     """A keeper with the books of a recovery, which are on the disk."""
     books = recovered.books
-    if settings.observe:
-        # What another owner holds is not stale, though nobody here knows its pods.
-        held = placement.of_all(books.node.snapshot)
-        books = books.at(books.node.assume_running(held))
-    else:
+    if not settings.observe:
         try:
             around.store.commit(None, books, ())
         except StorageFailed as failed:
@@ -194,13 +189,35 @@ async def reached(
 
 async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
     """Hear the manifest folder, if there is one; then every source has been heard."""
-    if settings.manifests is None or settings.observe:
+    if settings.observe:
+        await _follow(keeper, settings, hooks)
+        return
+    if settings.manifests is None:
         keeper.tell(SourcesReady())
         return
     folder = ManifestFolder(settings.manifests, settings.node_name, hooks.clock)
     is_first = True
     async for read in folder.looks():
         keeper.tell(read)
+        if is_first:
+            keeper.tell(SourcesReady())
+            is_first = False
+
+
+async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
+    """Look at the kubelet that owns this node, again and again."""
+    watch = KubeletWatch(
+        places=replace(hooks.kubelet, root=settings.kubelet_root),
+        premises=settings.premises,
+        config="" if settings.config_file is None else str(settings.config_file),
+        page_sizes=_limits(settings).page_sizes,
+        clock=hooks.clock,
+        every_seconds=hooks.look_every_seconds,
+    )
+    is_first = True
+    async for seen in watch.looks():
+        keeper.tell(seen)
+        hooks.told(observing.log_findings(seen.look))
         if is_first:
             keeper.tell(SourcesReady())
             is_first = False
@@ -244,16 +261,6 @@ def _limits(settings: AgentSettings) -> Limits:
     is_here = settings.runtime is RuntimeKind.PROCESS
     ours = kernel.here() if is_here else limits.SOME_KERNEL
     return limits.resolve(premises.config, premises.machine, premises.behaviour, ours)
-
-
-def _of_the_owner(settings: AgentSettings) -> StateFiles:
-    """The state files of the kubelet that owns this machine, if this node can start with them."""
-    try:
-        files = state_directory.read(owners.KUBELET_ROOT).files
-        recovery.start_node(settings.premises, files, ())
-    except BadInput:
-        return {}
-    return files
 
 
 def _events(store: Store) -> Sequence[NodeEvent]:

@@ -25,6 +25,9 @@ EPILOG = """Examples:
   # the same, and kubectl --kubeconfig /tmp/try/admin.kubeconfig get pods
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try --kube-api 6443
 
+  # beside a kubelet: follow its books, compare them with the kernel, write nothing
+  numalet agent --ownership observe
+
 SIGTERM stops the agent; what it started goes on running and is taken over at the next start.
 Exit status: 0 stopped, 2 the agent can not start, 3 a bug.
 """
@@ -105,6 +108,14 @@ def agent(
             help="Enforce beside others, or only observe; auto: observe if there are others.",
         ),
     ] = Ownership.AUTO,
+    kubelet_root: Annotated[
+        Path,
+        typer.Option(
+            "--kubelet-root",
+            metavar="DIR",
+            help="Where a kubelet of this machine keeps its state: whose books are looked at.",
+        ),
+    ] = Path("/var/lib/kubelet"),
     on_invalid_state: Annotated[
         Invalid,
         typer.Option("--on-invalid-state", help="State files that can not be restored."),
@@ -167,6 +178,7 @@ def agent(
         kube_api=kube_api,
         kube_api_certificate=kube_api_cert,
         kube_api_key=kube_api_key,
+        kubelet_root=kubelet_root,
     )
     resolved = settings.resolve(options)
     show_findings(resolved.notes)

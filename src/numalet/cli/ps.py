@@ -24,6 +24,8 @@ EPILOG = f"""Examples:
 
 NUMA are the nodes that its memory is promised on, CPUS its exclusive CPUs, ALIGNED whether the
 kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not looked at.
+Of a kubelet that owns the node the pods are shown that its state files know; READY says how many
+of their containers were found.
 
 {EXITS}"""
 

@@ -57,7 +57,7 @@ class PodTable:
             item["cpus"] or "-",
             _memory(item["memory"]),
             _aligned(item),
-            age(metadata["creationTimestamp"], now),
+            _age(metadata["creationTimestamp"], now),
         )
         if self._is_wide:
             levels = {each["guarantee"] or "-" for each in item["containers"]}
@@ -83,6 +83,11 @@ def _aligned(item: Mapping[str, Any]) -> str:
         case _:
             misplaced = item["misplacedBytes"]
             return f"no({english.size(misplaced)})" if misplaced else "no"
+
+
+def _age(created: str | None, now: datetime) -> str:
+    """The age of a pod; that of a pod that somebody else keeps is not known."""
+    return "-" if created is None else age(created, now)
 
 
 def age(created: str, now: datetime) -> str:

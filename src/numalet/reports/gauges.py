@@ -6,31 +6,48 @@ container leaves to an app container of its pod a second time; here they say wha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.managers.cpu import cpu_mask
 from numalet.model import cpu_set, numa_mask
-from numalet.model.pod import ContainerKey, Pod
+from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
 from numalet.reports import metric_definitions as names
+from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.memory_map import type_rows
 from numalet.reports.metrics import Labels
+from numalet.reports.state_verify import Soundness
 
 Gauges: TypeAlias = Mapping[str, tuple[tuple[Labels, float], ...]]
 """Labels and value of every series, by metric."""
 
+_OF_KUBELETS = (names.KUBELET_STATE, names.KUBELET_PROBLEMS, names.KUBELET_CONTAINERS)
 _NO_AUDITS: Mapping[ContainerKey, Audit] = MappingProxyType({})
+
+
+class Named(Protocol):
+    """What a pod is called."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the namespace."""
 
 
 def gauges(
     node: Node,
     level: GuaranteeLevel,
-    pods: Mapping[str, Pod],
+    pods: Mapping[str, Named],
     audits: Mapping[ContainerKey, Audit] = _NO_AUDITS,
+    kubelet: KubeletLook | None = None,
 ) -> Gauges:
     """All gauges; ``pods`` are those by uid that give audited containers their names."""
     shared, exclusive = _cpus(node)
@@ -42,6 +59,28 @@ def gauges(
         names.MISPLACED: tuple(_misplaced(pods, audits)),
         names.GUARANTEE: tuple(
             ((("level", each.value),), float(each is level)) for each in GuaranteeLevel
+        ),
+        **_kubelet(kubelet),
+    }
+
+
+def _kubelet(look: KubeletLook | None) -> Gauges:
+    """What was seen of a kubelet; no series without one."""
+    if look is None:
+        return dict.fromkeys(_OF_KUBELETS, ())
+    problems = Counter(each.finding.code for each in look.told)
+    aligned = Counter(each.aligned for each in look.audits.values())
+    return {
+        names.KUBELET_STATE: tuple(
+            ((("file", each.name), ("soundness", word.value)), float(each.soundness is word))
+            for each in look.files
+            for word in Soundness
+        ),
+        names.KUBELET_PROBLEMS: tuple(
+            ((("code", code),), float(count)) for code, count in sorted(problems.items())
+        ),
+        names.KUBELET_CONTAINERS: tuple(
+            ((("aligned", str(is_so).lower()),), float(aligned[is_so])) for is_so in (True, False)
         ),
     }
 
@@ -81,7 +120,7 @@ def _membership(node: Node) -> Iterator[tuple[Labels, float]]:
 
 
 def _misplaced(
-    pods: Mapping[str, Pod], audits: Mapping[ContainerKey, Audit]
+    pods: Mapping[str, Named], audits: Mapping[ContainerKey, Audit]
 ) -> Iterator[tuple[Labels, float]]:
     for key, audit in sorted(audits.items()):
         pod = pods.get(key.pod_uid)

@@ -11,15 +11,22 @@ from numalet.workload.record import NodeEvent
 from numalet.workload.spec import Workload
 
 COMPONENT: Final = "numalet"
+KUBELET: Final = "kubelet"
 _LONGEST_NAME: Final = 180
 """Of the object in an event's own name, which may have 253 characters."""
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def event_object(
-    event: NodeEvent, *, node_name: str, workload: Workload | None = None
+    event: NodeEvent,
+    *,
+    node_name: str,
+    workload: Workload | None = None,
+    component: str = COMPONENT,
 ) -> dict[str, Any]:
     """The Event object. ``workload`` is the pod's, as far as it is still known.
+
+    ``component`` is who says so; clients select by it.
 
     An event that happens again keeps its name, so it is seen to change; an event of the node
     itself is in the namespace ``default``, as in Kubernetes.
@@ -43,8 +50,8 @@ def event_object(
         "firstTimestamp": kube_time.seconds(first),
         "lastTimestamp": kube_time.seconds(event.at),
         "eventTime": None,
-        "source": {"component": COMPONENT, "host": node_name},
-        "reportingComponent": COMPONENT,
+        "source": {"component": component, "host": node_name},
+        "reportingComponent": component,
         "reportingInstance": node_name,
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Any, Final
 
 from numalet.config import node_allocatable
@@ -24,6 +25,15 @@ MOST_PODS: Final = 110
 _PRESSURES: Final = ("Memory", "Disk", "PID")
 
 
+class Unready(Enum):
+    """Why a node takes no pods; the value is the reason of its condition."""
+
+    OBSERVING = "AgentObserves"
+    STARTING = "SourcesNotReady"
+    BOOKS = "BooksNotWritable"
+    STOPPING = "AgentStops"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
     """What the node object says of the host; empty where it is not known.
@@ -33,7 +43,7 @@ class NodeFacts:
 
     name: str
     started_at: datetime
-    enforcing: bool = True
+    unready: Unready | None = None
     version: str = ""
     architecture: str = ""
     kernel_version: str = ""
@@ -112,9 +122,9 @@ def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
     moments = {"lastHeartbeatTime": at, "lastTransitionTime": at}
     ready = {
         "type": "Ready",
-        "status": "True" if facts.enforcing else "False",
-        "reason": "AgentReady" if facts.enforcing else "AgentObserves",
-        "message": (kubelet_status.NODE_READY if facts.enforcing else kubelet_status.NODE_OBSERVES),
+        "status": "False" if facts.unready else "True",
+        "reason": facts.unready.value if facts.unready else "AgentReady",
+        "message": kubelet_status.NODE_MESSAGES[facts.unready.value if facts.unready else ""],
     }
     pressures = [
         {"type": f"{what}Pressure", "status": "Unknown", "reason": "NotWatched"}

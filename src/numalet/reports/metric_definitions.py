@@ -57,6 +57,10 @@ FREE: Final = "numalet_numa_free_bytes"
 IN_GROUP: Final = "numalet_numa_group_member"
 MISPLACED: Final = "numalet_container_misplaced_bytes"
 GUARANTEE: Final = "numalet_guarantee_level"
+KUBELET_STATE_CHANGES: Final = "numalet_kubelet_state_changes_total"
+KUBELET_STATE: Final = "numalet_kubelet_state_soundness"
+KUBELET_PROBLEMS: Final = "numalet_kubelet_problems"
+KUBELET_CONTAINERS: Final = "numalet_kubelet_containers"
 
 DURATION_BOUNDS_MS: Final = tuple(0.05 * 2**power for power in range(15))
 ALLOCATION_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -89,4 +93,8 @@ DEFINITIONS: Final = (
     Definition(IN_GROUP, Kind.GAUGE, ("numa_node", "group")),
     Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
     Definition(GUARANTEE, Kind.GAUGE, ("level",)),
+    Definition(KUBELET_STATE_CHANGES, labels=("file",)),
+    Definition(KUBELET_STATE, Kind.GAUGE, ("file", "soundness")),
+    Definition(KUBELET_PROBLEMS, Kind.GAUGE, ("code",)),
+    Definition(KUBELET_CONTAINERS, Kind.GAUGE, ("aligned",)),
 )

@@ -7,7 +7,7 @@ not promised has no NUMA nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numalet.enforcement.audit import Audit
@@ -32,18 +32,24 @@ def pod_placement(
     pod = record.workload.pod
     held = placement.of_pod(snapshot, pod) if is_active else {}
     found = {key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active}
-    nodes = sorted({node_id for each in held.values() for node_id in each.memory_nodes})
-    cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
     return {
-        "numaNodes": nodes,
-        "cpus": cpu_set.text(cpus),
-        "memory": _sums(held),
-        "aligned": all(audit.aligned for audit in found.values()) if found else None,
-        "misplacedBytes": sum(audit.misplaced_bytes for audit in found.values()),
+        **whole(held, list(found.values())),
         "containers": [
-            _container(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
+            _of_run(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
             for name, each in held.items()
         ],
+    }
+
+
+def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, Any]:
+    """What the containers of one pod hold together, and what audits of some of them say."""
+    cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
+    return {
+        "numaNodes": sorted({node_id for each in held.values() for node_id in each.memory_nodes}),
+        "cpus": cpu_set.text(cpus),
+        "memory": _sums(held),
+        "aligned": all(audit.aligned for audit in audits) if audits else None,
+        "misplacedBytes": sum(audit.misplaced_bytes for audit in audits),
     }
 
 
@@ -56,17 +62,26 @@ def _sums(held: Mapping[str, Placement]) -> dict[str, int]:
     return sums
 
 
-def _container(run: ContainerRun, held: Placement, audit: Audit | None) -> dict[str, Any]:
+def _of_run(run: ContainerRun, held: Placement, audit: Audit | None) -> dict[str, Any]:
     return {
-        "name": run.name,
+        **container(run.name, held, audit),
+        "guarantee": None if run.level is None else run.level.value,
+        "shortfalls": list(run.shortfalls),
+    }
+
+
+def container(name: str, held: Placement, audit: Audit | None) -> dict[str, Any]:
+    """What one container holds, which the agent does not say that it holds it to."""
+    return {
+        "name": name,
         "cpus": cpu_set.text(held.cpus),
         "memory": [
             {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
             for block in held.memory
         ],
         "devices": {name: list(ids) for name, ids in held.devices.items()},
-        "guarantee": None if run.level is None else run.level.value,
-        "shortfalls": list(run.shortfalls),
+        "guarantee": None,
+        "shortfalls": [],
         "audit": None if audit is None else audit_document(audit),
     }
 

@@ -15,6 +15,8 @@ from numalet.enforcement.audit import Audit
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
+from numalet.reports.kube_node import Unready
+from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts
 from numalet.workload.record import NodeEvent, PodRecord
 from numalet.workload.spec import Workload
@@ -33,7 +35,8 @@ class AgentView:
     """The agent at one moment. Immutable: whoever holds it holds a consistent whole.
 
     ``records`` are by uid in the order of acceptance. ``events`` are bounded, oldest first.
-    ``audits`` hold the latest look at each running container.
+    ``audits`` hold the latest look at each running container. ``unready`` is why no pods are taken,
+    None if they are.
     """
 
     node_name: str
@@ -42,7 +45,7 @@ class AgentView:
     level: GuaranteeLevel
     started_at: datetime
     resource_version: int
-    ready: bool
+    unready: Unready | None = None
     records: Mapping[str, PodRecord] = field(default_factory=lambda: MappingProxyType({}))
     events: tuple[NodeEvent, ...] = ()
     audits: Mapping[ContainerKey, Audit] = field(default_factory=lambda: MappingProxyType({}))
@@ -51,6 +54,13 @@ class AgentView:
     """Codes of what an administrator should know, such as what can not be enforced here."""
     config: KubeletConfig = field(default_factory=KubeletConfig)
     """The configuration that the node was started with."""
+    kubelet: KubeletLook | None = None
+    """The latest look at the kubelet that owns this node; None where the agent does."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the books are what they should be: all sources heard, and the disk good."""
+        return self.unready in (None, Unready.OBSERVING)
 
 
 class ChangeKind(Enum):

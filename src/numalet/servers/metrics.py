@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from numalet.reports import gauges, metrics
-from numalet.reports.gauges import Gauges
+from numalet.reports.gauges import Gauges, Named
 from numalet.reports.metric_definitions import DEFINITIONS, Definition, Kind
 from numalet.reports.metrics import Counts, Labels
 from numalet.servers.door import AgentView
@@ -35,8 +35,10 @@ class ViewCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every metric, in the order of its definition."""
         view = self._view
-        pods = {uid: record.workload.pod for uid, record in view.records.items()}
-        measured = gauges.gauges(view.node, view.level, pods, view.audits)
+        pods: dict[str, Named] = {uid: each.workload.pod for uid, each in view.records.items()}
+        if view.kubelet is not None:
+            pods |= view.kubelet.evidence.pods
+        measured = gauges.gauges(view.node, view.level, pods, view.audits, view.kubelet)
         for definition in DEFINITIONS:
             match definition.kind:
                 case Kind.COUNTER:

@@ -44,5 +44,22 @@ SENTENCES: Final[Mapping[str, str]] = {
         " which setting, and every look tries again"
     ),
     "agent/runtime-failed": "the runtime failed and is tried again",
+    "agent/kubelet-config-unknown": (
+        "the configuration of the kubelet in {root} is not known, so whether it would start with"
+        " its state files is not told; name it with -c"
+    ),
+    "kubelet/would-not-start": (
+        "a kubelet v1.32 with the configuration {config} would not start with these state files:"
+        " {text}"
+    ),
+    "kubelet/cpus-differ": "the kubelet promised CPUs {promised}, and CPUs {found} are in force",
+    "kubelet/memory-nodes-differ": (
+        "the kubelet promised memory of NUMA nodes {promised}, and NUMA nodes {found} are in force"
+    ),
+    "kubelet/memory-misplaced": (
+        "{bytes} bytes of its memory are on other NUMA nodes than {promised}, which the kubelet"
+        " promised"
+    ),
+    "kubelet/state-changed": "the kubelet wrote {files}",
     "runtime/failed": "the runtime failed: {error}",
 }

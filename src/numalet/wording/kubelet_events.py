@@ -1,7 +1,7 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
-``DriftNotMended`` and ``InvalidManifest`` are our own.
+``DriftNotMended``, ``InvalidManifest``, ``NotAsPromised`` and ``StateInDoubt`` are our own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ FAILED: Final = "Failed"
 BACK_OFF: Final = "BackOff"
 DRIFT_MENDED: Final = "DriftMended"
 NOT_HELD: Final = "DriftNotMended"
+NOT_AS_PROMISED: Final = "NotAsPromised"
+BOOKS_IN_DOUBT: Final = "StateInDoubt"
 INVALID_MANIFEST: Final = "InvalidManifest"
 
 

@@ -6,7 +6,7 @@ Clients and dashboards match on these reasons and texts. Kubelet v1.32: ``kuberu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from numalet.model import go_duration
@@ -15,8 +15,14 @@ CRASH_LOOP: Final = "CrashLoopBackOff"
 CONTAINER_CREATING: Final = "ContainerCreating"
 POD_INITIALIZING: Final = "PodInitializing"
 
-NODE_READY: Final = "the agent is running and admits pods"
-NODE_OBSERVES: Final = "the agent only observes this node: another owner of its CPUs was found"
+NODE_MESSAGES: Final[Mapping[str, str]] = {
+    "": "the agent is running and admits pods",
+    "AgentObserves": "the agent only observes this node: another owner of its CPUs was found",
+    "SourcesNotReady": "the agent has not heard every source of pods since its start",
+    "BooksNotWritable": "the books can not be written, so nothing is decided",
+    "AgentStops": "the agent is stopping; what runs goes on running",
+}
+"""By the reason why the node is not ready."""
 
 
 def waiting_to_restart(

@@ -77,5 +77,19 @@ _OWN: Mapping[str, str] = {
         "Memory of a running container on NUMA nodes that it was not promised."
     ),
     "numalet_guarantee_level": "1 for the level at which containers are held to their promise.",
+    "numalet_kubelet_state_changes_total": (
+        "Changes of the state files of the kubelet that owns this node, as far as they were seen."
+    ),
+    "numalet_kubelet_state_soundness": (
+        "1 for what a state file of the kubelet that owns this node is found to be."
+    ),
+    "numalet_kubelet_problems": (
+        "What is wrong now with the books of the kubelet that owns this node, or with what the"
+        " kernel has of them."
+    ),
+    "numalet_kubelet_containers": (
+        "Containers of the kubelet that owns this node, by whether all of them is where it was"
+        " promised."
+    ),
 }
 HELP: Mapping[str, str] = {**_KUBELET, **_OWN}

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from numalet.adapters.documents.kubelet_config_document import configz
+from numalet.reports.kube_node import Unready
 from numalet.servers import metrics
 from numalet.servers.api.served import Served
+
+_READINESS: Final = {
+    "books": Unready.BOOKS,
+    "sources": Unready.STARTING,
+    "shutdown": Unready.STOPPING,
+}
+"""Checks of readiness, by the state of the agent that they notice."""
 
 
 class Health:
@@ -21,19 +31,26 @@ class Health:
         """The paths."""
         return [
             Route("/healthz", self.healthy, methods=["GET"]),
-            Route("/livez", self.healthy, methods=["GET"]),
+            Route("/livez", self.alive, methods=["GET"]),
             Route("/readyz", self.ready, methods=["GET"]),
             Route("/metrics", self.metrics, methods=["GET"]),
             Route("/configz", self.config, methods=["GET"]),
         ]
 
     async def healthy(self, request: Request) -> Response:
-        """That the agent answers at all."""
-        return _report({"ping": True}, "healthz", verbose="verbose" in request.query_params)
+        """Whether anything is wrong: it answers, and the books can be written."""
+        unready = self._served.door.view().unready
+        checks = {"ping": True, "books": unready is not Unready.BOOKS}
+        return _report(checks, "healthz", verbose="verbose" in request.query_params)
+
+    async def alive(self, request: Request) -> Response:
+        """That the agent answers at all; another one could do no more."""
+        return _report({"ping": True}, "livez", verbose="verbose" in request.query_params)
 
     async def ready(self, request: Request) -> Response:
-        """Whether pods are decided on: the books can be written, and all sources were heard."""
-        checks = {"ping": True, "books": self._served.door.view().ready}
+        """Whether the books can be written, all sources were heard, and it goes on."""
+        unready = self._served.door.view().unready
+        checks = {"ping": True} | {name: unready is not why for name, why in _READINESS.items()}
         return _report(checks, "readyz", verbose="verbose" in request.query_params)
 
     async def metrics(self, _request: Request) -> Response:

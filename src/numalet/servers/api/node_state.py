@@ -8,7 +8,7 @@ from numalet.managers.cpu import cpu_mask
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 from numalet.node.node import Node
-from numalet.reports import cpu_map, device_map, memory_map
+from numalet.reports import cpu_map, device_map, kubelet_document, memory_map
 from numalet.reports.memory_map import Holder, NodeRow
 from numalet.reports.pod_placement import audit_document
 from numalet.servers.door import AgentView
@@ -35,6 +35,7 @@ def node_state(view: AgentView) -> dict[str, Any]:
         "cpus": node_document.cpus(
             cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
         ),
+        "kubelet": kubelet_document.kubelet_document(view.kubelet),
         "devices": node_document.devices(device_map.device_map(node.snapshot.device)),
         "holders": [_holder(each) for each in chart.active],
         "leftBehind": [_holder(each) for each in chart.left_behind],

@@ -54,7 +54,8 @@ class Own:
         served = self._served
         items = (served.placement(record) for record in served.records(namespace))
         version = served.door.view().resource_version
-        passing = (item for item in items if passes(item.value))
+        everyone = (*items, *served.observed(namespace))
+        passing = (item for item in everyone if passes(item.value))
         return forms.of_list(request, "PodPlacement", OWN_GROUP, version, passing)
 
     def _watched(self, namespace: str | None) -> Watched:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet import __version__
+from numalet.config.behaviour import Mode
 from numalet.reports import kube_columns, kube_event, kube_node, kube_pod, kube_time
 from numalet.reports.kube_columns import PodColumns
 from numalet.reports.kube_node import NodeFacts
@@ -34,7 +35,16 @@ def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
     """The Event object."""
     record = view.records.get(of.pod_uid)
     workload = None if record is None else record.workload
-    return kube_event.event_object(of, node_name=view.node_name, workload=workload)
+    # An agent that is as the kubelet is called so too; beside one it speaks for itself.
+    speaks_as_kubelet = (
+        view.node.rules.behaviour.mode is Mode.EXACT and view.standing is Standing.ENFORCING
+    )
+    return kube_event.event_object(
+        of,
+        node_name=view.node_name,
+        workload=workload,
+        component=kube_event.KUBELET if speaks_as_kubelet else kube_event.COMPONENT,
+    )
 
 
 def node(view: AgentView) -> dict[str, Any]:
@@ -42,7 +52,7 @@ def node(view: AgentView) -> dict[str, Any]:
     facts = NodeFacts(
         name=view.node_name,
         started_at=view.started_at,
-        enforcing=view.standing is Standing.ENFORCING,
+        unready=view.unready,
         version=__version__,
         resource_version=view.resource_version,
         **_host(),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from numalet.reports import pod_placement
+from numalet.reports import kubelet_document, pod_placement
 from numalet.servers.api import projections
 from numalet.servers.api.objects import Kept, Shown, shown
 from numalet.servers.api.status import not_found, of_refusal
@@ -85,6 +85,16 @@ class Served:
             **pod_placement.pod_placement(record, view.node.snapshot, view.audits),
         }
         return shown(value)
+
+    def observed(self, namespace: str | None) -> list[Shown]:
+        """The PodPlacement objects of pods that a kubelet keeps, where it owns the node."""
+        look = self.door.view().kubelet
+        found = () if look is None else kubelet_document.placements(look)
+        return [
+            shown({"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each})
+            for each in found
+            if namespace in (None, each["metadata"]["namespace"])
+        ]
 
     def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
         """The Event objects by name."""

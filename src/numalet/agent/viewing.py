@@ -1,0 +1,70 @@
+"""What everybody may see of a keeper: its books, its neighbours, and why it takes no pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from numalet.agent.books import Books
+from numalet.agent.performer import Performer
+from numalet.agent.surroundings import Surroundings
+from numalet.enforcement.audit import Audit
+from numalet.model.pod import ContainerKey
+from numalet.reports.kube_node import Unready
+from numalet.servers.door import AgentView, Standing
+
+
+@dataclass(slots=True, kw_only=True)
+class Condition:
+    """How a keeper is. ``problem`` is why its books can not be written, empty if they can."""
+
+    started_at: datetime
+    audits: Mapping[ContainerKey, Audit] = field(default_factory=dict)
+    problem: str = ""
+    stopping: bool = False
+
+
+def view(
+    around: Surroundings, books: Books, condition: Condition, performer: Performer
+) -> AgentView:
+    """The view of these books."""
+    return AgentView(
+        node_name=around.node_name,
+        node=books.node,
+        standing=around.standing,
+        level=around.runtime.capabilities().level,
+        started_at=condition.started_at,
+        resource_version=books.resource_version,
+        unready=_unready(around, books, condition),
+        records=books.records,
+        events=books.events,
+        audits=condition.audits,
+        counts=books.counts,
+        config=around.config,
+        kubelet=books.kubelet,
+        notes=tuple(_notes(around, condition, performer)),
+    )
+
+
+def _unready(around: Surroundings, books: Books, condition: Condition) -> Unready | None:
+    if condition.stopping:
+        return Unready.STOPPING
+    if condition.problem:
+        return Unready.BOOKS
+    if not books.node.snapshot.sources_ready:
+        return Unready.STARTING
+    return Unready.OBSERVING if around.standing is Standing.OBSERVING else None
+
+
+def _notes(around: Surroundings, condition: Condition, performer: Performer) -> list[str]:
+    notes = list(around.notes)
+    if condition.problem:
+        notes.append("agent/books-unwritable")
+    if around.store.journal_problem:
+        notes.append("agent/journal-unwritable")
+    if performer.problem:
+        notes.append("agent/runtime-failed")
+    if performer.not_held:
+        notes.append("agent/drift-not-mended")
+    return notes

@@ -1,0 +1,280 @@
+"""An agent beside a kubelet: follows its books, compares them with the kernel, writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agents
+import kubelet_node
+from kubelet_node import KubeletNode
+from numalet.agent import settings, wiring
+from numalet.agent.keeper import Keeper
+from numalet.agent.observing import KubeletPlaces
+from numalet.agent.wiring import Hooks
+from numalet.model.findings import Finding
+from numalet.model.pod import ContainerKey
+from numalet.reports import kubelet_document
+from numalet.reports.kubelet_look import KubeletLook
+from numalet.reports.state_verify import Soundness
+from numalet.servers import metrics
+from numalet.servers.door import Refusal, Refused, Standing
+
+ONE = ContainerKey("uid-one", "main")
+TWO = ContainerKey("uid-two", "main")
+
+
+@dataclass
+class Observer:
+    """An agent that looks on, its clock, and what its log was given."""
+
+    keeper: Keeper
+    clock: list[datetime] = field(default_factory=lambda: [datetime(2026, 1, 1, tzinfo=UTC)])
+    said: list[Finding] = field(default_factory=list)
+
+    @property
+    def look(self) -> KubeletLook:
+        found = self.keeper.view().kubelet
+        assert found is not None
+        return found
+
+    def later(self, seconds: float) -> None:
+        self.clock[0] += timedelta(seconds=seconds)
+
+    def codes(self) -> set[str]:
+        return {each.finding.code for each in self.look.told}
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(agents.PATIENCE_SECONDS):
+            while not condition():
+                await self.keeper.changed()
+
+    async def after_writing(self, file: Path, condition: Callable[[], bool]) -> None:
+        """Wait for it; the file is written once more now and then, in case nobody watched yet."""
+        async with asyncio.timeout(agents.PATIENCE_SECONDS):
+            while not condition():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.keeper.changed(), 1.0)
+                    continue
+                os.utime(file)
+
+
+@asynccontextmanager
+async def observing(
+    kubelet: KubeletNode, tmp_path: Path, every_seconds: float = 0.05, **given: Any
+) -> AsyncIterator[Observer]:
+    clock = [datetime(2026, 1, 1, tzinfo=UTC)]
+    said: list[Finding] = []
+    asked = agents.settings(tmp_path / "root", kubelet_root=kubelet.root, **given)
+    hooks = Hooks(
+        clock=lambda: clock[0],
+        told=said.extend,
+        look_every_seconds=every_seconds,
+        kubelet=KubeletPlaces(cgroups=kubelet.cgroups, logs=kubelet.logs),
+    )
+    seeing = settings.observing(asked, tmp_path / "no-proc")
+    async with wiring.opened(seeing, hooks) as keeper:
+        found = Observer(keeper, clock, said)
+        await found.until(lambda: keeper.view().ready)
+        yield found
+
+
+@pytest.fixture
+def kubelet(tmp_path: Path) -> KubeletNode:
+    """A kubelet with one pod, which is where it was promised."""
+    node = kubelet_node.made(tmp_path / "kubelet")
+    node.admit("one")
+    node.container(ONE, "default", "one", node.promised(ONE))
+    return node
+
+
+def test_it_shows_the_kubelet_s_books_and_decides_nothing(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path) as observer:
+            view = observer.keeper.view()
+            assert Standing.OBSERVING is view.standing
+            assert kubelet.node.state_files() == view.node.state_files()
+            assert {Soundness.SOUND} == {each.soundness for each in observer.look.files}
+            assert [] == list(observer.look.told)
+            assert view.audits[ONE].aligned
+            answer = await observer.keeper.create(agents.pod("two"))
+            assert isinstance(answer, Refused)
+            assert Refusal.OBSERVING is answer.why
+
+    before = _bytes(kubelet.folder)
+    asyncio.run(scene())
+    assert before == _bytes(kubelet.folder)
+    assert not (tmp_path / "root" / "cpu_manager_state").exists()
+    assert [] == list((tmp_path / "root" / "pods").iterdir())
+
+
+def _bytes(folder: Path) -> dict[Path, bytes]:
+    return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_path: Path) -> None:
+    async def scene() -> None:
+        # Nothing but the change itself makes it look again.
+        async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
+            kubelet.admit("two", "3")
+            await observer.after_writing(
+                kubelet.root / "memory_manager_state", lambda: TWO in observer.look.held
+            )
+            assert kubelet.node.state_files() == observer.keeper.view().node.state_files()
+            assert "kubelet/state-changed" in {each.code for each in observer.said}
+            page = metrics.text(observer.keeper.view()).decode()
+            changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 2.0'
+            assert changes in page
+            rows = {
+                each["metadata"]["name"]: each
+                for each in kubelet_document.placements(observer.look)
+            }
+            assert ("one", "1/1", True) == tuple(
+                rows["one"][each] if each != "name" else "one"
+                for each in ("name", "ready", "aligned")
+            )
+            # It is promised, and runs nowhere yet.
+            assert ("0/1", None) == (rows["uid-two"]["ready"], rows["uid-two"]["aligned"])
+
+    asyncio.run(scene())
+
+
+def test_a_file_that_is_broken_is_told_at_once(kubelet: KubeletNode, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
+            file = kubelet.root / "memory_manager_state"
+            sound = file.read_text()
+            file.write_text(sound.replace('"checksum":', '"checksum":1'))
+            await observer.after_writing(file, lambda: "memory-state/corrupted" in observer.codes())
+            # A kubelet would not start with it either; what was known before stays shown.
+            assert "kubelet/would-not-start" in observer.codes()
+            assert {"memory-state/corrupted", "kubelet/would-not-start"} <= {
+                each.code for each in observer.said
+            }
+            view = observer.keeper.view()
+            assert {"StateInDoubt"} == {each.reason for each in view.events}
+            assert {""} == {each.pod_uid for each in view.events}
+            page = metrics.text(view).decode()
+            assert 'numalet_kubelet_problems{code="memory-state/corrupted"} 1.0' in page
+            broken = (
+                'numalet_kubelet_state_soundness{file="memory_manager_state",soundness="broken"}'
+            )
+            assert f"{broken} 1.0" in page
+            shown = kubelet_document.kubelet_document(observer.look)
+            assert shown is not None
+            assert shown["startsWithItsFiles"] is False
+            file.write_text(sound)
+            await observer.after_writing(file, lambda: not observer.codes())
+            assert f"{broken} 0.0" in metrics.text(observer.keeper.view()).decode()
+
+    asyncio.run(scene())
+
+
+def test_what_the_kernel_has_otherwise_is_told_when_it_lasts(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    everything = kubelet_node.EVERYTHING
+    pages = {0: 10, 1: 5}
+    kubelet.container(ONE, "default", "one", everything, pages)
+
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path) as observer:
+            audit = observer.keeper.view().audits[ONE]
+            assert not audit.aligned
+            assert 5 * 4096 == audit.misplaced_bytes
+            # The kubelet may be about to put it right.
+            assert set() == observer.codes()
+            observer.later(30)
+            told = {
+                "kubelet/cpus-differ",
+                "kubelet/memory-nodes-differ",
+                "kubelet/memory-misplaced",
+            }
+            await observer.until(lambda: told == observer.codes())
+            assert told <= {each.code for each in observer.said}
+            (event,) = {
+                (each.reason, each.pod_name, each.container, each.pod_uid)
+                for each in observer.keeper.view().events
+            }
+            assert ("NotAsPromised", "one", "main", "uid-one") == event
+            page = metrics.text(observer.keeper.view()).decode()
+            misplaced = (
+                'numalet_container_misplaced_bytes{container="main",namespace="default",pod="one"}'
+            )
+            assert f"{misplaced} {5 * 4096.0}" in page
+            assert 'numalet_kubelet_containers{aligned="false"} 1.0' in page
+            kubelet.container(ONE, "default", "one", kubelet.promised(ONE))
+            await observer.until(lambda: not observer.codes())
+            assert observer.keeper.view().audits[ONE].aligned
+
+    asyncio.run(scene())
+
+
+def test_a_kubelet_whose_configuration_is_not_known_is_looked_at_all_the_same(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    (kubelet.root / "config.yaml").unlink()
+
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path) as observer:
+            assert ONE in observer.look.held
+            assert observer.keeper.view().audits[ONE].aligned
+            shown = kubelet_document.kubelet_document(observer.look)
+            assert shown is not None
+            assert shown["startsWithItsFiles"] is None
+
+    asyncio.run(scene())
+    given = agents.settings(tmp_path / "other", kubelet_root=kubelet.root)
+    notes = [each.code for each in settings.observing(given, tmp_path / "no-proc").notes]
+    assert "agent/kubelet-config-unknown" in notes
+
+
+def test_the_configuration_that_somebody_names_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
+    named = tmp_path / "named.yaml"
+    named.write_text(kubelet_node.CONFIG.replace("924Mi", "1948Mi").replace("1Gi}", "2Gi}"))
+
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path, config_file=named) as observer:
+            assert {"kubelet/would-not-start"} == observer.codes()
+            # What the files promise is held against the kernel nevertheless.
+            assert observer.keeper.view().audits[ONE].aligned
+
+    asyncio.run(scene())
+
+
+def test_a_broken_configuration_of_the_kubelet_is_a_note(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    (kubelet.root / "config.yaml").write_text("kind: Pod\n")
+    given = agents.settings(tmp_path / "root", kubelet_root=kubelet.root)
+    seeing = settings.observing(given, tmp_path / "no-proc")
+    assert ["config-file/kind", "agent/kubelet-config-unknown"] == [
+        each.code for each in seeing.notes
+    ][-2:]
+    assert seeing.config_file is None
+
+
+def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+
+    async def scene() -> None:
+        hooks = Hooks(look_every_seconds=0.05)
+        given = agents.settings(tmp_path / "root", kubelet_root=later / "root")
+        async with wiring.opened(replace(given, observe=True), hooks) as keeper:
+            observer = Observer(keeper)
+            await observer.until(lambda: keeper.view().ready)
+            assert {"files/no-such-directory"} == observer.codes()
+            kubelet_node.made(later)
+            await observer.until(lambda: not observer.codes())
+
+    asyncio.run(scene())
