@@ -467,3 +467,21 @@ def test_an_ordinary_node_that_is_left_out_is_another_machine() -> None:
     report = state_verify.verify_file(memory_file.FILE_NAME, text, machine(11, 10, 10))
 
     assert ["state/other-nodes"] == [each.code for each in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("asked", "size"), [("1.5Gi", 3 * GI // 2), ("1073741824500m", GI + 1), ("900Ti", None)]
+)
+def test_sizes_are_bytes_however_they_are_written(asked: str, size: int | None) -> None:
+    both = [_started(machine(4, 4), BEST_EFFORT, mode) for mode in (EXACT, NATIVE)]
+    (exact, kubelets), (native, ours) = (each.admit(simple("p", asked)) for each in both)
+    assert isinstance(kubelets.rejection, AllocationRefused)
+    assert "memory/not-an-integer" == kubelets.rejection.cause.code
+    assert exact.snapshot.memory.blocks_of("p", "c") is None
+    if size is None:
+        assert isinstance(ours.rejection, AllocationRefused)
+        assert "memory/not-an-integer" != ours.rejection.cause.code
+        return
+    blocks = native.snapshot.memory.blocks_of("p", "c")
+    assert blocks is not None
+    assert [size] == [block.size_bytes for block in blocks]

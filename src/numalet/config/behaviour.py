@@ -50,6 +50,8 @@ class Behaviour:
     for nearly 2^64 bytes.
     ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
     that asks for a size which some node lacks ends the kubelet.
+    ``sizes_are_go_integers``: memory is asked for in a form that Go holds as an int64, which
+    ``1.5Gi`` and ``900Ti`` are not.
     ``exclusive_cpus_have_quota``: a limit of CPU is a quota for containers with CPUs of their own
     too, and for their pods.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
@@ -69,6 +71,7 @@ class Behaviour:
     hugepages_are_reservable: bool = False
     sizes_wrap_around: bool = True
     missing_page_size_crashes: bool = True
+    sizes_are_go_integers: bool = True
     exclusive_cpus_have_quota: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
@@ -98,6 +101,7 @@ NATIVE = Behaviour(
     hugepages_are_reservable=True,
     sizes_wrap_around=False,
     missing_page_size_crashes=False,
+    sizes_are_go_integers=False,
     exclusive_cpus_have_quota=False,
     memory_node_classes=(NodeClass.CPU,),
 )

@@ -245,7 +245,7 @@ def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container 
     asked = (
         memory_demand.of_pod(pod, roster.rules.behaviour)
         if container is None
-        else memory_demand.of_container(container)
+        else memory_demand.of_container(container, roster.rules.behaviour)
     )
     if isinstance(asked, NotAnInteger) or memory_hints.missing_type(ledger.nodes, asked):
         return {}

@@ -23,13 +23,14 @@ def is_guaranteed(pod: Pod) -> bool:
     return pod.qos_class is QosClass.GUARANTEED
 
 
-def of_container(container: Container) -> Demand | NotAnInteger:
+def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
     demand = {}
     for name in sorted(container.requests):
         if not resources.is_memory_type(name):
             continue
-        size = container.requests[name].as_int64()
+        asked = container.requests[name]
+        size = asked.as_int64() if behaviour.sizes_are_go_integers else asked.value
         if size is None:
             return NotAnInteger(container.name, name, str(container.requests[name]))
         demand[name] = size
@@ -46,7 +47,7 @@ def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     init_peak: dict[str, int] = {}
     apps: dict[str, int] = {}
     for container in pod.containers():
-        demand = of_container(container)
+        demand = of_container(container, behaviour)
         if isinstance(demand, NotAnInteger):
             return demand
         for name, size in demand.items():

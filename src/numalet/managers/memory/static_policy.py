@@ -43,7 +43,7 @@ class StaticPolicy:
         """Hints for one container; no preference unless the pod is Guaranteed."""
         if not demand.is_guaranteed(pod):
             return NO_HINTS
-        asked = demand.of_container(container)
+        asked = demand.of_container(container, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return NO_HINTS
         blocks = ledger.blocks_of(pod.uid, container.name)
@@ -108,7 +108,7 @@ class StaticPolicy:
             return MemoryLedger(ledger.nodes, ledger.blocks, reusable)
         if self._has_ended(ledger, pod, container):
             return ledger
-        asked = demand.of_container(container)
+        asked = demand.of_container(container, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
         missing = hints.missing_type(ledger.nodes, asked)

@@ -177,8 +177,8 @@ def _memory_asked(subject: Subject) -> Iterator[tuple[Pod, str, int]]:
         if not demands.is_guaranteed(pod):
             continue
         containers = () if as_one else tuple(pod.containers())
-        asked = [(c.name, demands.of_container(c)) for c in containers]
-        asked += [("", demands.of_pod(pod))] if as_one else []
+        asked = [(c.name, demands.of_container(c, subject.behaviour)) for c in containers]
+        asked += [("", demands.of_pod(pod, subject.behaviour))] if as_one else []
         for name, demand in asked:
             if isinstance(demand, NotAnInteger):
                 continue
