@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import agents
+from numalet.agent import manifests
 from numalet.agent.manifests import ManifestFolder
 from numalet.snapshot import placement
+from numalet.workload.record import EventKind
 from numalet.workload.spec import Source
 
 
@@ -59,6 +61,55 @@ def test_a_broken_file_is_told_once_and_others_still_load(tmp_path: Path) -> Non
     again = folder.read()
     assert {} == again.broken
     assert {str(tmp_path / "b.yaml")} == again.unreadable
+
+
+def test_a_file_that_is_too_large_is_refused_without_being_read_whole(tmp_path: Path) -> None:
+    file = _put(tmp_path, "a.yaml", agents.manifest("one"))
+    with file.open("ab") as end:
+        end.truncate(manifests.LARGEST_BYTES + 1)
+    (tmp_path / "b.yaml").write_text(json.dumps(agents.manifest("two")))
+    read = _folder(tmp_path).read()
+    assert ["two-node-a"] == [each.pod.name for each in read.workloads]
+    ((finding,),) = read.broken.values()
+    assert ("document/too-large", 10 << 20) == (finding.code, finding.fields["limit_bytes"])
+
+
+def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    value = agents.manifest("one")
+    value["spec"]["containers"][0]["image"] = "ignored"
+    text = json.dumps(value)
+    (folder / "a.yaml").write_text(f"{text[:-1]}, kind: Pod}}\n---\n{text}\n---\n")
+    _put(folder, "b.yaml", agents.manifest("two"))
+
+    async def scene() -> None:
+        given = agents.settings(tmp_path / "root", manifests=folder)
+        async with agents.running(given) as agent:
+            await agent.until(lambda: ["one-node-a", "two-node-a"] == agent.names())
+            (event,) = (
+                each for each in agent.keeper.view().events if each.reason == "ManifestRemarks"
+            )
+            assert ("one-node-a", EventKind.WARNING) == (event.pod_name, event.kind)
+            for said in ("a.yaml", "kind", "1 after it are not looked at", "image"):
+                assert said in event.message
+
+    asyncio.run(scene())
+
+
+def test_a_missing_folder_is_told_at_the_start_and_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    given = agents.settings(tmp_path / "root", manifests=folder)
+    assert ["agent/manifests-missing"] == [each.code for each in given.notes]
+
+    async def scene() -> None:
+        async with agents.running(given) as agent:
+            assert [] == agent.names()
+            folder.mkdir()
+            _put(folder, "a.yaml", agents.manifest("one"))
+            await agent.until(lambda: ["one-node-a"] == agent.names())
+
+    asyncio.run(scene())
 
 
 def test_a_missing_folder_is_empty(tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +26,8 @@ from numalet.workload.run import ContainerPhase, PodRun
 from servers import views
 from servers.pods import pod
 from servers.served import Api, served
+
+PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -63,6 +71,49 @@ def test_apply_refuses_what_is_no_object(
     assert _run(api, "apply", "-f", str(tmp_path / "none.yaml")) == 2
     assert _run(api, "apply", "-f", _manifest(tmp_path, {"kind": "Service"})) == 1
     assert "BadRequest" in capsys.readouterr().err
+
+
+def test_apply_says_when_there_is_nothing_to_apply(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    (tmp_path / "list.yaml").write_text("{kind: List, items: []}")
+    for name in ("empty", "empty.yaml", "list.yaml"):
+        assert _run(api, "apply", "-f", str(tmp_path / name)) == 2
+        assert f"no pods in {tmp_path / name}" in capsys.readouterr().err
+    done = subprocess.run(
+        [sys.executable, "-m", "numalet", "apply", "-f", "-", "--root", str(api.path.parent)],
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (2, "error: no pods in -\n") == (done.returncode, done.stderr)
+
+
+def test_apply_takes_the_files_of_a_folder_in_order(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(pod(name)))
+    (tmp_path / "README").write_text("no manifest")
+    assert _run(api, "apply", "-f", str(tmp_path)) == 0
+    assert ["pod/a admitted", "pod/b admitted"] == capsys.readouterr().out.splitlines()
+
+
+def test_apply_tells_what_the_author_of_a_file_should_know(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = pod("a")
+    value["spec"]["containers"][0]["securityContext"] = {"capabilities": {"drop": ["ALL"]}}
+    assert _run(api, "apply", "-f", _manifest(tmp_path, value)) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("warning: ")
+    assert "capabilities" in told.err
+    (tmp_path / "twice.yaml").write_text("kind: Pod\nkind: Pod\n")
+    assert _run(api, "apply", "-f", str(tmp_path / "twice.yaml")) == 2
+    assert "kind" in capsys.readouterr().err
 
 
 def test_ps_lists_pods_and_where_they_are(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +176,8 @@ def test_describe_tells_placement_hints_and_events(
     assert _run(api, "describe", "default/a") == 0
     told = capsys.readouterr().out
     assert "memory: 4Gi on NUMA nodes 0\n" in told
-    assert "{0} preferred" in told
+    # A manager whose only resource has its own name does not say it twice.
+    assert "    memory: {0} preferred" in told
     assert "Events:       none" in told
     assert _run(api, "describe", "nobody") == 1
     assert 'NotFound: pods "nobody" not found' in capsys.readouterr().err
@@ -159,6 +211,42 @@ def test_logs_prints_what_was_written(
     assert _run(api, "logs", "-f", "a", "-c", "c") == 0
     assert capfdbinary.readouterr().out == b"one\ntwo\xff\n"
     assert _run(api, "logs", "-p", "a") == 1
+
+
+def test_top_draws_anew_on_a_terminal_until_it_is_interrupted(api: Api) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "numalet", "top", "--every", "0.2"]
+    child = subprocess.Popen(
+        [*words, "--root", str(api.path.parent)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
+    )
+    os.close(theirs)
+    try:
+        assert b"\x1b[?1049h" in _shown_until(ours, b"NUMA")
+        with api.client() as client:
+            client.post("/api/v1/namespaces/default/pods", pod("latecomer"))
+        assert b"latecomer" in _shown_until(ours, b"latecomer")
+        child.send_signal(signal.SIGINT)
+        # The screen is given back as it was.
+        assert b"\x1b[?1049l" in _shown_until(ours, b"\x1b[?1049l")
+        assert child.wait(PATIENCE_SECONDS) == 130
+    finally:
+        child.kill()
+        child.wait(PATIENCE_SECONDS)
+        os.close(ours)
+
+
+def _shown_until(terminal: int, text: bytes) -> bytes:
+    shown, last = b"", time.monotonic() + PATIENCE_SECONDS
+    with contextlib.suppress(OSError):
+        while text not in shown and time.monotonic() < last:
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 1 << 16)
+    return shown
 
 
 def test_top_draws_nodes_and_pods_once(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

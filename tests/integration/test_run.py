@@ -23,6 +23,8 @@ from process_builders import is_there
 PATIENCE_SECONDS = 60.0
 CPUS = len(os.sched_getaffinity(0))
 
+UP = "echo up; exec sleep 1000"
+
 pytestmark = pytest.mark.skipif(CPUS < 2, reason="one CPU is kept for the system")
 
 
@@ -304,3 +306,21 @@ def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_pat
     assert [] == tickets(tmp_path)
     assert first.stdout is not None
     first.stdout.close()
+
+
+def test_other_books_that_are_in_use_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    other = state / "numalet"
+    child = begun(other, "sh", "-c", UP)
+    told = run(tmp_path / "root", "--dry-run", "--", "true").stderr
+    assert f"warning: {other}: other programs run under the books of this folder" in told
+    # Under the same books they know each other, and where nobody runs there is nothing to tell.
+    assert "other programs" not in run(other, "--dry-run", "--", "true").stderr
+    child.terminate()
+    child.wait(PATIENCE_SECONDS)
+    assert "other programs" not in run(tmp_path / "root", "--dry-run", "--", "true").stderr
+    assert child.stdout is not None
+    child.stdout.close()

@@ -13,6 +13,7 @@ from numalet.admission.reasons import Rejection
 from numalet.agent.books import Books
 from numalet.agent.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.config.rules import NodeRules
+from numalet.model.findings import Severity
 from numalet.model.pod import Pod
 from numalet.reports import admission_counts
 from numalet.servers.door import Refusal, Refused
@@ -212,7 +213,7 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
         if uid in books.records:
             continue
         decided = create(books, workload, now, stopwatch)
-        books = decided.books
+        books = _with_remarks(decided.books, workload, read, now)
         heard += decided.heard
     for path, findings in read.broken.items():
         message = "; ".join(english.of_finding(each) for each in findings)
@@ -226,6 +227,20 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
             )
         )
     return Followed(books, tuple(heard))
+
+
+def _with_remarks(books: Books, workload: Workload, read: FolderRead, now: datetime) -> Books:
+    """The books that say what is remarkable about a file whose pod was taken."""
+    remarks = read.remarks.get(workload.uid, ())
+    if not remarks or workload.uid not in books.records:
+        return books
+    is_warning = any(each.severity is not Severity.NOTE for each in remarks)
+    kind = EventKind.WARNING if is_warning else EventKind.NORMAL
+    text = "; ".join(english.of_finding(each) for each in remarks)
+    message = kubelet_events.manifest_remarks(workload.origin, text)
+    return books.with_event(
+        event_of(workload.pod, kind, kubelet_events.MANIFEST_REMARKS, message, now)
+    )
 
 
 def _same_content(one: Workload, other: Workload) -> bool:

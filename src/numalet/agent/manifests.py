@@ -20,18 +20,23 @@ from numalet.adapters.documents import workload as workloads
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import Programs, WorkloadOptions
 from numalet.agent.requests import FolderRead
-from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.workload import static_pods
 from numalet.workload.spec import Source, Workload
 
 FULL_LOOK_SECONDS: Final = 20.0
+LARGEST_BYTES: Final = 10 * 1024 * 1024
+"""Of one file, as in the kubelet; a whole folder of larger ones would be read again and again."""
 RETRY_SECONDS: Final = 0.5
 """So soon a file that could not be read is looked at again: it may have been half-written."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A file as it was read: its bytes, and what they are worth."""
+    """A file as it was read: its bytes, and what they are worth.
+
+    ``findings`` say why there is no workload, or what its author should know of it.
+    """
 
     content: bytes
     workload: Workload | None
@@ -64,16 +69,22 @@ class ManifestFolder:
         for path in self._files():
             seen = self._look_at(path, before.get(str(path)))
             self._seen[str(path)] = seen
-            if seen.findings and seen != before.get(str(path)):
+            if seen.workload is not None:
+                continue
+            unreadable.add(str(path))
+            if seen != before.get(str(path)):
                 broken[str(path)] = seen.findings
-            if seen.workload is None:
-                unreadable.add(str(path))
         by_name = {
             (each.workload.pod.namespace, each.workload.pod.name): each.workload
             for each in self._seen.values()
             if each.workload is not None
         }
-        return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable))
+        remarks = {
+            each.workload.uid: each.findings
+            for each in self._seen.values()
+            if each.workload is not None and each.findings
+        }
+        return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable), remarks)
 
     async def looks(self) -> AsyncIterator[FolderRead]:
         """The folder now, then after every change and from time to time."""
@@ -106,37 +117,45 @@ class ManifestFolder:
 
     def _look_at(self, path: Path, before: _Seen | None) -> _Seen:
         try:
-            content = yaml_source.read_bytes(path)
+            content = yaml_source.read_bytes(path, LARGEST_BYTES)
         except BadInput as bad:
             return _Seen(b"", None, bad.findings)
         if before is not None and before.content == content:
             return before
         try:
-            return _Seen(content, self._workload(content, str(path)))
+            return _Seen(content, *self._workload(content, str(path)))
         except BadInput as bad:
             return _Seen(content, None, bad.findings)
 
-    def _workload(self, content: bytes, origin: str) -> Workload:
+    def _workload(self, content: bytes, origin: str) -> tuple[Workload, tuple[Finding, ...]]:
+        """The pod of a file, and what its author should know."""
         documents = yaml_source.load_documents(yaml_source.decode(content, origin), origin)
         filled = [each for each in documents if each.value is not None]
         if not filled:
             raise BadInput([Finding("pods/empty-document", {}, Location(origin))])
         first = filled[0]
         place = Place(origin, "$", first.line_of)
+        findings = Findings()
         if not isinstance(first.value, Mapping):
-            findings = Findings()
             typed.wrong_type(first.value, "a Pod", place, findings)
             raise BadInput(findings.all)
-        return self._static_pod(first.value, origin, place)
+        for each in first.duplicates:
+            # The kubelet takes the last one, too.
+            findings.add(each.code, each.where, Severity.WARNING, **each.fields)
+        if len(filled) > 1:
+            others = len(filled) - 1
+            findings.add("manifests/first-alone", place.location, Severity.WARNING, others=others)
+        return self._static_pod(first.value, origin, place, findings), findings.all
 
-    def _static_pod(self, value: Mapping[Any, Any], origin: str, place: Place) -> Workload:
+    def _static_pod(
+        self, value: Mapping[Any, Any], origin: str, place: Place, findings: Findings
+    ) -> Workload:
         found = static_pods.static_pod(
             value, node_name=self._node_name, path=origin, seen_at=self._clock()
         )
         options = WorkloadOptions(
             source=Source.FILE, origin=origin, node_name=self._node_name, programs=self._programs
         )
-        findings = Findings()
         workload = workloads.decode_workload(found, place, options, findings)
         if workload is None:
             raise BadInput(findings.all)

@@ -82,11 +82,13 @@ class FolderRead:
     """What the manifest folder holds, and what is wrong in it by path.
 
     ``unreadable`` are the paths whose pods are not known now: they are left as they are.
+    ``remarks``, by uid, are what the author of a file should know though its pod is taken.
     """
 
     workloads: tuple[Workload, ...]
     broken: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
+    remarks: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,14 @@ from numalet.adapters import kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
-from numalet.agent import recovery
+from numalet.agent import other_roots, recovery
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
 from numalet.config.behaviour import EXACT, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
-from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.machine_info import MachineInfo
 from numalet.servers import reach
 from numalet.servers.reach import KubeApi, PodResourcesSettings
@@ -133,11 +133,23 @@ def resolve(options: AgentOptions) -> AgentSettings:
         log_format=options.log_format,
         ownership=options.ownership,
         asking=_asking(options, config, behaviour),
-        notes=(*machine.notes, *loaded.warnings),
+        notes=(*machine.notes, *loaded.warnings, *_of_folders(options)),
         kube_api=reached,
         config_file=options.config_file,
         kubelet_root=options.kubelet_root,
     )
+
+
+def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
+    """What is remarkable about the folders that are named."""
+    runs_here = options.runtime is RuntimeKind.PROCESS
+    others = other_roots.remarks(options.root) if runs_here else ()
+    folder = options.manifests
+    if folder is None or folder.exists():
+        return others
+    # It may still come, but its name may also be misspelt.
+    where = Location(str(folder))
+    return (*others, Finding("agent/manifests-missing", {}, where, Severity.WARNING))
 
 
 def _kube_api(options: AgentOptions) -> KubeApi | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -24,13 +25,15 @@ The answer comes after the decision: a pod that is rejected is kept, and shown b
 
 {EXITS}"""
 
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
 Files = Annotated[
     list[str],
     typer.Option(
         "-f",
         "--filename",
         metavar="FILE",
-        help="A manifest, or '-'; repeatable.",
+        help="A manifest, a folder of them, or '-'; repeatable.",
         show_default=False,
     ),
 ]
@@ -40,10 +43,24 @@ def apply(
     files: Files, *, socket: agent_client.Socket = None, root: agent_client.Root = None
 ) -> None:
     """Give pods to an agent, which decides on them at once."""
-    objects = [each for path in files for each in _objects(path)]
+    objects = [each for path in files for each in _all_objects(path)]
     with agent_client.agent(socket, root) as client:
         results = [_given(client, each) for each in objects]
     raise typer.Exit(0 if all(results) else EXIT_REFUSED)
+
+
+def _all_objects(path: str) -> list[Mapping[str, Any]]:
+    """The objects of a file, or of the files of a folder in the order of their names."""
+    from numalet.model.findings import BadInput, Finding, Location
+
+    folder = Path(path)
+    paths = [path]
+    if path != "-" and folder.is_dir():
+        paths = [str(each) for each in sorted(folder.iterdir()) if each.suffix in _SUFFIXES]
+    found = [each for one in paths for each in _objects(one)]
+    if not found:
+        raise BadInput([Finding("client/no-pods", {"path": path}, Location())])
+    return found
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
@@ -53,6 +70,10 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
     for document in simulation.documents_of(path):
         value = document.value
+        if value is None:
+            continue
+        if document.duplicates:
+            raise BadInput(document.duplicates)
         if not isinstance(value, Mapping):
             where = Location(path, "$", document.line_of("$"))
             raise BadInput([Finding("client/no-object", {}, where)])
@@ -74,6 +95,8 @@ def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
     except AgentRefused as refused:
         complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
         return False
+    for text in client.warnings:
+        complain(Severity.WARNING, text)
     name = f"pod/{made['metadata']['name']}"
     status = made["status"]
     if status.get("reason") and status.get("phase") == "Failed":

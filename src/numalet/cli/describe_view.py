@@ -130,7 +130,8 @@ def would_admit(told: Json) -> Iterator[str]:
 
 
 def _answer(answer: Json) -> str:
-    about = f"{', '.join(answer['resources'])}: " if answer["resources"] else ""
+    named = [each for each in answer["resources"] if each != answer["provider"]]
+    about = f"{', '.join(named)}: " if named else ""
     if answer["answer"] == "sets":
         offered = [each for each in answer["sets"] if each["offered"]]
         shown = [_set(each["nodes"], each["preferred"]) for each in offered[:_MOST_SETS]]

@@ -61,5 +61,15 @@ SENTENCES: Final[Mapping[str, str]] = {
         " promised"
     ),
     "kubelet/state-changed": "the kubelet wrote {files}",
+    "agent/other-root": (
+        "other programs run under the books of this folder; they do not know those in {root}, so"
+        " both may get the same CPUs and the same memory"
+    ),
+    "agent/manifests-missing": (
+        "the manifest folder does not exist; the agent waits for it, as a kubelet does"
+    ),
+    "manifests/first-alone": (
+        "a file is one pod: the first document is taken, and {others} after it are not looked at"
+    ),
     "runtime/failed": "the runtime failed: {error}",
 }

@@ -28,6 +28,7 @@ SENTENCES: Mapping[str, str] = {
         "the agent's socket {path} is not yours to open ({problem}): an agent serves only its own"
         " user and root"
     ),
+    "client/no-pods": "no pods in {path}",
     "client/no-object": "an object is expected here, a Pod or a list of Pods",
     "client/timeout": "the agent at {path} did not answer in time",
     "client/broken-off": (

@@ -1,7 +1,8 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
-``DriftNotMended``, ``InvalidManifest``, ``NotAsPromised`` and ``StateInDoubt`` are our own.
+``DriftNotMended``, ``InvalidManifest``, ``ManifestRemarks``, ``NotAsPromised`` and ``StateInDoubt``
+are our own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ NOT_HELD: Final = "DriftNotMended"
 NOT_AS_PROMISED: Final = "NotAsPromised"
 BOOKS_IN_DOUBT: Final = "StateInDoubt"
 INVALID_MANIFEST: Final = "InvalidManifest"
+MANIFEST_REMARKS: Final = "ManifestRemarks"
 
 
 def created(container: str) -> str:
@@ -53,6 +55,11 @@ def drift_mended(settings: str) -> str:
 def not_held(text: str) -> str:
     """What runs is not held to its settings, and could not be."""
     return f"Settings are not as promised and can not be put right: {text}"
+
+
+def manifest_remarks(path: str, text: str) -> str:
+    """What the author of a file of the manifest folder should know of its pod."""
+    return f"{path}: {text}"
 
 
 def invalid_manifest(path: str, text: str) -> str:

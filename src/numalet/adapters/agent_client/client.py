@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,8 @@ class AgentClient:
         self.path = path
         self._timeout_seconds = timeout_seconds
         self._connection: _UnixConnection | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What the latest answer says beside its object."""
 
     def __enter__(self) -> AgentClient:
         return self
@@ -98,6 +101,7 @@ class AgentClient:
                 raise
             return self._ask(method, path, query, body)
         self._connection = connection
+        self.warnings = tuple(map(_warned, response.headers.get_all("Warning", ())))
         if response.status >= _REFUSED:
             raise _refused(response.status, content)
         return content
@@ -141,6 +145,12 @@ def _url(path: str, query: Query | None) -> str:
 
 def _text(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _warned(header: str) -> str:
+    """The text of a ``Warning`` header: ``299 - "text"``."""
+    _, _, quoted = header.partition('"')
+    return re.sub(r"\\(.)", r"\1", quoted.removesuffix('"'))
 
 
 def _line(response: http.client.HTTPResponse) -> bytes:

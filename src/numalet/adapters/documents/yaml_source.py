@@ -82,21 +82,21 @@ class Document:
         return {}, []
 
 
-def read_bytes(path: Path | str) -> bytes:
+def read_bytes(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> bytes:
     """The content of a file.
 
     Raises:
-        BadInput: it can not be read, is a directory, or is larger than ``LARGEST_BYTES``.
+        BadInput: it can not be read, is a directory, or is larger than the limit.
     """
     try:
         with Path(path).open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
+            content = file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         finding = Finding("document/unreadable", {"reason": reason}, Location(str(path)))
         raise BadInput([finding]) from None
-    if len(content) > LARGEST_BYTES:
-        finding = Finding("document/too-large", {"limit_bytes": LARGEST_BYTES}, Location(str(path)))
+    if len(content) > limit_bytes:
+        finding = Finding("document/too-large", {"limit_bytes": limit_bytes}, Location(str(path)))
         raise BadInput([finding])
     return content
 

@@ -12,7 +12,7 @@ from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
 from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
-from numalet.agent import settings
+from numalet.agent import other_roots, settings
 from numalet.agent.foreground import beside_agent, program, queue, request, telling
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.options import RunOptions, Voice
@@ -31,6 +31,8 @@ def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = options.root or settings.default_root()
+    for finding in other_roots.remarks(root):
+        voice.tell(finding)
     books = SharedBooks(root)
     if not books.open():
         return beside_agent.run(pod, root, options, voice)
