@@ -8,6 +8,7 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -108,6 +109,28 @@ def test_a_certificate_of_the_administrator_s_is_served(tmp_path: Path) -> None:
             )
             assert served.strip() == (folder / "tls.crt").read_text().strip()
             assert not (api.root / "kube-api" / "tls.key").exists()
+
+    asyncio.run(scene())
+
+
+def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
+    """The kernel would keep back the second half of each for as long as a client sits still."""
+
+    async def scene() -> None:
+        async with reached(tmp_path / "root") as api:
+            token = (api.root / "kube-api" / "token").read_text().strip()
+            headers = {"authorization": f"Bearer {token}"}
+
+            def ask(times: int) -> float:
+                connection = api.connection()
+                began = time.monotonic()
+                for _ in range(times):
+                    connection.request("GET", "/version", headers=headers)
+                    assert connection.getresponse().read()
+                connection.close()
+                return time.monotonic() - began
+
+            assert await asyncio.to_thread(ask, 100) < 100 * 0.04
 
     asyncio.run(scene())
 

@@ -250,6 +250,13 @@ def test_apply_on_the_server_s_side_is_refused_in_plain_words(cluster: Cluster) 
     assert "application/strategic-merge-patch+json" in done.stderr
 
 
+def test_fields_are_explained_as_they_are_taken_here(cluster: Cluster) -> None:
+    done = cluster.run("explain", "pod.spec.containers.volumeMounts")
+    # Before 1.27 it looks for types in the older document, which has none.
+    is_old = done.stderr.startswith("error: couldn't find resource")
+    assert is_old or "Refused: the program would do something else" in done.stdout
+
+
 def test_what_is_wrong_with_a_pod_is_told(cluster: Cluster) -> None:
     wrong = manifest("small", volumeMounts=[{"name": "v", "mountPath": "/data"}])
     done = cluster.run("create", "-f", "-", given=wrong)

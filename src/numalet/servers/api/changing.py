@@ -29,7 +29,8 @@ PATCHES: Final[Mapping[str, Patch]] = {
     "application/merge-patch+json": patches.merge,
     "application/strategic-merge-patch+json": patches.strategic,
 }
-_LISTS: Final = frozenset({"application/json-patch+json"})
+LISTS: Final = frozenset({"application/json-patch+json"})
+"""Kinds of patches that are lists."""
 
 Revision: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """What becomes of a pod object."""
@@ -50,7 +51,7 @@ async def patch_of(request: Request) -> Revision:
     if apply is None:
         raise Failure(415, words.PATCH_MEDIA_TYPE)
     document = await requests.document(request, PATCHES)
-    empty: Any = [] if kind in _LISTS else {}
+    empty: Any = [] if kind in LISTS else {}
     patch = empty if document is None else document.value
     if not isinstance(patch, type(empty)):
         found = type(patch).__name__

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet import __version__
-from numalet.servers.api import openapi_v2
-from numalet.servers.api.changing import PATCHES
+from numalet.servers.api import openapi_types, openapi_v2
+from numalet.servers.api.changing import LISTS, PATCHES
 from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
 
@@ -27,7 +27,6 @@ _ASKED_FOR: Final = (PROTOBUF, PROTOBUF.replace("v2.v1", "v2@v1"))
 
 _TITLE: Final = "numalet"
 _JSON: Final = "application/json"
-_STATUS: Final = {"$ref": "#/components/schemas/Status"}
 _OBJECT: Final = {"type": "object"}
 
 _TEXT: Final = {"type": "string"}
@@ -75,6 +74,17 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
 }
 """By method and the last word of a path."""
 
+_POD_PATH: Final = re.compile(r"/api/v1(/namespaces/\{namespace\})?/pods(/\{name\})?")
+_LISTED: Final = frozenset({"events", "namespaces", "nodes", "nodestates", "podplacements"})
+_OF_A_POD: Final = {_JSON: {"schema": openapi_types.ref(openapi_types.POD)}}
+_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "POST": _OF_A_POD,
+    "PUT": _OF_A_POD,
+    "PATCH": {
+        each: {"schema": {"type": "array", "items": _OBJECT} if each in LISTS else _OBJECT}
+        for each in PATCHES
+    },
+}
 _PLAIN: Final = frozenset({"log", "metrics", "healthz", "livez", "readyz"})
 
 
@@ -123,13 +133,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {"title": _TITLE, "version": __version__},
         "paths": {route.path: _path(route) for route in routes},
         "components": {
-            "schemas": {
-                "Status": {
-                    "type": "object",
-                    "required": ["kind", "apiVersion", "status", "reason", "message", "code"],
-                    "properties": {"code": {"type": "integer"}, "message": _TEXT, "reason": _TEXT},
-                }
-            },
+            "schemas": openapi_types.schemas(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],
@@ -148,7 +152,7 @@ def _path(route: Route) -> dict[str, Any]:
 def _operation(method: str, path: str) -> dict[str, Any]:
     last = path.rsplit("/", 1)[-1]
     media = "text/plain" if last in _PLAIN else _JSON
-    schema = _OBJECT if media == _JSON else _TEXT
+    schema = _answer(method, path) if media == _JSON else _TEXT
     good = {"description": "It was done.", "content": {media: {"schema": schema}}}
     operation: dict[str, Any] = {
         "parameters": [
@@ -159,14 +163,26 @@ def _operation(method: str, path: str) -> dict[str, Any]:
             "201" if method == "POST" and last == "pods" else "200": good,
             "default": {
                 "description": "It came to nothing.",
-                "content": {_JSON: {"schema": _STATUS}},
+                "content": {_JSON: {"schema": openapi_types.ref(openapi_types.STATUS)}},
             },
         },
     }
-    bodies = {"POST": (_JSON,), "PUT": (_JSON,), "PATCH": tuple(PATCHES)}.get(method)
-    if bodies:
-        operation["requestBody"] = {"content": {each: {"schema": _OBJECT} for each in bodies}}
+    if method in _BODIES:
+        operation["requestBody"] = {"content": _BODIES[method]}
+    if _POD_PATH.fullmatch(path):
+        operation["x-kubernetes-group-version-kind"] = openapi_types.kind("Pod")
     return operation
+
+
+def _answer(method: str, path: str) -> Mapping[str, Any]:
+    """The type of a good answer."""
+    last = path.rsplit("/", 1)[-1]
+    if _POD_PATH.fullmatch(path):
+        is_list = method == "GET" and last == "pods"
+        return openapi_types.ref(openapi_types.POD_LIST if is_list else openapi_types.POD)
+    if method == "GET" and last in _LISTED:
+        return openapi_types.ref(openapi_types.LIST)
+    return openapi_types.ref(openapi_types.OBJECT) if last == "{name}" else _OBJECT
 
 
 def _group_of(path: str) -> str:

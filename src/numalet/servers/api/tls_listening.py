@@ -45,7 +45,8 @@ class _Counted(socket.socket):
 def bound(address: Address) -> tuple[socket.socket, Address]:
     """A listening socket, and where it is. Raises ``BadInput`` if it can not be had."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = _Counted(family, socket.SOCK_STREAM)
+    # With its protocol named, connections do not hold back what is small: asyncio asks for it.
+    listener = _Counted(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener._taken = weakref.WeakSet()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
