@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import builders
 from numalet.config import node_allocatable, start
 from numalet.config.behaviour import EXACT
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
@@ -806,3 +807,11 @@ def test_a_finding_says_where_its_field_came_from() -> None:
     found = refused(**memory(n7="1124Mi"), origins={"reservedMemory[0]": origin})
 
     assert found.findings[0].where == origin
+
+
+@pytest.mark.parametrize(("per_core", "pods"), [(0, 20), (2, 8), (100, 20)])
+def test_pods_are_limited_as_a_whole_and_by_core(per_core: int, pods: int) -> None:
+    config = KubeletConfig(max_pods=20, pods_per_core=per_core)
+    resolved = start.resolve(config, builders.machine(8, 8))
+    assert isinstance(resolved, NodeRules)
+    assert pods == resolved.max_pods

@@ -42,7 +42,46 @@ class KubeletWouldCrash:
     cause: Reason
 
 
-Rejection: TypeAlias = NotAligned | AllocationRefused | KubeletWouldCrash
+@dataclass(frozen=True, slots=True)
+class OutOfResource:
+    """The node has too little left of a resource, whatever the managers say; CPU in thousandths."""
+
+    code: ClassVar[str] = "admission/out-of-resource"
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+    @property
+    def lack(self) -> int:
+        """How much is missing."""
+        return self.requested - (self.capacity - self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateFailed:
+    """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
+
+    code: ClassVar[str] = "admission/predicate-failed"
+    predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToPreempt:
+    """A critical pod lacks so much of each resource although all others would end."""
+
+    code: ClassVar[str] = "admission/nothing-to-preempt"
+    lacking: tuple[tuple[str, int], ...]
+
+
+Rejection: TypeAlias = (
+    NotAligned
+    | AllocationRefused
+    | KubeletWouldCrash
+    | OutOfResource
+    | PredicateFailed
+    | NothingToPreempt
+)
 
 CRASHES = frozenset({"memory/unknown-type", "cpu/would-hang"})
 """Codes of refusals at which the kubelet itself does not live on."""

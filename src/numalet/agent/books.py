@@ -29,7 +29,7 @@ class Books:
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
     the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
-    owns the node in the agent's place.
+    owns the node in the agent's place. ``labels`` are those of the node.
     """
 
     node: Node
@@ -38,6 +38,7 @@ class Books:
     resource_version: int = 0
     counts: Counts = field(default_factory=Counts)
     kubelet: KubeletLook | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def at(self, node: Node) -> Books:
         """The same records over another node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias, assert_never
@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 from numalet.admission.collector import Collector, Event
 from numalet.admission.decision import Decision
 from numalet.admission.reasons import Rejection
+from numalet.agent import predicates
 from numalet.agent.books import Books
 from numalet.agent.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.config.rules import NodeRules
@@ -75,16 +76,17 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     pod = record.workload.pod
     collector = Collector()
     began = stopwatch()
-    node, decision = books.node.admit(pod, collector)
+    node, managers_said = books.node.admit(pod, collector)
+    node, decision, evicted = predicates.ask(books, node, managers_said, record.workload)
     heard = Heard(node.rules, decision, tuple(collector.events), stopwatch() - began)
     verdict = verdict_of(decision.rejection)
     run = record.run
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
     counts = admission_counts.after_admission(
-        books.counts, node.rules, decision, heard.recording, heard.seconds
+        books.counts, node.rules, managers_said, heard.recording, heard.seconds
     )
-    after = replace(books.at(node), counts=counts)
+    after = replace(_with_evictions(books, evicted, now).at(node), counts=counts)
     if record.run is not run or pod.uid not in books.records:
         after = after.with_record(replace(record, run=run))
     if not verdict.admitted:
@@ -92,6 +94,18 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
             event_of(pod, EventKind.WARNING, verdict.reason, verdict.message, now)
         )
     return Decided(after, after.records[pod.uid], (heard,))
+
+
+def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
+    """The books in which these pods are over, for the sake of another one."""
+    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, "admission/preempted")
+    for uid in uids:
+        record = books.records[uid]
+        books = books.with_run(uid, folding.decided(record.run, verdict, now))
+        books = books.with_event(
+            event_of(record.workload.pod, EventKind.WARNING, verdict.reason, verdict.message, now)
+        )
+    return books
 
 
 def verdict_of(rejection: Rejection | None) -> Verdict:

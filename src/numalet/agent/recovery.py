@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 
 from numalet.adapters.runtime.port import Observed
 from numalet.agent import decisions, facts, steps
@@ -47,7 +48,7 @@ class OnInvalidState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Premises:
-    """What the node is made from."""
+    """What the node is made from; ``labels`` are those of its Node object."""
 
     config: KubeletConfig
     machine: MachineInfo
@@ -56,6 +57,7 @@ class Premises:
     plugins: PreferredDevices = NO_SAY
     on_invalid_state: OnInvalidState = OnInvalidState.STOP
     root: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def recover(
         records=found.records,
         events=tuple(events),
         resource_version=version + 1,
+        labels=premises.labels,
     )
     books = facts.taken_over(books, observed, now)
     books, asked = _readmitted(books, premises, now, stopwatch)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from numalet.adapters import devices as device_door
-from numalet.adapters import kubelets
+from numalet.adapters import hosts, kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
@@ -29,6 +29,7 @@ from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.machine_info import MachineInfo
+from numalet.reports import kube_node
 from numalet.servers import reach
 from numalet.servers.reach import KubeApi, PodResourcesSettings
 
@@ -124,11 +125,12 @@ def resolve(options: AgentOptions) -> AgentSettings:
             devices=named,
             on_invalid_state=options.on_invalid_state,
             root=str(options.root),
+            labels=_labels(options, machine.info),
         ),
         root=options.root,
         manifests=options.manifests,
         runtime=options.runtime,
-        node_name=(options.node_name or socket.gethostname()).lower(),
+        node_name=_node_name(options),
         verbosity=options.verbosity,
         log_format=options.log_format,
         ownership=options.ownership,
@@ -165,6 +167,15 @@ def _asking(
         get_is_enabled=gate or behaviour.release_at_once,
         requests_per_second=options.podresources_qps or None,
     )
+
+
+def _labels(options: AgentOptions, machine: MachineInfo) -> Mapping[str, str]:
+    """What the node is called in the terms of node selectors."""
+    return kube_node.labels(_node_name(options), machine.os, hosts.architecture())
+
+
+def _node_name(options: AgentOptions) -> str:
+    return (options.node_name or socket.gethostname()).lower()
 
 
 def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:

@@ -54,6 +54,8 @@ class Behaviour:
     ``1.5Gi`` and ``900Ti`` are not.
     ``exclusive_cpus_have_quota``: a limit of CPU is a quota for containers with CPUs of their own
     too, and for their pods.
+    ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
+    for the sum of all requests, node selector, node name; and pods are evicted for static ones.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -73,6 +75,7 @@ class Behaviour:
     missing_page_size_crashes: bool = True
     sizes_are_go_integers: bool = True
     exclusive_cpus_have_quota: bool = True
+    predicates_are_asked: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
@@ -103,5 +106,6 @@ NATIVE = Behaviour(
     missing_page_size_crashes=False,
     sizes_are_go_integers=False,
     exclusive_cpus_have_quota=False,
+    predicates_are_asked=False,
     memory_node_classes=(NodeClass.CPU,),
 )

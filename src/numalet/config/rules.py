@@ -100,6 +100,8 @@ class NodeRules:
     reservation: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
     behaviour: Behaviour = EXACT
     release: Release = DEFAULT
+    max_pods: int = 110
+    """How many pods the node takes."""
     managers_are_stand_ins: bool = False
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
 

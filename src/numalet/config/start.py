@@ -79,7 +79,11 @@ def resolve(
     reservation = _reservation(config, machine, cpus, stages)
     policy_options.check_gates(config, gates, stages.begin(Stage.POLICY_OPTIONS))
     rules = NodeRules(
-        machine=machine, reservation=reservation or {}, behaviour=behaviour, release=release
+        machine=machine,
+        reservation=reservation or {},
+        behaviour=behaviour,
+        release=release,
+        max_pods=_most_pods(config, machine),
     )
     if _has_stand_ins(machine, gates):
         return stages.refusal() or replace(rules, managers_are_stand_ins=True)
@@ -94,6 +98,13 @@ def resolve(
     )
     own_limits.check(config, machine, topology, memory, behaviour, stages.begin(Stage.NUMALET))
     return stages.refusal() or replace(rules, topology=topology, cpu=cpu, memory=memory)
+
+
+def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
+    """How many pods the node takes. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
+    if config.pods_per_core <= 0:
+        return config.max_pods
+    return min(machine.cpu_count * config.pods_per_core, config.max_pods)
 
 
 def check_node_allocatable(rules: NodeRules) -> StartRefused | None:

@@ -6,13 +6,15 @@ only what the state files hold, so it forgets what a kubelet forgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from numalet.admission import admit, lifecycle, roster
+from numalet.admission import admit, lifecycle, predicates, roster
 from numalet.admission.decision import Decision
+from numalet.admission.predicates import Asking, Failure, Passed
+from numalet.admission.preemption import Claim
 from numalet.admission.recorder import SILENT, Recorder
 from numalet.admission.roster import Roster
 from numalet.checkpoint import state_files
@@ -51,6 +53,16 @@ class Node:
         """The node after this pod asked for admission, and the decision."""
         decision = admit.admit(self.roster, self.snapshot, pod, recorder)
         return self.at(decision.after), decision
+
+    def predicates(
+        self, labels: Mapping[str, str], asking: Asking, others: Sequence[Claim]
+    ) -> Passed | Failure:
+        """What the kubelet's general predicates say of an active pod, after its admission.
+
+        A pod that they refuse stops being active when it is removed; what it holds stays until
+        the next admission, as in the kubelet.
+        """
+        return predicates.ask(self.rules, self.snapshot, labels, asking, others)
 
     def pod_started(self, pod_uid: str) -> Node:
         """The node after all containers of an active pod were started, in order."""

@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.pod import ContainerKind
 from numalet.reports import kube_containers, kube_time
-from numalet.wording import english, kubelet_status
+from numalet.wording import english, kubelet, kubelet_status
 from numalet.workload import lifecycle
 from numalet.workload.phase import PodPhase
 from numalet.workload.record import PodRecord
-from numalet.workload.run import ContainerRun
+from numalet.workload.run import ContainerRun, PodRun
 
 ENFORCED: Final = "numalet.dev/Enforced"
 
@@ -54,6 +54,8 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
     scheduled = _Condition("PodScheduled", holds=True, since=run.accepted_at)
     if run.verdict is None:
         return [scheduled.shown()]
+    if run.verdict.reason == kubelet.PREEMPTING:
+        return [_preempted(run)]
     if not run.verdict.admitted:
         return []
     found = [
@@ -63,6 +65,14 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
         *_enforced(record),
     ]
     return [condition.shown() for condition in found]
+
+
+def _preempted(run: PodRun) -> dict[str, Any]:
+    """What says that it had to go for another pod."""
+    since = run.decided_at or run.accepted_at
+    reason, message = "TerminationByKubelet", kubelet.PREEMPTED_CONDITION
+    found = _Condition("DisruptionTarget", holds=True, since=since, reason=reason, message=message)
+    return found.shown()
 
 
 def _initialized(record: PodRecord, phase: PodPhase) -> _Condition:

@@ -12,15 +12,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from numalet.config import node_allocatable
-from numalet.model import resources
-from numalet.model.quantity import ZERO, Quantity
+from numalet.admission import node_resources, predicates
+from numalet.model.machine_info import OperatingSystem
+from numalet.model.quantity import Quantity
 from numalet.node.node import Node
 from numalet.reports import kube_time
 from numalet.wording import kubelet_status
-
-MOST_PODS: Final = 110
-"""As many as the kubelet takes by default."""
 
 _PRESSURES: Final = ("Memory", "Disk", "PID")
 
@@ -55,11 +52,6 @@ class NodeFacts:
 
 def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
     """The whole object."""
-    labels = {
-        "kubernetes.io/arch": facts.architecture,
-        "kubernetes.io/hostname": facts.name,
-        "kubernetes.io/os": node.rules.machine.os.value,
-    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -68,7 +60,7 @@ def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
             "uid": facts.name,
             "resourceVersion": str(facts.resource_version),
             "creationTimestamp": kube_time.seconds(facts.started_at),
-            "labels": {name: value for name, value in labels.items() if value},
+            "labels": labels(facts.name, node.rules.machine.os, facts.architecture),
         },
         "spec": {},
         "status": {
@@ -81,36 +73,24 @@ def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
     }
 
 
-def capacity(node: Node) -> dict[str, Quantity]:
-    """What the node has: the machine's sums, every known device, and room for pods."""
-    registered = node.snapshot.device.inventory.registered
-    return {
-        **node_allocatable.capacity(node.rules.machine),
-        **{
-            name: Quantity.from_int(len(each.healthy | each.unhealthy))
-            for name, each in registered.items()
-        },
-        "pods": Quantity.from_int(MOST_PODS),
+def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, str]:
+    """The labels of a node; without one whose value is not known."""
+    found = {
+        "kubernetes.io/arch": architecture,
+        predicates.HOST_LABEL: name,
+        predicates.OS_LABEL: system.value,
     }
+    return {label: value for label, value in found.items() if value}
+
+
+def capacity(node: Node) -> dict[str, Quantity]:
+    """What the node has."""
+    return node_resources.capacity(node.rules, node.snapshot)
 
 
 def allocatable(node: Node) -> dict[str, Quantity]:
-    """What pods may have of it; healthy devices only."""
-    inventory = node.snapshot.device.inventory
-    free = {
-        name: _not_below_zero(amount - node.rules.reservation.get(name, ZERO))
-        for name, amount in capacity(node).items()
-    }
-    for name in inventory.registered:
-        free[name] = Quantity.from_int(len(inventory.healthy(name)))
-    for name, amount in free.items():
-        if resources.is_hugepages(name):
-            free[resources.MEMORY] = _not_below_zero(free[resources.MEMORY] - amount)
-    return free
-
-
-def _not_below_zero(amount: Quantity) -> Quantity:
-    return amount if amount.sign > 0 else ZERO
+    """What pods may have of it."""
+    return node_resources.allocatable(node.rules, node.snapshot)
 
 
 def _texts(amounts: dict[str, Quantity]) -> dict[str, str]:

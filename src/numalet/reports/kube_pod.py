@@ -36,7 +36,7 @@ def status(record: PodRecord) -> dict[str, Any]:
     if found := kube_conditions.conditions(record, now):
         result["conditions"] = found
     if run.verdict is not None and not run.verdict.admitted:
-        result["message"] = kubelet.rejected(run.verdict.message)
+        result["message"] = kubelet.ended(run.verdict.reason, run.verdict.message)
         result["reason"] = run.verdict.reason
     if run.verdict is not None:
         result["startTime"] = kube_time.seconds(run.decided_at or run.accepted_at)

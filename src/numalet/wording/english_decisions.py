@@ -11,6 +11,15 @@ SENTENCES: Mapping[str, str] = {
         " {affinity}."
     ),
     "admission/allocation-refused": "The {provider} manager refused {container}: {cause}",
+    "admission/out-of-resource": (
+        "the node has too little {resource} for the sum of all requests: {requested} requested,"
+        " {used} used, {capacity} there"
+    ),
+    "admission/preempted": "the pod was evicted so that a critical pod has room",
+    "admission/predicate-failed": "the pod may not run on this node: {predicate}",
+    "admission/nothing-to-preempt": (
+        "the pod is critical, and evicting all others would not give it what it lacks: {lacking}"
+    ),
     "admission/kubelet-would-crash": (
         "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager"
         " over {subject}: {cause}"

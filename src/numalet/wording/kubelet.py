@@ -14,6 +14,9 @@ from numalet.admission.reasons import (
     AllocationRefused,
     KubeletWouldCrash,
     NotAligned,
+    NothingToPreempt,
+    OutOfResource,
+    PredicateFailed,
     Rejection,
 )
 from numalet.hints.reasons import Reason
@@ -42,6 +45,25 @@ ALLOCATION: Mapping[str, str] = {
 """The managers' own error texts: templates over the fields of the reason, by its code."""
 
 
+_PREDICATES: Mapping[str, str] = {
+    "PodOSSelectorNodeLabelDoesNotMatch": (
+        "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+    ),
+    "NodeAffinity": (
+        "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    ),
+    "NodeName": "Predicate NodeName failed: node(s) didn't match the requested node name",
+}
+_NOTHING_TO_PREEMPT = (
+    "Unexpected error while attempting to recover from admission failure: preemption: error finding"
+    " a set of pods to preempt: no set of running pods found to reclaim resources: "
+)
+
+PREEMPTING = "Preempting"
+PREEMPTED = "Preempted in order to admit critical pod"
+PREEMPTED_CONDITION = "Pod was preempted by Kubelet to accommodate a critical pod."
+
+
 def reason(rejection: Rejection | None) -> str:
     """``status.reason`` of the pod, which kubectl shows as STATUS; empty if admitted."""
     match rejection:
@@ -53,6 +75,12 @@ def reason(rejection: Rejection | None) -> str:
             return kubelet_cpu.ADMISSION_REASONS.get(cause.code, "UnexpectedAdmissionError")
         case KubeletWouldCrash():
             return "KubeletWouldCrash"
+        case OutOfResource(resource=resource):
+            return f"OutOf{resource}"
+        case PredicateFailed(predicate=predicate):
+            return predicate
+        case NothingToPreempt():
+            return "UnexpectedAdmissionError"
         case _:
             assert_never(rejection)
 
@@ -70,6 +98,16 @@ def message(rejection: Rejection | None) -> str:
             return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
         case KubeletWouldCrash():
             return english.of_reason(rejection)
+        case OutOfResource(resource, requested, used, capacity):
+            return (
+                f"Node didn't have enough resource: {resource}, requested: {requested},"
+                f" used: {used}, capacity: {capacity}"
+            )
+        case PredicateFailed(predicate=predicate):
+            return _PREDICATES[predicate]
+        case NothingToPreempt(lacking):
+            listed = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking)
+            return _NOTHING_TO_PREEMPT + f"[{listed}]"
         case _:
             assert_never(rejection)
 
@@ -85,6 +123,11 @@ def status(rejection: Rejection) -> dict[str, str]:
         "reason": reason(rejection),
         "message": rejected(message(rejection)),
     }
+
+
+def ended(reason_: str, message_: str) -> str:
+    """``status.message`` of a pod that is over before its time, for this reason."""
+    return message_ if reason_ == PREEMPTING else rejected(message_)
 
 
 def rejected(admission_message: str) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import platform
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from numalet import __version__
+from numalet.adapters import hosts
 from numalet.config.behaviour import Mode
 from numalet.reports import kube_columns, kube_event, kube_node, kube_pod, kube_time
 from numalet.reports.kube_columns import PodColumns
 from numalet.reports.kube_node import NodeFacts
 from numalet.servers.door import AgentView, Standing
 from numalet.workload.record import NodeEvent, PodRecord
-
-_GO_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}
 
 time_text = kube_time.seconds
 
@@ -63,13 +62,12 @@ def node(view: AgentView) -> dict[str, Any]:
 @functools.cache
 def _host() -> dict[str, str]:
     """What does not change while the agent runs."""
-    machine = platform.machine()
     try:
         image = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     except OSError:
         image = ""
     return {
-        "architecture": _GO_NAMES.get(machine, machine),
+        "architecture": hosts.architecture(),
         "kernel_version": platform.release(),
         "os_image": image,
     }

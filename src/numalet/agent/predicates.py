@@ -1,0 +1,54 @@
+"""The general predicates, asked about the pods of the books."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from numalet.admission.decision import Decision
+from numalet.admission.predicates import Asking, Passed
+from numalet.admission.preemption import Claim
+from numalet.agent.books import Books
+from numalet.node.node import Node
+from numalet.workload.spec import Source, Workload
+
+
+def ask(
+    books: Books, node: Node, decision: Decision, workload: Workload
+) -> tuple[Node, Decision, tuple[str, ...]]:
+    """The node and the decision after the general predicates, and who is evicted for the pod."""
+    if not decision.admitted or not node.rules.behaviour.predicates_are_asked:
+        return node, decision, ()
+    asking = Asking(_claim(workload), _selector(workload))
+    others = [
+        _claim(each.workload)
+        for uid, each in books.records.items()
+        if uid in node.snapshot.pods and uid != workload.uid
+    ]
+    said = node.predicates(books.labels, asking, others)
+    if isinstance(said, Passed):
+        return node, decision, said.evicted
+    after = node.remove(workload.uid)
+    left = tuple(key for key in after.leftovers() if key.pod_uid == workload.uid)
+    refused = replace(decision, rejection=said, left_behind=left, after=after.snapshot)
+    return after, refused, ()
+
+
+def _claim(workload: Workload) -> Claim:
+    priority = _spec(workload).get("priority")
+    return Claim(
+        pod=workload.pod,
+        is_static=workload.source is Source.FILE,
+        priority=priority if type(priority) is int else None,
+    )
+
+
+def _selector(workload: Workload) -> Mapping[str, str]:
+    found = _spec(workload).get("nodeSelector")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _spec(workload: Workload) -> Mapping[str, Any]:
+    spec = workload.manifest.get("spec")
+    return spec if isinstance(spec, Mapping) else {}
