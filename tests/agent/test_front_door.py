@@ -1,40 +1,47 @@
-"""Recorded decisions of a kubelet come out of the whole agent too, books on the disk included.
+"""Recorded decisions of a kubelet come out of the agent's API, books on the disk included.
 
-The agent runs in exact mode on the fake runtime. Three things of a recording are not an agent's
-business and are arranged here: every container of an admitted pod starts at once, pods that are
-deleted have ended when the next step comes, and a restarted kubelet hears of the recorded pods
-alone, in the recorded order.
+The agent runs in exact mode on the fake runtime, and is asked over its Unix socket: the recorded
+manifests are posted, and deleted, as ``kubectl`` would. Four things of a recording are not an
+agent's business and are arranged here: every container has a command and, of an admitted pod,
+starts at once; pods that are deleted have ended when the next step comes; a restarted kubelet hears
+of the recorded pods alone, in the recorded order; and pods are named by their uids, as recordings
+use names twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 
 import agents
+from numalet.adapters.agent_client.client import AgentClient
+from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.documents import pod_record, scenario_file
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Observed
+from numalet.agent import wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentSettings, RuntimeKind
 from numalet.agent.wiring import RUNS, Hooks
 from numalet.config.behaviour import EXACT
 from numalet.model.findings import BadInput
-from numalet.model.pod import Pod
-from numalet.servers.door import Refused
 from numalet.simulate import comparison, outcome
 from numalet.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Scenario
 from numalet.wording import kubelet
 from numalet.workload.record import PodRecord
-from numalet.workload.spec import ContainerSpec, Workload
+
+Posted: TypeAlias = dict[str, Any]
+"""A manifest."""
 
 DATA: Final = Path(__file__).parents[1] / "conformance" / "data"
 CHUNK: Final = 60
@@ -58,13 +65,13 @@ class EveryContainerRuns(FakeRuntime):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), CHUNKS)
 def test_recorded_decisions_come_out_of_the_whole_agent(
-    name: str, start: int, tmp_path: Path
+    name: str, start: int, short_path: Path
 ) -> None:
     found = {}
-    for at, scenario in enumerate(scenarios(name, start)):
+    for at, (scenario, posted) in enumerate(scenarios(name, start)):
         assert scenario.expect is not None
-        root = tmp_path / str(at)
-        actual = asyncio.run(Played(scenario, root).outcome())
+        root = short_path / str(at)
+        actual = asyncio.run(Played(scenario, posted, root).outcome())
         difference = comparison.first_difference(scenario.expect, actual)
         if difference is not None:
             found[scenario.name] = difference
@@ -76,11 +83,27 @@ def test_all_recordings_are_played() -> None:
         assert count == sum(1 for _ in scenario_file.read_scenarios(path_of(name)))
 
 
-def scenarios(name: str, start: int) -> Iterator[Scenario]:
-    """The scenarios of one chunk."""
-    for at, raw in enumerate(scenario_file.read_scenarios(path_of(name))):
-        if start <= at < start + CHUNK:
-            yield raw.decode()
+def scenarios(name: str, start: int) -> Iterator[tuple[Scenario, dict[str, Posted]]]:
+    """The scenarios of one chunk, and what is to be posted for each pod by its uid."""
+    with gzip.open(path_of(name)) as lines:
+        recorded = zip(scenario_file.read_scenarios(path_of(name)), lines, strict=True)
+        for at, (raw, line) in enumerate(recorded):
+            if start <= at < start + CHUNK:
+                steps = json.loads(line)["steps"]
+                admitted = (step["admit"] for step in steps if "admit" in step)
+                yield raw.decode(), {each["metadata"]["uid"]: posted(each) for each in admitted}
+
+
+def posted(manifest: Posted) -> Posted:
+    """The manifest with a command for each container, under its uid."""
+    spec = manifest["spec"]
+    lists = {
+        name: [{"command": ["serve"], **each} for each in spec[name]]
+        for name in ("initContainers", "containers")
+        if spec.get(name)
+    }
+    metadata = {**manifest["metadata"], "name": manifest["metadata"]["uid"]}
+    return {**manifest, "metadata": metadata, "spec": {**spec, **lists}}
 
 
 def path_of(name: str) -> str:
@@ -91,8 +114,9 @@ def path_of(name: str) -> str:
 class Played:
     """One scenario, played by agents one after the other below one root folder."""
 
-    def __init__(self, scenario: Scenario, root: Path) -> None:
+    def __init__(self, scenario: Scenario, posted: Mapping[str, Posted], root: Path) -> None:
         self._scenario = scenario
+        self._posted = posted
         self._root = root
         self._premises = Premises(
             config=scenario.config,
@@ -102,7 +126,6 @@ class Played:
             root="/var/lib/kubelet",
         )
         self._heard: list[Heard] = []
-        self._pods: dict[str, Pod] = {}
 
     async def outcome(self) -> dict[str, Any]:
         """What comes out, in the format of recordings."""
@@ -116,9 +139,11 @@ class Played:
         restart: RestartStep | None = None
         while True:
             try:
-                async with agents.running(
-                    self._settings(), self._runtime(), self._hooks()
-                ) as agent:
+                given = self._settings()
+                async with (
+                    agents.running(given, self._runtime(), self._hooks()) as agent,
+                    wiring.served(agent.keeper, given),
+                ):
                     if restart is None:
                         found = {"start_error": None, **self._states("initial_")}
                     else:
@@ -126,7 +151,8 @@ class Played:
                     restart = None
                     while pending and not isinstance(first := pending[0], RestartStep):
                         pending.pop(0)
-                        steps.append(await self._step(agent, first))
+                        with AgentClient(self._root / SOCKET_NAME) as client:
+                            steps.append(await self._step(agent, client, first))
             except BadInput as bad:
                 error = {
                     "start_error": bad.findings[0].fields["text"],
@@ -144,23 +170,25 @@ class Played:
             restart = first
             self._between(restart)
 
-    async def _step(self, agent: agents.Agent, step: AdmitStep | RemoveStep) -> dict[str, Any]:
+    async def _step(
+        self, agent: agents.Agent, client: AgentClient, step: AdmitStep | RemoveStep
+    ) -> dict[str, Any]:
         self._heard.clear()
         found: dict[str, Any] = {}
         match step:
             case AdmitStep(pod):
-                self._pods[pod.uid] = pod
-                answer = await agent.keeper.create(workload_of(pod))
-                assert not isinstance(answer, Refused), answer
+                path = f"/api/v1/namespaces/{pod.namespace}/pods"
+                answer = await asyncio.to_thread(client.post, path, self._posted[pod.uid])
                 await agent.until(lambda: has_begun(agent.record(pod.uid)))
                 await agent.keeper.settled()
                 (heard,) = self._heard
                 found = verdict(heard)
-                assert answer.run.verdict is not None
-                assert found["admitted"] == answer.run.verdict.admitted
+                assert told(heard) == told_by(answer["status"])
             case RemoveStep(pod_uid):
-                pod = self._pods[pod_uid]
-                await agent.keeper.delete(pod.namespace, pod.uid, grace_seconds=0)
+                namespace = self._posted[pod_uid]["metadata"].get("namespace", "default")
+                path = f"/api/v1/namespaces/{namespace}/pods/{pod_uid}"
+                options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+                await asyncio.to_thread(client.delete, path, options)
                 await agent.keeper.settled()
         return found | self._states()
 
@@ -235,9 +263,15 @@ def verdict(heard: Heard) -> dict[str, Any]:
     return outcome.verdict(decision, reason, message)
 
 
-def workload_of(pod: Pod) -> Workload:
-    """A pod of a recording, with a program for each container; the uid is its name."""
-    specs = tuple(
-        ContainerSpec(name=each.name, kind=each.kind, command=()) for each in pod.containers()
-    )
-    return Workload(pod=replace(pod, name=pod.uid), containers=specs)
+def told(heard: Heard) -> tuple[bool, str, str]:
+    """Whether the pod was admitted, and the reason and message in its status if not."""
+    rejection = heard.decision.rejection
+    if rejection is None:
+        return True, "", ""
+    said = kubelet.status(rejection)
+    return False, said["reason"], said["message"]
+
+
+def told_by(status: Mapping[str, Any]) -> tuple[bool, str, str]:
+    """The same from the status in the API's answer."""
+    return status["phase"] != "Failed", status.get("reason", ""), status.get("message", "")
