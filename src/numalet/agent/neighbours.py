@@ -11,6 +11,7 @@ from numalet.agent.plugins import FromPlugins, Relay
 from numalet.reports.metrics import Counts
 from numalet.servers.device_plugins import DevicePlugins
 from numalet.servers.door import Door
+from numalet.servers.plugin_folder import PluginFolder
 from numalet.servers.pod_resources import PodResourcesServer
 from numalet.servers.reach import PodResourcesSettings
 
@@ -40,11 +41,14 @@ class Neighbours:
         registered = door.view().node.snapshot.device.inventory.registered
         server = PodResourcesServer(door.view, self.asking)
         await self.plugins.start(root, sorted(registered.keys() - self.plugins.described))
+        folder = PluginFolder(self.plugins)
         try:
+            folder.start(root)
             await server.start(root)
             self._pod_resources = server
             yield
         finally:
+            await folder.stop()
             await server.stop()
             await self.plugins.stop()
 

@@ -165,6 +165,22 @@ class DevicePlugins:
             return CallFailed(kubelet_rpc.endpoint_missing(resource))
         return await endpoint.pre_start(device_ids) if endpoint.wants_pre_start else None
 
+    async def connect(self, resource: str, socket: Path) -> Endpoint:
+        """Let the plugin on this socket be the one of its resource. Raises ``PluginUnusable``."""
+        endpoint = Endpoint(resource, socket, self.settings.deadlines)
+        await endpoint.open()
+        await self._take(endpoint)
+        return endpoint
+
+    async def disconnect(self, endpoint: Endpoint) -> None:
+        """Let go of a plugin, unless another one took its place or it went by itself."""
+        member = self._members.get(endpoint.resource)
+        if member is None or member.endpoint is not endpoint or endpoint.stopped:
+            return
+        await _let_go(member)
+        self.listener.plugin_stopped(endpoint.resource)
+        self._expire_later(endpoint.resource, member)
+
     async def _register(
         self, request: messages.RegisterRequest, call: grpc.aio.ServicerContext[object, object]
     ) -> messages.Empty:
@@ -173,14 +189,10 @@ class DevicePlugins:
         complaint = _complaint(request)
         if complaint:
             await call.abort(grpc.StatusCode.UNKNOWN, complaint)
-        endpoint = Endpoint(
-            request.resource_name, self._folder / request.endpoint, self.settings.deadlines
-        )
         try:
-            await endpoint.open()
+            await self.connect(request.resource_name, self._folder / request.endpoint)
         except PluginUnusable as unusable:
             await call.abort(grpc.StatusCode.UNKNOWN, str(unusable))
-        await self._take(endpoint)
         return messages.Empty()
 
     async def _take(self, endpoint: Endpoint) -> None:

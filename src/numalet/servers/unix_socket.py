@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import grpc.aio
@@ -13,8 +14,8 @@ from numalet.servers.reach import LONGEST_PATH_BYTES
 async def serve(server: grpc.aio.Server, path: Path) -> None:
     """Start the server so that its socket appears under this name at once, mode 0600.
 
-    It is made under another name and renamed, so that whoever finds it can connect, and an old
-    socket is replaced.
+    It is made under another name, so that whoever finds it can connect. An old socket is replaced;
+    a new name is created and not moved to, because plugins wait for the creation of a file.
 
     Raises:
         BadInput: the name is too long, or the folder does not take a socket.
@@ -29,7 +30,17 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
         server.add_insecure_port(f"unix:{fresh}")
         await server.start()
         fresh.chmod(0o600)
-        fresh.rename(path)
+        _give_name(fresh, path)
     except (OSError, RuntimeError) as error:
         fields = {"path": str(path), "error": getattr(error, "strerror", None) or str(error)}
         raise BadInput([Finding("rpc/can-not-listen", fields, where)]) from None
+
+
+def _give_name(fresh: Path, path: Path) -> None:
+    try:
+        os.link(fresh, path)
+    except OSError:
+        # Something is there, or the file system knows no second names.
+        fresh.rename(path)
+    else:
+        fresh.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 RATE_LIMITED: Final = "rejected by rate limit"
@@ -52,6 +53,36 @@ def unsupported_version(version: str) -> str:
 def invalid_resource(name: str) -> str:
     """What a plugin is told whose resource has a name that no extended resource can have."""
     return f'the ResourceName "{name}" is invalid'
+
+
+_REGISTER: Final = "RegisterPlugin error -- "
+
+
+def no_handler(kind: str, path: str) -> str:
+    """What a plugin is told that was found and is of a kind that nobody here knows."""
+    return f"{_REGISTER}no handler registered for plugin type: {kind} at socket {path}"
+
+
+def no_common_version(versions: Iterable[str]) -> str:
+    """What a device plugin is told that was found and speaks other versions."""
+    named = " ".join(versions)
+    return (
+        f"{_REGISTER}plugin validation failed with err: manager version, v1beta1, is not among"
+        f" plugin supported versions [{named}]"
+    )
+
+
+def invalid_plugin_name(name: str) -> str:
+    """What a device plugin is told that was found and offers what can not be a resource."""
+    return (
+        f"{_REGISTER}plugin validation failed with err: invalid name of device plugin socket:"
+        f" {invalid_resource(name)}"
+    )
+
+
+def registration_failed(error: str) -> str:
+    """What a device plugin is told that was found and can not be connected."""
+    return f"{_REGISTER}plugin registration failed with err: {error}"
 
 
 def invalid_endpoint(name: str) -> str:

@@ -12,6 +12,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as plugin
+from numalet.adapters.rpc import plugin_registration_v1_pb2 as registration
 from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
 from numalet.adapters.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
 
@@ -93,6 +94,7 @@ def services(
 _LISTER: Final = "v1.PodResourcesLister"
 _OLD_LISTER: Final = "v1alpha1.PodResourcesLister"
 _PLUGIN: Final = "v1beta1.DevicePlugin"
+_FOUND: Final = "pluginregistration.Registration"
 
 LIST: Final = Method(_LISTER, "List", v1.ListPodResourcesRequest, v1.ListPodResourcesResponse)
 GET_ALLOCATABLE: Final = Method(
@@ -119,6 +121,13 @@ PREFERRED: Final = Method(
 ALLOCATE: Final = Method(_PLUGIN, "Allocate", plugin.AllocateRequest, plugin.AllocateResponse)
 PRE_START: Final = Method(
     _PLUGIN, "PreStartContainer", plugin.PreStartContainerRequest, plugin.PreStartContainerResponse
+)
+GET_INFO: Final = Method(_FOUND, "GetInfo", registration.InfoRequest, registration.PluginInfo)
+NOTIFY: Final = Method(
+    _FOUND,
+    "NotifyRegistrationStatus",
+    registration.RegistrationStatus,
+    registration.RegistrationStatusResponse,
 )
 
 STATUS_NAMES: Final[Mapping[grpc.StatusCode, str]] = MappingProxyType(
