@@ -24,6 +24,7 @@ from numalet.agent.wiring import Hooks
 from numalet.model.findings import Finding, Severity
 from numalet.reports import admission_log, node_log
 from numalet.reports.log_line import LogLine
+from numalet.servers.door import AgentView, Standing
 from numalet.wording import english
 
 _SWITCH_SECONDS: Final = 0.0005
@@ -66,7 +67,7 @@ async def _run(settings: AgentSettings) -> None:
 
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
     async with wiring.opened(settings, Hooks(heard=heard, told=told), near) as keeper:
-        log.write(node_log.of_start(keeper.view().node.rules))
+        log.write(_begun(keeper.view()))
         async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
             await _ready(keeper)
             log.write(lines)
@@ -131,6 +132,14 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
             return settings
         case OwnerChoice.AUTO:
             return observing(settings) if others else settings
+
+
+def _begun(view: AgentView) -> list[LogLine]:
+    """Which managers there are, and how containers will be held."""
+    policies = node_log.of_start(view.node.rules)
+    if view.standing is Standing.OBSERVING:
+        return policies
+    return [*policies, *node_log.of_guarantee(view.level, view.notes)]
 
 
 def _line(finding: Finding) -> LogLine:

@@ -96,6 +96,8 @@ def _placed(placed: Json) -> Iterator[str]:
         yield f"    {resource}: {', '.join(ids)}"
     if placed["guarantee"]:
         yield f"    held by:   {placed['guarantee']}"
+    for code in placed["shortfalls"]:
+        yield f"    not held:  {english.of_shortfall(code)}"
     audit = placed["audit"]
     for kind, sizes in (audit or {}).get("bytesByNumaNode", {}).items():
         listed = ", ".join(f"{english.size(size)} on {node}" for node, size in sizes.items())

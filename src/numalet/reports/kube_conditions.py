@@ -132,13 +132,7 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 
 def _shortfalls(run: ContainerRun) -> str:
-    return f"{run.name}: {', '.join(map(_in_words, run.shortfalls))}"
-
-
-def _in_words(code: str) -> str:
-    """What is not enforced. A sentence with values is left out: they are not kept."""
-    sentence = english.SENTENCES.get(code, code)
-    return code if "{" in sentence else sentence
+    return f"{run.name}: {', '.join(map(english.of_shortfall, run.shortfalls))}"
 
 
 def _decided(record: PodRecord) -> datetime:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from numalet.config.rules import MemoryPolicy, NodeRules, TopologyPolicy
+from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
 from numalet.model.pod import Pod
 from numalet.reports.log_line import LogLine
+from numalet.wording import english
 
 
 def of_start(rules: NodeRules) -> list[LogLine]:
@@ -37,6 +39,17 @@ def _topology(rules: NodeRules) -> LogLine:
             },
         },
     )
+
+
+def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLine]:
+    """How containers will be held here, and a line for each thing that will not be enforced."""
+    return [
+        LogLine("Containers are held to their promises", {"guarantee": level.value}),
+        *(
+            LogLine(english.of_shortfall(code), {"code": code}, is_error=True)
+            for code in shortfalls
+        ),
+    ]
 
 
 def of_start_of_container(pod: Pod, container: str, memory_nodes: Iterable[int]) -> list[LogLine]:

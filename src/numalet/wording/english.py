@@ -81,6 +81,12 @@ def of_finding(finding: Finding) -> str:
     return SENTENCES[finding.code].format(**finding.fields)
 
 
+def of_shortfall(code: str) -> str:
+    """What is not enforced; the code alone if there is no sentence for it without values."""
+    sentence_ = english_runtime.SHORTFALLS.get(code) or SENTENCES.get(code, code)
+    return code if "{" in sentence_ else sentence_
+
+
 def of_reason(reason: Reason) -> str:
     """The sentence of a reason, causes included."""
     values = {name: _shown(name, value) for name, value in fields_of(reason).items()}

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+SHORTFALLS: Mapping[str, str] = {
+    "cgroup/no-cpuset-or-memory": "cgroup v2 has no controllers cpuset and memory to use here",
+    "cgroup/not-writable": "cgroups can not be made here",
+}
+"""What is not enforced, where the values of the sentence of the same code are not at hand."""
+
 SENTENCES: Mapping[str, str] = {
     "runtime/plugin-refused": "the device plugin did not agree to the start: {error}",
     "runtime/plugin-mount": (
