@@ -84,6 +84,7 @@ class Liar:
     info: registration.PluginInfo | None = None
     told: list[tuple[bool, str]] = field(default_factory=list)
     allocated: int = 0
+    more_lists: int = 0
     server: grpc.aio.Server | None = None
 
     async def start(self) -> None:
@@ -139,6 +140,9 @@ class Liar:
     ) -> AsyncIterator[messages.ListAndWatchResponse]:
         named = messages.Device(ID=self.name, health="Healthy")
         yield messages.ListAndWatchResponse(devices=[named])
+        for number in range(self.more_lists):
+            numbered = messages.Device(ID=str(number), health="Healthy")
+            yield messages.ListAndWatchResponse(devices=[named, numbered])
         await asyncio.Event().wait()
 
     async def _allocate(self, _request: object, _call: object) -> messages.AllocateResponse:

@@ -151,6 +151,37 @@ def test_a_second_instance_on_the_same_socket_is_not_the_first(root: Path) -> No
     run(test())
 
 
+def test_every_list_of_a_plugin_that_sends_many_is_heard_in_order(root: Path) -> None:
+    async def test() -> None:
+        async with registry(root) as (_, heard):
+            liar = Liar(root, more_lists=2000)
+            await liar.start()
+            await liar.register()
+            await heard.until("reported", ["liar", "1999"])
+            told = [ids[-1] for _, _, ids in heard.told]
+            assert told == ["liar", *map(str, range(2000))]
+            await liar.stop()
+
+    run(test())
+
+
+def test_two_resources_of_one_plugin_are_apart(root: Path) -> None:
+    async def test() -> None:
+        async with registry(root) as (plugins, heard):
+            liar = Liar(root)
+            await liar.start()
+            await liar.register()
+            await liar.register(resource_name="example.com/nic")
+            await heard.until("reported", ["liar"], times=2)
+            for resource in (GPU, "example.com/nic"):
+                answer = await asyncio.to_thread(plugins.allocate, KEY, resource, ("liar",))
+                assert isinstance(answer, Accepted)
+            await liar.stop()
+            await heard.until("stopped", times=2)
+
+    run(test())
+
+
 def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
     async def test() -> None:
         async with registry(root) as (_, heard):

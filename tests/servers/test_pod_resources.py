@@ -17,6 +17,7 @@ import served_node
 from device_bench import GPU
 from numalet.adapters.pod_resources_client import Answered, CallRefused, PodResourcesClient
 from numalet.adapters.rpc import methods
+from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
 from numalet.cli import main
 from numalet.config.behaviour import EXACT, Behaviour
 from numalet.model.findings import BadInput
@@ -155,6 +156,37 @@ def test_unknown_methods_are_unimplemented(root: Path) -> None:
             return raised.value.code()
 
     assert grpc.StatusCode.UNIMPLEMENTED is Served(root).ask(ask)
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("unix://{}", {}),
+        ("unix:{}", {}),
+        # What clients in Go say whose dialler was told the path, and the older ones.
+        ("unix:{}", {"grpc.default_authority": "localhost"}),
+        ("unix:{}", {"grpc.default_authority": "/var/lib/kubelet/pod-resources/kubelet.sock"}),
+        ("unix:{}", {"grpc.default_authority": "%2Fvar%2Flib%2Fkubelet.sock"}),
+        ("unix:{}", {"grpc.keepalive_time_ms": 10_000, "grpc.max_receive_message_length": 1 << 24}),
+    ],
+)
+def test_clients_connect_in_each_of_their_ways(
+    target: str, options: dict[str, Any], root: Path
+) -> None:
+    def ask(client: PodResourcesClient) -> list[int]:
+        where = target.format(client.socket)
+        with grpc.insecure_channel(where, options=[*options.items()]) as channel:
+            grpc.channel_ready_future(channel).result(10)
+            asked = {"timeout": 10, "metadata": [("x-client", "probe"), ("x-bin", b"\x00\xff")]}
+            plain: Any = methods.LIST.call(channel)
+            pressed = grpc.Compression.Gzip
+            answers = [
+                plain(v1.ListPodResourcesRequest(), **asked),
+                plain(v1.ListPodResourcesRequest(), compression=pressed, **asked),
+            ]
+            return [len(each.pod_resources) for each in answers]
+
+    assert [3, 3] == Served(root).ask(ask)
 
 
 def test_bytes_on_the_wire_have_the_published_field_numbers(root: Path) -> None:
