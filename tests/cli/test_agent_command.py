@@ -66,7 +66,7 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_books(short_path: Path
         told.recv(100)
         second = _agent(*words)
         _, said = second.communicate(timeout=30)
-        assert 2 == second.returncode
+        assert 1 == second.returncode
         assert f"process {first.pid} holds the books" in said
         assert "Traceback" not in said
         first.terminate()

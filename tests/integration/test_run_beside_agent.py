@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from process_builders import is_there
 PATIENCE_SECONDS = 60.0
 CPUS = len(os.sched_getaffinity(0))
 MOST = str(CPUS - 1)
+SEED = os.environ.get("NUMALET_CRASH_SEED", "0")
 UP = "echo up; exec sleep 1000"
 
 pytestmark = pytest.mark.skipif(CPUS < 2, reason="one CPU is kept for the system")
@@ -378,3 +380,56 @@ def test_a_command_that_waits_has_its_place_as_soon_as_there_is_one(site: Site) 
     assert 0 == second.wait(PATIENCE_SECONDS)
     # It is told, and does not look from time to time.
     assert time.monotonic() - ended < 10
+
+
+def test_an_agent_ends_so_that_it_is_started_again_while_commands_run_without_it(
+    site: Site,
+) -> None:
+    child, _ = site.up()
+    site.start(ready=False)
+    assert site.agent is not None
+    assert 1 == site.agent.wait(PATIENCE_SECONDS)
+    child.terminate()
+    child.wait(PATIENCE_SECONDS)
+    site.start()
+    assert [] == site.pods()
+
+
+@pytest.mark.slow
+def test_nothing_leaks_or_doubles_however_commands_and_agents_are_killed(site: Site) -> None:
+    chance = random.Random(SEED)
+    site.start()
+    ends: list[int] = []
+    for _ in range(5):
+        children = [
+            site.begin("--wait=60s", "--", "sh", "-c", f"sleep {span}; exit 6", cpus=cpus)
+            for cpus in ("1", "100m", "100m")
+            for span in (chance.choice((0.0, 0.1, 1.0)),)
+        ]
+        time.sleep(chance.random())
+        site.kill()
+        chance.choice(children).kill()
+        site.start(ready=False)
+        ends += [each.wait(PATIENCE_SECONDS) for each in children]
+        assert site.agent is not None
+        if site.agent.poll() is not None:
+            # Commands that found no agent were quicker than it.
+            site.start(ready=False)
+    until(site.answers)
+    until(site.is_clean)
+    # 2: they came while there was no agent, and what it had started still ran.
+    assert {*ends} <= {6, 2, -signal.SIGKILL}, f"NUMALET_CRASH_SEED={SEED}"
+    assert 6 in ends
+
+
+def test_commands_that_wait_go_on_without_an_agent_that_does_not_come_back(site: Site) -> None:
+    site.start()
+    first, _ = site.up(cpus=MOST)
+    second = site.begin("--wait", "--", "sh", "-c", "exit 6", cpus=MOST)
+    until(lambda: bool(site.tickets()))
+    site.kill()
+    first.terminate()
+    first.wait(PATIENCE_SECONDS)
+    assert 6 == second.wait(PATIENCE_SECONDS)
+    site.start()
+    until(site.is_clean)

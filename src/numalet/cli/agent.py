@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
+from numalet.model.findings import BadInput
 
 EPILOG = """Examples:
 
@@ -29,8 +30,12 @@ EPILOG = """Examples:
   numalet agent --ownership observe
 
 SIGTERM stops the agent; what it started goes on running and is taken over at the next start.
-Exit status: 0 stopped, 2 the agent can not start, 3 a bug.
+Exit status: 0 stopped, 1 others are at work with these books or cgroups, 2 the agent can not
+start, 3 a bug.
 """
+
+
+_HELD: Final = frozenset({"agent/books-held", "cgroup/held"})
 
 
 class Runtime(StrEnum):
@@ -182,4 +187,11 @@ def agent(
     )
     resolved = settings.resolve(options)
     show_findings(resolved.notes)
-    main.run(resolved)
+    try:
+        main.run(resolved)
+    except BadInput as bad:
+        if not any(each.code in _HELD for each in bad.findings):
+            raise
+        # Whoever is at work ends some day; a service that is started again gets its turn then.
+        show_findings(bad.findings)
+        raise typer.Exit(1) from None

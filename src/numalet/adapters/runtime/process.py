@@ -264,22 +264,26 @@ class ProcessRuntime:
         if pidfd is None:
             return NotStarted(offers.RUNNER_GONE, {"pid": str(launch.runner.pid)})
         lock = attempt.lock()
-        if lock is not None:
+        try:
             # With the lock in our hand nobody joins what is made anew.
-            try:
-                refused = await self._prepare(launch, attempt)
-            finally:
-                os.close(lock)
+            refused = None if lock is None else await self._prepare(launch, attempt)
             if refused is not None:
                 os.close(pidfd)
                 return refused
+            self._hear(attempt)
+        except OSError:
+            os.close(pidfd)
+            (attempt.folder / papers.LAUNCH).unlink(missing_ok=True)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
         self._offers[attempt.key] = Offer(
             pidfd,
             self._patience,
             gone=lambda: self._heed(attempt, offers.RUNNER_GONE),
             late=lambda: self._heed(attempt, offers.NOT_TAKEN),
         )
-        self._hear(attempt)
         # It may have rung before anybody heard it.
         self._heed(attempt)
         return Offered()

@@ -28,7 +28,7 @@ from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.joining import Taken
 from numalet.agent.foreground.options import RunOptions, Voice
 from numalet.agent.foreground.request import CONTAINER
-from numalet.agent.foreground.shared_books import FOLDER
+from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.pod import ContainerKey, Pod
 from numalet.wording import english
@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 
 
 def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
-    """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
+    """Place and run a command; its exit status, or ours. Raises ``BadInput`` and ``AgentGone``."""
     _check(root, options)
     named = replace(pod, name=_name(pod))
     with AgentClient(root / SOCKET_NAME) as client:
@@ -115,6 +115,10 @@ def _refuse(agent: Agent, options: RunOptions, voice: Voice) -> None:
             voice.retell(told)
     fields = {"command": options.request.command[0], "root": str(agent.root)}
     voice.tell(Finding("run/no-place-beside-agent", fields))
+
+
+class AgentGone(Exception):  # noqa: N818 - it is an answer
+    """There was an agent, and none came back: commands run without one now."""
 
 
 class Agent:
@@ -193,6 +197,8 @@ class Agent:
                 if finding.code not in _PASSING:
                     raise
                 if time.monotonic() >= last:
+                    if not _holds_books(self.root):
+                        raise AgentGone from None
                     fields = {"root": str(self.root), "problem": english.of_finding(finding)}
                     where = Location(str(self.root))
                     raise BadInput([Finding("run/agent-silent", fields, where)]) from None
@@ -262,6 +268,15 @@ def _check(root: Path, options: RunOptions) -> None:
         if value is not None:
             findings.add("run/agent-decides", Location(flag), root=str(root))
     findings.raise_errors()
+
+
+def _holds_books(root: Path) -> bool:
+    """Whether an agent holds the books, though it does not answer."""
+    books = SharedBooks(root)
+    try:
+        return not books.open()
+    finally:
+        books.close()
 
 
 def _not_allowed(root: Path) -> BadInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
 from numalet.agent import other_roots, settings
 from numalet.agent.foreground import beside_agent, program, queue, request, telling
+from numalet.agent.foreground.beside_agent import AgentGone
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.options import RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
@@ -34,8 +36,9 @@ def run(options: RunOptions, voice: Voice) -> int:
     for finding in other_roots.remarks(root):
         voice.tell(finding)
     books = SharedBooks(root)
-    if not books.open():
-        return beside_agent.run(pod, root, options, voice)
+    while not books.open():
+        with suppress(AgentGone):
+            return beside_agent.run(pod, root, options, voice)
     try:
         _refuse_agents_programs(root)
         return _run_alone(pod, books, root, options, voice)
