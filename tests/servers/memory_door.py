@@ -133,12 +133,21 @@ class MemoryDoor:
         return self.put(replace(record, workload=after))
 
     def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+        return self._foreseen(self._view.node, workload)
+
+    def _foreseen(self, before: Node, workload: Workload) -> Foreseen | Refused:
         if self.refusal is not None:
             return self.refusal
-        node, decision = self._view.node.asking_nobody().admit(workload.pod)
+        node, decision = before.asking_nobody().admit(workload.pod)
         verdict = Verdict(decision.admitted, kubelet.reason(decision.rejection))
         run = PodRun(accepted_at=views.later(0), verdict=verdict)
         return Foreseen(PodRecord(workload, run), node)
+
+    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+        node = self._view.node
+        for uid in self._view.records:
+            node = node.remove(uid)
+        return self._foreseen(node.release_stale(), workload)
 
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None

@@ -44,6 +44,13 @@ class Books:
         """The same records over another node."""
         return self if node is self.node else replace(self, node=node)
 
+    def emptied(self) -> Books:
+        """The books without any pod."""
+        node = self.node
+        for uid in self.records:
+            node = node.remove(uid)
+        return replace(self, node=node.release_stale(), records={})
+
     def named(self, namespace: str, name: str) -> PodRecord | None:
         """The record of the pod of this name; rather one that stays than one that is to go."""
         leaving = None

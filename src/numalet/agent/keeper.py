@@ -119,6 +119,14 @@ class Keeper:
             lambda books, now: decisions.create(books, workload, now, self._around.stopwatch)
         )
 
+    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+        """What ``create`` would come to if there were no other pod."""
+        return self._foreseen(
+            lambda books, now: decisions.create(
+                books.emptied(), workload, now, self._around.stopwatch
+            )
+        )
+
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> Foreseen | Refused:

@@ -146,6 +146,9 @@ class Door(Protocol):
     def foresee_create(self, workload: Workload) -> Foreseen | Refused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
 
+    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+        """What ``create`` would come to if there were no other pod."""
+
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> Foreseen | Refused:

@@ -21,14 +21,11 @@ from numalet.adapters import run_document
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime.watcher import family
 from numalet.model.findings import Findings
-from numalet.model.pod import Pod
-from numalet.node.node import Node
 from numalet.servers.api import requests, status
 from numalet.servers.api.pods import workload_of
 from numalet.servers.api.served import OWN_GROUP, Served
 from numalet.servers.api.status import Failure, bad_query
-from numalet.servers.door import Refusal, Refused, Standing
-from numalet.wording import kubelet
+from numalet.servers.door import Foreseen, Refused
 from numalet.wording import kubernetes_api as words
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import RestartPolicy, Runner, Source, Workload
@@ -54,16 +51,16 @@ class Runs:
         if requests.dry_run(request.query_params.getlist("dryRun")):
             wait = requests.whole_number(request, "waitMilliseconds") or 0
             seconds = min(wait / 1000, LONGEST_WAIT_SECONDS)
-            return _answer(await self._preview(workload.pod, seconds))
+            return _answer(await self._preview(workload, seconds))
         runner = _runner(request)
         answer = await self._served.door.create(replace(workload, runner=runner))
         if isinstance(answer, Refused):
             there = self._served.door.view().records.get(workload.uid)
             if there is not None and there.workload.runner == runner:
                 # It asks again, having lost the answer.
-                return _answer(await self._document(there))
+                return _answer(self._document(self._as_it_is(there)))
             raise status.of_refusal(answer, _RESOURCE, workload.pod.name)
-        return _answer(await self._document(answer))
+        return _answer(self._document(self._as_it_is(answer)))
 
     async def _workload(self, request: Request) -> Workload:
         view = self._served.door.view()
@@ -81,35 +78,45 @@ class Runs:
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
         return replace(workload, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
 
-    async def _preview(self, pod: Pod, wait_seconds: float) -> RunDocument:
+    def _as_it_is(self, record: PodRecord) -> Foreseen:
+        return Foreseen(record, self._served.door.view().node)
+
+    async def _preview(self, workload: Workload, wait_seconds: float) -> RunDocument:
         """Where the pod would go, as soon as it would go anywhere or the time is over."""
         door, loop = self._served.door, asyncio.get_running_loop()
         end = loop.time() + wait_seconds
         may_fit: bool | None = None
         while True:
-            view = door.view()
-            if view.standing is Standing.OBSERVING:
-                raise status.of_refusal(Refused(Refusal.OBSERVING), _RESOURCE, pod.name)
-            node = view.node.asking_nobody()
-            after, decision = await asyncio.to_thread(node.admit, pod)
-            if decision.admitted:
-                return run_document.placed(pod, after.snapshot, view.level, view.notes, "agent")
-            if may_fit is None:
-                may_fit = await _may_fit(node, pod)
-            changes = door.pod_changes(view.resource_version)
+            # Changes are those after what is looked at.
+            version = door.view().resource_version
+            found = self._foreseen(door.foresee_create(workload))
+            document = self._document(found, may_fit)
+            may_fit = document.fits_when_empty
+            changes = door.pod_changes(version)
             left = end - loop.time()
-            if not may_fit or left <= 0 or isinstance(changes, Refused):
-                verdict = kubelet.reason(decision.rejection), kubelet.message(decision.rejection)
-                return run_document.refused(pod, *verdict, may_fit, "agent")
+            is_over = document.admitted or not may_fit or left <= 0
+            if is_over or isinstance(changes, Refused):
+                return document
             await _first(changes, left)
 
-    async def _document(self, record: PodRecord) -> RunDocument:
-        view, pod, verdict = self._served.door.view(), record.workload.pod, record.run.verdict
+    def _foreseen(self, answer: Foreseen | Refused) -> Foreseen:
+        if isinstance(answer, Refused):
+            raise status.of_refusal(answer, _RESOURCE, "")
+        return answer
+
+    def _document(self, found: Foreseen, may_fit: bool | None = None) -> RunDocument:
+        """The answer; ``may_fit`` is whether it fits an empty node, where that is known."""
+        view, workload = self._served.door.view(), found.record.workload
+        verdict = found.record.run.verdict
         assert verdict is not None
-        if not verdict.admitted:
-            may_fit = await _may_fit(view.node.asking_nobody(), pod)
-            return run_document.refused(pod, verdict.reason, verdict.message, may_fit, "agent")
-        return run_document.placed(pod, view.node.snapshot, view.level, view.notes, "agent")
+        if verdict.admitted:
+            snapshot = found.node.snapshot
+            return run_document.placed(workload.pod, snapshot, view.level, view.notes, "agent")
+        if may_fit is None:
+            alone = self._foreseen(self._served.door.foresee_alone(workload)).record.run.verdict
+            may_fit = alone is not None and alone.admitted
+        said = verdict.reason, verdict.message
+        return run_document.refused(workload.pod, *said, may_fit, "agent")
 
 
 def _runner(request: Request) -> Runner:
@@ -129,14 +136,6 @@ async def _first(changes: AsyncIterator[Any], seconds: float) -> None:
             await anext(changes, None)
     except TimeoutError:
         return
-
-
-async def _may_fit(node: Node, pod: Pod) -> bool:
-    """Whether the pod would fit if no other were there."""
-    for uid in node.snapshot.pods:
-        node = node.remove(uid)
-    _, decision = await asyncio.to_thread(node.release_stale().admit, pod)
-    return decision.admitted
 
 
 def _answer(document: RunDocument) -> Response:
