@@ -16,6 +16,7 @@ from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.files import state_directory
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
+from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import ContainerKey
 from numalet.node import node as nodes
 from numalet.node.node import Node
@@ -88,19 +89,26 @@ class KubeletNode:
         pages: dict[int, int] | None = None,
     ) -> Path:
         """A container that runs: its cgroup, with these sets in force, and the link to its log."""
-        number = container_id(key)
-        log = (
-            self.logs.parent / "pods" / f"{namespace}_{pod}_{key.pod_uid}" / key.container / "0.log"
-        )
-        self.logs.mkdir(parents=True, exist_ok=True)
-        link = self.logs / f"{pod}_{namespace}_{key.container}-{number}.log"
-        if not link.is_symlink():
-            link.symlink_to(log)
-        slices = Path("kubepods.slice", f"kubepods-pod{key.pod_uid.replace('-', '_')}.slice")
-        group = self.cgroups / slices / f"cri-containerd-{number}.scope"
+        name_in_logs(self.logs, key, namespace, pod)
+        group = self.cgroups / cgroup(key)
         group.mkdir(parents=True, exist_ok=True)
         in_force(group, sets, pages)
         return group
+
+
+def name_in_logs(logs: Path, key: ContainerKey, namespace: str, pod: str) -> None:
+    """Make the link that gives a container its name."""
+    log = logs.parent / "pods" / f"{namespace}_{pod}_{key.pod_uid}" / key.container / "0.log"
+    logs.mkdir(parents=True, exist_ok=True)
+    link = logs / f"{pod}_{namespace}_{key.container}-{container_id(key)}.log"
+    if not link.is_symlink():
+        link.symlink_to(log)
+
+
+def cgroup(key: ContainerKey) -> Path:
+    """Where the cgroup of a container of a Guaranteed pod is, below the root of them all."""
+    pod = f"kubepods-pod{key.pod_uid.replace('-', '_')}.slice"
+    return Path("kubepods.slice", pod, f"cri-containerd-{container_id(key)}.scope")
 
 
 def in_force(group: Path, sets: Sets, pages: dict[int, int] | None = None) -> None:
@@ -116,15 +124,15 @@ def container_id(key: ContainerKey) -> str:
     return hashlib.sha256(str(key).encode()).hexdigest()
 
 
-def made(folder: Path) -> KubeletNode:
-    """A kubelet that has just started for the first time."""
+def made(folder: Path, machine: MachineInfo | None = None, document: str = CONFIG) -> KubeletNode:
+    """A kubelet that has just started for the first time; the shape of agents without a machine."""
     root = folder / "root"
     (root / "device-plugins").mkdir(parents=True)
     file = root / "config.yaml"
-    file.write_text(CONFIG)
+    file.write_text(document)
     (folder / "cgroup").mkdir()
     config = kubelet_config.load(ConfigSources(config_file=file)).config
-    started = nodes.start(config, agents.SHAPE.open().info)
+    started = nodes.start(config, machine or agents.SHAPE.open().info)
     assert isinstance(started, Node), started
     kubelet = KubeletNode(folder, started.sources_ready())
     kubelet.write()

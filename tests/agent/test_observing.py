@@ -264,6 +264,16 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
     assert seeing.config_file is None
 
 
+def test_a_file_that_can_not_be_read_is_told(kubelet: KubeletNode, tmp_path: Path) -> None:
+    (kubelet.root / "memory_manager_state").write_bytes(b"\xff")
+
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path) as observer:
+            assert {"files/not-text"} == observer.codes()
+
+    asyncio.run(scene())
+
+
 def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
     later = tmp_path / "later"
 
@@ -273,8 +283,9 @@ def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
         async with wiring.opened(replace(given, observe=True), hooks) as keeper:
             observer = Observer(keeper)
             await observer.until(lambda: keeper.view().ready)
-            assert {"files/no-such-directory"} == observer.codes()
+            # Another owner need not be a kubelet.
+            assert (set(), ()) == (observer.codes(), observer.look.files)
             kubelet_node.made(later)
-            await observer.until(lambda: not observer.codes())
+            await observer.until(lambda: len(observer.look.files) == 2)
 
     asyncio.run(scene())

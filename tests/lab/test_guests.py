@@ -28,7 +28,7 @@ CASES = {
     "enforcement": Case(
         tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
     ),
-    "run": Case(tests=("test_run_kernel.py",)),
+    "run": Case(tests=("test_run_kernel.py", "test_agent_observes.py")),
     "hugepages": Case(
         tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
         hugepages="2Mi=0:8,1:16;1Gi=1:1",

@@ -78,6 +78,9 @@ class KubeletWatch:
         return KubeletSeen(node, self._last)
 
     def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
+        if not self.places.root.is_dir():
+            # Another owner need not be a kubelet, and a kubelet may come later.
+            return {}, ()
         try:
             return state_directory.read(self.places.root).files, ()
         except BadInput as bad:

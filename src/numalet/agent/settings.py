@@ -195,6 +195,9 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
     seeing = replace(settings, observe=True, premises=premises)
     if settings.config_file is not None:
         return seeing
+    if not settings.kubelet_root.is_dir():
+        # There are other owners than kubelets.
+        return seeing
     file = kubelets.config_file(settings.kubelet_root, proc)
     unknown = Finding("agent/kubelet-config-unknown", {"root": str(settings.kubelet_root)})
     if file is None:
