@@ -244,6 +244,16 @@ def test_a_dry_run_of_the_server_decides_and_keeps_nothing(cluster: Cluster) -> 
     assert cluster.found("get", "pod", "small", *space) == before
 
 
+def test_what_an_apply_would_change_is_shown(cluster: Cluster) -> None:
+    given = manifest("small", namespace="diffed", image="web:1")
+    cluster.said("apply", "-f", "-", given=given)
+    assert cluster.said("diff", "-f", "-", given=given) == ""
+    cluster.said("set", "image", "pod/small", "main=web:2", "-n", "diffed")
+    done = cluster.run("diff", "-f", "-", given=given)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert re.search(r"^-\s+image: web:2\n\+\s+image: web:1$", done.stdout, re.MULTILINE)
+
+
 def test_apply_on_the_server_s_side_is_refused_in_plain_words(cluster: Cluster) -> None:
     done = cluster.run("apply", "--server-side", "-f", "-", given=manifest("small"))
     assert done.returncode == 1
