@@ -317,7 +317,7 @@ PASSAGES = {
     "record.remove": (1,),
     "runs.make": (1,),
     "runs.remove": (1,),
-    "file.replace": (4, 5, 6),
+    "file.replace": (4, 6),
 }
 FAULTS = [
     f"{point}:{moment}:{passage}"

@@ -46,6 +46,8 @@ def test_a_command_is_a_pod_that_its_own_process_runs(api: Api, client: AgentCli
     assert os.getpid() == workload.runner.pid
     # Whoever lost the answer asks again, and nothing is decided twice.
     assert found == _asked(client, value, _us())
+    log = refused(lambda: client.text("/api/v1/namespaces/run/pods/a/log"))
+    assert "its output is that of its numalet run" in log.message
     other = refused(lambda: client.post(RUNS, value, _us() | {"pid": os.getppid()}))
     assert other.code in (400, 409)
 

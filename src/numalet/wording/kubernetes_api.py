@@ -79,6 +79,9 @@ CONTAINER_NEEDED: Final = (
 )
 CONTAINER_UNKNOWN: Final = "container {container} is not valid for pod {pod}"
 CONTAINER_WAITS: Final = 'container "{container}" in pod "{pod}" is waiting to start: {reason}'
+OUTPUT_IS_THE_CALLERS: Final = (
+    'pod "{pod}" is a command in the foreground: its output is that of its numalet run'
+)
 NO_PREVIOUS: Final = 'previous terminated container "{container}" in pod "{pod}" not found'
 
 

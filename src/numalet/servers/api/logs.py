@@ -23,6 +23,7 @@ from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
 from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerPhase
+from numalet.workload.spec import Source
 
 LOOK_SECONDS: Final = 0.2
 """So often a log that is followed is looked at."""
@@ -114,6 +115,8 @@ def _container(record: PodRecord, wanted: str | None) -> str:
 
 
 def _nothing_to_show(record: PodRecord, container: str, previous: bool) -> Failure:
+    if record.workload.source is Source.RUN:
+        return Failure(400, words.OUTPUT_IS_THE_CALLERS.format(pod=record.workload.pod.name))
     about = {"container": container, "pod": record.workload.pod.name}
     if previous:
         return Failure(400, words.NO_PREVIOUS.format(**about))
