@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from numalet.samples.device_plugin import environment_name
+
 PATIENCE_SECONDS = 60.0
 GPU = "example.com/gpu"
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
@@ -147,3 +149,22 @@ def started_later(root: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_environment_of_the_test_has_no_devices() -> None:
     assert "EXAMPLE_COM_GPU" not in os.environ
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is kept for the system")
+def test_a_command_in_the_foreground_gets_what_a_plugin_hands_out(root: Path) -> None:
+    asks = ("run", "-q", "--root", str(root), "--cpus", "1", "--memory", "64Mi")
+    with started("agent", "--root", str(root), "--ownership", "enforce"):
+        eventually(lambda: listening(root))
+        with started("sample-device-plugin", "--device", "gpu0@0", "--root", str(root)):
+            eventually(lambda: devices(root) == ["gpu0"])
+            shown = run(*asks, "--device", f"{GPU}=1", "--", "env")
+            given = dict(line.partition("=")[::2] for line in shown.splitlines())
+            assert f"{GPU}=gpu0" == given["NUMALET_DEVICES"]
+            assert "gpu0" == given[environment_name(GPU)]
+            two = ended(*asks, "--device", f"{GPU}=2", "--", "env")
+            assert 125 == two.returncode
+        unknown = ended(*asks, "--device", "example.com/nic=1", "--", "env")
+        assert "there are no devices example.com/nic" in unknown.stderr

@@ -26,7 +26,7 @@ from numalet.workload.run import (
     PodRun,
     Verdict,
 )
-from numalet.workload.spec import ContainerSpec, RestartPolicy, Source, Workload
+from numalet.workload.spec import ContainerSpec, RestartPolicy, Runner, Source, Workload
 
 pytestmark = pytest.mark.property
 
@@ -60,6 +60,9 @@ EXITS = st.builds(
     signal=st.none() | st.integers(1, 64),
     message=TEXT,
 )
+
+
+RUNNERS = st.builds(Runner, pid=st.integers(1, 2**31 - 1), ticks=st.integers(0, 2**62), boot=TEXT)
 
 
 @st.composite
@@ -111,6 +114,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         source=draw(st.sampled_from(Source)),
         origin=draw(TEXT),
         manifest=draw(st.dictionaries(TEXT, VALUES, max_size=3)),
+        runner=draw(st.none() | RUNNERS),
     )
 
 
