@@ -290,6 +290,34 @@ def test_an_ordinary_uid_is_taken(uid: str) -> None:
     assert workload_of(with_metadata(uid=uid)).uid == uid
 
 
+@pytest.mark.parametrize(
+    "name", ["", "a b", "-a", "a-", "ü", "a/b/c", "/a", "a/", "UPPER/a", "a" * 64, f"{'a' * 254}/b"]
+)
+def test_a_label_that_no_cluster_takes_is_refused(name: str) -> None:
+    for member in ("labels", "annotations"):
+        if member == "labels" or name != "UPPER/a":
+            [(code, _)] = errors_of(with_metadata(**{member: {name: "x"}}))
+            assert code == "workload/label-name"
+
+
+@pytest.mark.parametrize("value", ["a b", "-a", "a/b", "ü", "a" * 64])
+def test_the_value_of_a_label_is_a_word(value: str) -> None:
+    assert errors_of(with_metadata(labels={"a": value})) == [
+        ("workload/label-value", "$.metadata.labels.a")
+    ]
+
+
+def test_ordinary_labels_and_annotations_are_taken() -> None:
+    names = {"app": "web", "example.com/tier_1": "", "a" * 63: "A.b-c_1"}
+    assert workload_of(with_metadata(labels=names)).pod.labels == names
+    notes = {"Example.com/Note": "any text\nat all", "b": "x" * (256 * 1024 - 100)}
+    assert (
+        workload_of(with_metadata(annotations=notes)).manifest["metadata"]["annotations"] == notes
+    )
+    [(code, path)] = errors_of(with_metadata(annotations={"b": "x" * (256 * 1024)}))
+    assert (code, path) == ("workload/annotations-size", "$.metadata.annotations")
+
+
 @pytest.mark.parametrize("name", ["../etc", "a/b", "n" * 10_000, "A", ""])
 def test_a_name_that_may_not_become_a_path_is_refused(name: str) -> None:
     value = {**manifest(), "metadata": {"name": name}}

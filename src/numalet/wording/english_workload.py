@@ -16,6 +16,9 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "something happened to {name}, but the pod has no such container, or the record names "
             "it twice"
         ),
+        "workload/annotations-size": (
+            "the annotations have {size_bytes} bytes together; {most_bytes} are allowed"
+        ),
         "workload/deadline": (
             "{field} is set, and no deadline is kept here: the pod would run on after it; take it "
             "away, or end the command with timeout(1)"
@@ -35,6 +38,14 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "ignored, as containers run as programs of the host and on this node only: {names}"
         ),
         "workload/kind": "the {member} is {value}; only {expected!r} can be run",
+        "workload/label-name": (
+            "{value} is no name of a label or an annotation; letters, digits, '-', '_' and '.' are "
+            "allowed, 63 at most, with a letter or digit at both ends, and a domain and '/' before"
+        ),
+        "workload/label-value": (
+            "{value} is no value of a label; letters, digits, '-', '_' and '.' are allowed, 63 at "
+            "most, with a letter or digit at both ends"
+        ),
         "workload/lifecycle-hooks": (
             "{field} is set, and hooks are not run here: the program would begin or end otherwise "
             "than it expects; let the command do the work of the hook"

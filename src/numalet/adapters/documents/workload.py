@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.adapters.documents import (
+    metadata_rules,
     pod_document,
     typed,
     workload_container,
@@ -95,6 +96,7 @@ def _decoded(
     at_metadata = place.member("metadata")
     notes = given.get("annotations") or {}
     typed.decode(notes, dict[str, str], at_metadata.member("annotations"), findings)
+    metadata_rules.check(given, at_metadata, findings)
     pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
     workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
     return _workload(value, pod, place, options, findings)
