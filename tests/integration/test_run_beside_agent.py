@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -441,3 +444,37 @@ def test_commands_that_wait_go_on_without_an_agent_that_does_not_come_back(site:
     assert 6 == second.wait(PATIENCE_SECONDS)
     site.start()
     until(site.is_clean)
+
+
+def test_the_terminal_is_the_commands_and_an_interrupt_reaches_it_once(site: Site) -> None:
+    site.start()
+    code = (
+        "import os, signal, sys\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+        "print('up', os.isatty(0), flush=True)\n"
+        "sys.stdin.readline()\n"
+        "print('seen', len(seen), flush=True)\n"
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        line = site.words("-q", "--", sys.executable, "-c", code)
+        os.execv(line[0], line)
+    shown = shown_until(terminal, b"up True")
+    os.write(terminal, b"\x03")
+    os.write(terminal, b"\n")
+    shown += shown_until(terminal, b"seen 1")
+    assert b"seen 1" in shown
+    _, status = os.waitpid(pid, 0)
+    assert 0 == os.waitstatus_to_exitcode(status)
+    os.close(terminal)
+    until(site.is_clean)
+
+
+def shown_until(terminal: int, text: bytes) -> bytes:
+    shown, last = b"", time.monotonic() + PATIENCE_SECONDS
+    with contextlib.suppress(OSError):
+        while text not in shown and time.monotonic() < last:
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 4096)
+    return shown
