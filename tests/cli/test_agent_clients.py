@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +23,7 @@ from numalet.workload.run import ContainerPhase, PodRun
 from servers import views
 from servers.pods import pod
 from servers.served import Api, served
+from terminals import shown_until
 
 PATIENCE_SECONDS = 60.0
 
@@ -226,27 +224,18 @@ def test_top_draws_anew_on_a_terminal_until_it_is_interrupted(api: Api) -> None:
     )
     os.close(theirs)
     try:
-        assert b"\x1b[?1049h" in _shown_until(ours, b"NUMA")
+        assert b"\x1b[?1049h" in shown_until(ours, b"NUMA")
         with api.client() as client:
             client.post("/api/v1/namespaces/default/pods", pod("latecomer"))
-        assert b"latecomer" in _shown_until(ours, b"latecomer")
+        assert b"latecomer" in shown_until(ours, b"latecomer")
         child.send_signal(signal.SIGINT)
         # The screen is given back as it was.
-        assert b"\x1b[?1049l" in _shown_until(ours, b"\x1b[?1049l")
+        assert b"\x1b[?1049l" in shown_until(ours, b"\x1b[?1049l")
         assert child.wait(PATIENCE_SECONDS) == 130
     finally:
         child.kill()
         child.wait(PATIENCE_SECONDS)
         os.close(ours)
-
-
-def _shown_until(terminal: int, text: bytes) -> bytes:
-    shown, last = b"", time.monotonic() + PATIENCE_SECONDS
-    with contextlib.suppress(OSError):
-        while text not in shown and time.monotonic() < last:
-            if select.select([terminal], [], [], 0.1)[0]:
-                shown += os.read(terminal, 1 << 16)
-    return shown
 
 
 def test_top_draws_nodes_and_pods_once(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

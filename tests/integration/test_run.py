@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
@@ -19,6 +17,7 @@ import pytest
 
 from numalet.adapters.run_document import RunDocument
 from process_builders import is_there
+from terminals import shown_until
 
 PATIENCE_SECONDS = 60.0
 CPUS = len(os.sched_getaffinity(0))
@@ -229,24 +228,14 @@ def test_an_interrupt_from_the_terminal_reaches_the_command_once(tmp_path: Path)
     if pid == 0:
         line = words(tmp_path, "-q", "--", sys.executable, "-c", code)
         os.execv(line[0], line)
-    shown = _shown_until(terminal, b"up")
+    shown = shown_until(terminal, b"up")
     os.write(terminal, b"\x03")
     os.write(terminal, b"\n")
-    shown += _shown_until(terminal, b"seen 1")
+    shown += shown_until(terminal, b"seen 1")
     assert b"seen 1" in shown
     _, status = os.waitpid(pid, 0)
     assert 0 == os.waitstatus_to_exitcode(status)
     os.close(terminal)
-
-
-def _shown_until(terminal: int, text: bytes) -> bytes:
-    shown = b""
-    last = time.monotonic() + PATIENCE_SECONDS
-    with contextlib.suppress(OSError):
-        while text not in shown and time.monotonic() < last:
-            if select.select([terminal], [], [], 0.1)[0]:
-                shown += os.read(terminal, 4096)
-    return shown
 
 
 def test_damaged_books_are_told(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
 import random
-import select
 import signal
 import subprocess
 import sys
@@ -24,6 +22,7 @@ from numalet.adapters.agent_client.client import AgentClient, AgentRefused
 from numalet.adapters.faults import VARIABLE
 from numalet.model.findings import BadInput
 from process_builders import is_there
+from terminals import shown_until
 
 PATIENCE_SECONDS = 60.0
 CPUS = len(os.sched_getaffinity(0))
@@ -469,12 +468,3 @@ def test_the_terminal_is_the_commands_and_an_interrupt_reaches_it_once(site: Sit
     assert 0 == os.waitstatus_to_exitcode(status)
     os.close(terminal)
     until(site.is_clean)
-
-
-def shown_until(terminal: int, text: bytes) -> bytes:
-    shown, last = b"", time.monotonic() + PATIENCE_SECONDS
-    with contextlib.suppress(OSError):
-        while text not in shown and time.monotonic() < last:
-            if select.select([terminal], [], [], 0.1)[0]:
-                shown += os.read(terminal, 4096)
-    return shown
