@@ -15,6 +15,7 @@ import grpc.aio
 import pytest
 
 from device_bench import devices
+from numalet.adapters.device_plugins import Deadlines
 from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.managers.device.inventory import Device
 from numalet.managers.device.preference import (
@@ -26,7 +27,7 @@ from numalet.managers.device.preference import (
 )
 from numalet.samples.device_plugin import SamplePlugin, by_id, environment_name, parse_device
 from numalet.servers import device_plugins
-from numalet.servers.device_plugins import DevicePlugins
+from numalet.servers.device_plugins import DevicePlugins, Settings
 from servers.plugin_bench import GPU, KEY, QUICK, Liar, registry
 
 
@@ -228,6 +229,43 @@ def test_a_plugin_that_hangs_is_waited_for_no_longer_than_its_deadline(root: Pat
             late = CallFailed("rpc error: code = DeadlineExceeded desc = Deadline Exceeded")
             assert late == await asyncio.to_thread(plugins.allocate, KEY, GPU, ("liar",))
             assert late == await asyncio.to_thread(plugins.preferred, question("liar"))
+
+    run(test())
+
+
+def test_a_decision_in_the_event_loop_waits_no_longer_either(root: Path) -> None:
+    """The plugin of this test lives in the same loop, so it can not answer while that waits."""
+
+    async def test() -> None:
+        async with lying(root, Liar(root)) as plugins:
+            late = plugins.allocate(KEY, GPU, ("liar",))
+            assert isinstance(late, CallFailed)
+            assert late.error.startswith("rpc error: code = DeadlineExceeded")
+
+    run(test())
+
+
+def test_who_waits_for_a_plugin_that_is_let_go_of_is_told(root: Path) -> None:
+    async def test() -> None:
+        asked = asyncio.Event()
+
+        async def hangs() -> messages.AllocateResponse:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        patient = Settings(deadlines=Deadlines(call_seconds=60.0))
+        liar = Liar(root, allocation=hangs)
+        async with registry(root, patient) as (plugins, heard):
+            await liar.start()
+            await liar.register()
+            await heard.until("reported", ["liar"])
+            waiting = asyncio.create_task(asyncio.to_thread(plugins.allocate, KEY, GPU, ("liar",)))
+            await asyncio.wait_for(asked.wait(), 30)
+            await plugins.stop()
+            answer = await asyncio.wait_for(waiting, 30)
+            assert answer == CallFailed("endpoint example.com/gpu has been stopped")
+            await liar.stop()
 
     run(test())
 
