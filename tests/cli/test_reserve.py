@@ -181,6 +181,37 @@ def test_huge_pages_of_the_file_are_dropped_with_a_warning(numalet: Runner) -> N
     assert "hugepages" not in Path("kubelet.yaml").read_text(encoding="utf-8")
 
 
+def test_huge_pages_of_the_file_stay_where_they_can_be_kept_back(numalet: Runner) -> None:
+    text = KUBELET.replace("memory: 3Gi", "memory: 3Gi\n      hugepages-1Gi: 1Gi  # for the switch")
+    write("kubelet.yaml", text)
+    machine = ("-m", "2n4c", "--hugepages-per-node", "1Gi=2")
+    ended = numalet("reserve", "--native", *machine, "--write", "kubelet.yaml")
+
+    assert ended.status == 0, ended.err
+    assert "reserve/hugepages-dropped" not in ended.err
+    assert "hugepages-1Gi=1Gi" in ended.out
+    assert "hugepages-1Gi: 1Gi  # for the switch" in Path("kubelet.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("numa_node", "pages", "status", "told"),
+    [
+        ("0", "hugepages-1Gi: 9Gi", 1, "9663676416 bytes of hugepages-1Gi"),
+        ("7", "hugepages-1Gi: 1Gi", 2, "NUMA node 7"),
+    ],
+)
+def test_huge_pages_that_are_not_there_can_not_be_kept_back(
+    numalet: Runner, numa_node: str, pages: str, status: int, told: str
+) -> None:
+    text = KUBELET.replace("memory: 3Gi", pages).replace("numaNode: 0", f"numaNode: {numa_node}")
+    write("kubelet.yaml", text)
+    machine = ("-m", "2n4c", "--hugepages-per-node", "1Gi=2")
+    ended = numalet("reserve", "--native", *machine, "-c", "kubelet.yaml")
+
+    assert ended.status == status
+    assert told in ended.err
+
+
 def test_other_reasons_not_to_start_are_told(numalet: Runner) -> None:
     write("kubelet.yaml", KUBELET.replace("restricted", "strict"))
     ended = numalet("reserve", "-c", "kubelet.yaml", *SHAPE, "-o", "flag")

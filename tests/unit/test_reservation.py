@@ -184,3 +184,21 @@ def test_reserved_memory_is_added_up_by_node() -> None:
         ReservedMemory(1, {"memory": quantity("2Gi")}),
     )
     assert reservation.total_by_node(reserved) == {1: quantity("3Gi")}
+
+
+def test_huge_pages_stay_where_they_are_kept_back() -> None:
+    memory = {"memory": quantity("1Gi")}
+    pages = {"hugepages-2Mi": quantity("4Mi")}
+    large = {"hugepages-1Gi": quantity("1Gi")}
+    given = [
+        ReservedMemory(2, large),
+        ReservedMemory(0, {"memory": quantity("9Gi"), **pages}),
+        ReservedMemory(1, {"memory": quantity("9Gi")}),
+    ]
+    found = [ReservedMemory(0, memory), ReservedMemory(1, memory)]
+
+    assert (
+        ReservedMemory(0, memory | pages),
+        ReservedMemory(1, memory),
+        ReservedMemory(2, large),
+    ) == reservation.keeping_hugepages(found, given)

@@ -14,7 +14,6 @@ from numalet.adapters import json_schema, reserving
 from numalet.adapters.json_schema import Schema
 from numalet.adapters.reserving import Plan, Written
 from numalet.config.behaviour import Mode
-from numalet.model import resources
 from numalet.wording import kubelet_start
 
 SCHEMA: Final = "numalet.reserve/1"
@@ -96,7 +95,7 @@ def entries(plan: Plan) -> list[Entry]:
     return [
         Entry(
             numa_node=entry.numa_node,
-            limits={resources.MEMORY: str(entry.limits[resources.MEMORY])},
+            limits={name: str(amount) for name, amount in entry.limits.items()},
         )
         for entry in plan.entries
     ]

@@ -8,7 +8,7 @@ read the new amounts from it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -101,7 +101,10 @@ def plan(pieces: Pieces) -> Plan:
             [replace(shares, where=Location(STRATEGY_FLAG if is_about_strategy else ""))]
         )
     entries = reservation.entries(shares)
-    notes = (*loaded.warnings, *machine.notes, *_notes(config, machine.info, shares))
+    if loaded.behaviour.hugepages_are_reservable:
+        entries = reservation.keeping_hugepages(entries, config.reserved_memory)
+    dropped = _hugepages(config.reserved_memory) - _hugepages(entries)
+    notes = (*loaded.warnings, *machine.notes, *_notes(config, machine.info, shares, dropped))
     return Plan(
         strategy=pieces.strategy,
         parts=parts,
@@ -147,9 +150,14 @@ def must_stay(pieces: Pieces) -> tuple[Finding, ...]:
 def flag_value(entries: Sequence[ReservedMemory]) -> str:
     """The value of ``--reserved-memory``."""
     return ";".join(
-        f"{entry.numa_node}:{resources.MEMORY}={entry.limits[resources.MEMORY]}"
+        f"{entry.numa_node}:{','.join(f'{name}={each}' for name, each in entry.limits.items())}"
         for entry in entries
     )
+
+
+def _hugepages(entries: Iterable[ReservedMemory]) -> set[str]:
+    """The sizes of huge pages of which something is kept back."""
+    return {name for entry in entries for name in entry.limits if resources.is_hugepages(name)}
 
 
 def _sources(pieces: Pieces) -> ConfigSources:
@@ -176,21 +184,34 @@ def _refusal(
     entries: tuple[ReservedMemory, ...],
     behaviour: Behaviour,
 ) -> StartRefused | None:
-    """Why a kubelet with these entries would not start; never because of them."""
+    """Why a kubelet with these entries would not start for other reasons.
+
+    Raises:
+        BadInput: it is because of huge pages that they keep back.
+    """
     policy = config.memory_manager_policy
     if policy == MemoryPolicy.NONE.value:
         policy = _policy(machine).value
     tried = replace(config, reserved_memory=entries, memory_manager_policy=policy)
     rules = start.resolve(tried, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
-        found = [finding.code for finding in (*rules.findings, *rules.further)]
-        assert not any(code.startswith(_OWN_CODES) for code in found), rules
+        found = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
+        if found:
+            # The split is legal: these are about huge pages, which are the user's own.
+            raise BadInput(found)
         return rules
     return start.check_node_allocatable(rules)
 
 
+def _is_own(finding: Finding) -> bool:
+    return finding.code.startswith(_OWN_CODES)
+
+
 def _notes(
-    config: KubeletConfig, machine: MachineInfo, shares: Sequence[NodeShare]
+    config: KubeletConfig,
+    machine: MachineInfo,
+    shares: Sequence[NodeShare],
+    dropped: Collection[str],
 ) -> list[Finding]:
     """What somebody should know who uses the result."""
     findings = Findings()
@@ -199,9 +220,7 @@ def _notes(
         fields = {"policy": config.memory_manager_policy, "needed": needed}
         where = config.where("memoryManagerPolicy")
         findings.add("reserve/policy-is-none", where, Severity.NOTE, **fields)
-    given = {name for entry in config.reserved_memory for name in entry.limits}
-    pages = ", ".join(sorted(filter(resources.is_hugepages, given)))
-    if pages:
+    if pages := ", ".join(sorted(dropped)):
         where = config.where("reservedMemory")
         findings.add("reserve/hugepages-dropped", where, Severity.WARNING, types=pages)
     odd = [s.numa_node for s in shares if s.reserved_bytes and not s.has_cpus]

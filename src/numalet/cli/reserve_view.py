@@ -45,9 +45,11 @@ def print_yaml(plan: Plan) -> None:
     """Print the lines for a KubeletConfiguration alone."""
     lines = ["reservedMemory:"]
     for entry in plan.entries:
-        amount = str(entry.limits[resources.MEMORY])
-        quoted = f'"{amount}"' if amount.isdigit() else amount
-        lines += [f"- numaNode: {entry.numa_node}", "  limits:", f"    memory: {quoted}"]
+        lines += [f"- numaNode: {entry.numa_node}", "  limits:"]
+        for name, each in entry.limits.items():
+            amount = str(each)
+            quoted = f'"{amount}"' if amount.isdigit() else amount
+            lines.append(f"    {name}: {quoted}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -112,8 +114,12 @@ def sums(plan: Plan) -> Iterator[str]:
     """The equation in words, in the units of its parts, in one unit, and as two numbers."""
     parts = plan.parts
     given = (parts.kube_reserved, parts.system_reserved, parts.eviction)
-    nodes = [entry.limits[resources.MEMORY] for entry in plan.entries]
-    names = [f"node {entry.numa_node}" for entry in plan.entries]
+    kept = {
+        entry.numa_node: entry.limits[resources.MEMORY]
+        for entry in plan.entries
+        if resources.MEMORY in entry.limits
+    }
+    nodes, names = list(kept.values()), [f"node {numa_node}" for numa_node in kept]
     if len(names) > _MOST_NAMES:
         names = [f"sum over {len(names)} nodes"]
     yield _equation(["kubeReserved", "systemReserved", _eviction(plan)], names)

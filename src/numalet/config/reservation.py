@@ -10,7 +10,7 @@ in the kubelet. Kubelet v1.32: ``GetNodeAllocatableReservation``, ``validateRese
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -155,6 +155,26 @@ def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
         for share in shares
         if share.reserved_bytes
     )
+
+
+def keeping_hugepages(
+    found: Sequence[ReservedMemory], given: Iterable[ReservedMemory]
+) -> tuple[ReservedMemory, ...]:
+    """The reservation with the huge pages that the given one keeps back, node by node.
+
+    Nodes of which only huge pages are kept back come last, in order of their ids.
+    """
+    pages: dict[int, dict[str, Quantity]] = {}
+    for entry in given:
+        kept = {name: each for name, each in entry.limits.items() if resources.is_hugepages(name)}
+        if kept:
+            pages.setdefault(entry.numa_node, {}).update(kept)
+    merged = [
+        replace(entry, limits=MappingProxyType({**entry.limits, **pages.pop(entry.numa_node, {})}))
+        for entry in found
+    ]
+    alone = [ReservedMemory(node, MappingProxyType(pages[node])) for node in sorted(pages)]
+    return (*merged, *alone)
 
 
 def _problem(nodes: Sequence[NodeShare], total: Quantity, strategy: Strategy) -> Finding | None:

@@ -21,7 +21,6 @@ from ruamel.yaml.scalarstring import ScalarString
 
 from numalet.adapters.documents import kubelet_config, yaml_source
 from numalet.config.kubelet_config import ReservedMemory
-from numalet.model import resources
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.quantity import Quantity
 
@@ -41,7 +40,7 @@ class _Layout:
 
 
 def edited(text: str, document: str, reserved: Sequence[ReservedMemory]) -> str:
-    """The text with exactly these reservations of ordinary memory.
+    """The text with exactly these reservations.
 
     Raises:
         BadInput: it can not be edited without changing something else.
@@ -67,11 +66,11 @@ def _edited_json(text: str, document: str, reserved: Sequence[ReservedMemory]) -
 
 
 def _plain(entry: ReservedMemory) -> dict[str, Any]:
-    return {"numaNode": entry.numa_node, "limits": {resources.MEMORY: _amount(entry)}}
+    return {"numaNode": entry.numa_node, "limits": _amounts(entry)}
 
 
-def _amount(entry: ReservedMemory) -> str:
-    return str(entry.limits[resources.MEMORY])
+def _amounts(entry: ReservedMemory) -> dict[str, str]:
+    return {name: str(amount) for name, amount in entry.limits.items()}
 
 
 def _edited_yaml(text: str, document: str, reserved: Sequence[ReservedMemory]) -> str:
@@ -138,22 +137,23 @@ def _update(entries: CommentedSeq, reserved: Sequence[ReservedMemory]) -> None:
         if entry is None:
             surplus.append(index)
         else:
-            _set_amount(item, entry)
+            _set_amounts(item, entry)
     for index in reversed(surplus):
         del entries[index]
     entries.extend(_item(entry) for entry in missing.values())
 
 
-def _set_amount(item: CommentedMap, entry: ReservedMemory) -> None:
+def _set_amounts(item: CommentedMap, entry: ReservedMemory) -> None:
     limits = item.get("limits")
     if not isinstance(limits, CommentedMap):
-        item["limits"] = CommentedMap({resources.MEMORY: _amount(entry)})
+        item["limits"] = CommentedMap(_amounts(entry))
         return
-    for name in [name for name in limits if name != resources.MEMORY]:
+    amounts = _amounts(entry)
+    for name in [name for name in limits if name not in amounts]:
         del limits[name]
-    before = limits.get(resources.MEMORY)
-    amount = _amount(entry)
-    limits[resources.MEMORY] = type(before)(amount) if isinstance(before, ScalarString) else amount
+    for name, amount in amounts.items():
+        before = limits.get(name)
+        limits[name] = type(before)(amount) if isinstance(before, ScalarString) else amount
 
 
 def _fresh(reserved: Sequence[ReservedMemory]) -> CommentedMap:
@@ -161,8 +161,7 @@ def _fresh(reserved: Sequence[ReservedMemory]) -> CommentedMap:
 
 
 def _item(entry: ReservedMemory) -> CommentedMap:
-    limits = CommentedMap({resources.MEMORY: _amount(entry)})
-    return CommentedMap({"numaNode": entry.numa_node, "limits": limits})
+    return CommentedMap({"numaNode": entry.numa_node, "limits": CommentedMap(_amounts(entry))})
 
 
 def _dumped(data: CommentedMap, layout: _Layout, column: int) -> str:
