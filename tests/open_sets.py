@@ -64,9 +64,23 @@ def can_be_shared(out: NumaMask, families: Sequence[OpenSets]) -> bool:
     return False
 
 
+def _of_boards(draw: st.DrawFn, nodes: int) -> Distances:
+    """Up to three boards of neighbouring nodes, close to each other or not."""
+    boards = sorted(draw(st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes)))
+    between = [draw(st.lists(st.integers(11, 14), min_size=3, max_size=3)) for _ in range(3)]
+    return Distances(
+        {
+            i: {j: 10 if i == j else between[one][other] for j, other in enumerate(boards)}
+            for i, one in enumerate(boards)
+        }
+    )
+
+
 @st.composite
 def distances(draw: st.DrawFn, nodes: int) -> Distances:
-    """Any distances, not symmetric either."""
+    """Any distances, not symmetric either; or those of boards, whose nodes are alike."""
+    if draw(st.booleans()):
+        return _of_boards(draw, nodes)
     far = st.integers(10, 13)
     rows = [draw(st.lists(far, min_size=nodes, max_size=nodes)) for _ in range(nodes)]
     return Distances({i: dict(enumerate(row)) for i, row in enumerate(rows)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from unittest import mock
 
 import pytest
 from hypothesis import assume, given
@@ -150,10 +151,17 @@ def test_no_exchange_is_left_that_brings_a_set_closer(
     assert distances.total(found) == min(map(distances.total, one_exchange_away))
 
 
-@given(sharings(), st.integers(1, NODES), st.booleans(), st.none() | open_sets.distances(NODES))
+@given(
+    sharings(),
+    st.integers(1, NODES),
+    st.booleans(),
+    st.none() | open_sets.distances(NODES),
+    st.sampled_from((0, 1, 3, 10, 5000)),
+)
 def test_the_best_set_that_can_come_out_is_found(
-    sharing: Sharing, size: int, is_known: bool, distances: Distances | None
+    sharing: Sharing, size: int, is_known: bool, distances: Distances | None, easy: int
 ) -> None:
+    """Also where a search takes so long that it begins once more."""
     sizes = range(min(size, sharing.ground.bit_count()), NODES + 1)
     remaining = next(found for found in map(sharing.remaining, sizes) if found)
     known = max(remaining) if is_known and remaining[0].bit_count() == size else None
@@ -162,7 +170,8 @@ def test_the_best_set_that_can_come_out_is_found(
         found = remaining_set.best(problem, size, known)
         expected = min(remaining)
     else:
-        found = nearest_set.best_remaining(problem, size, known, distances)
+        with mock.patch.object(nearest_set, "_EASY", easy):
+            found = nearest_set.best_remaining(problem, size, known, distances)
         expected = min(remaining, key=lambda mask: (distances.total(mask), mask))
 
     assert remaining_set.Remaining(expected, True) == found

@@ -17,7 +17,7 @@ from numalet.hints.policies import Merged
 from numalet.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
 from numalet.hints.rule import Rule
 from numalet.hints.rule_merging import Found
-from numalet.hints.sharing_out import Budget, SharingOut
+from numalet.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
 from numalet.managers.memory.reasons import NoNodeFits
 from numalet.model import numa_mask
 
@@ -384,3 +384,16 @@ def test_two_nodes_of_one_device_are_close_and_not_enough() -> None:
     sets = LowestSet(OpenSets(0b111, 0, (devices,)))
 
     assert 0b011 == nearest_set.best(sets, 2, Distances(rows))
+
+
+def test_a_part_of_a_budget_is_used_up_and_the_rest_stays() -> None:
+    budget = Budget(10)
+    with budget.at_most(3):
+        for _ in range(3):
+            budget.spend()
+        with pytest.raises(BudgetUsedUp):
+            budget.spend()
+    assert budget.left == 7
+    with budget.at_most(100):
+        budget.spend()
+    assert budget.left == 6

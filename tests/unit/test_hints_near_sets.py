@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.hints.near_sets import Field
+from numalet.hints.near_sets import WORTH_MOST, Field
 
 BOARDS = Field(
     pairs=[[20 if i // 2 == j // 2 else 60 for j in range(6)] for i in range(6)], alone=[10] * 6
@@ -11,7 +11,7 @@ BOARDS = Field(
 
 
 def test_a_set_grows_over_its_own_board_first_and_then_over_the_lowest_places() -> None:
-    grown = list(BOARDS.grown(3))
+    grown = list(BOARDS.grown(3, range(6)))
 
     assert [{0, 1, 2}, {0, 1, 2}, {0, 2, 3}, {0, 2, 3}, {0, 4, 5}, {0, 4, 5}] == grown
 
@@ -19,7 +19,15 @@ def test_a_set_grows_over_its_own_board_first_and_then_over_the_lowest_places() 
 def test_a_distance_to_itself_counts_when_a_set_grows() -> None:
     far_to_itself = Field(pairs=BOARDS.pairs, alone=[10, 100, 10, 10, 10, 10])
 
-    assert {0, 2} == next(far_to_itself.grown(2))
+    assert {0, 2} == next(far_to_itself.grown(2, [0]))
+
+
+def test_what_is_worth_a_detour_is_taken_when_detours_become_long() -> None:
+    worth = [0, 0, 0, 0, 0, WORTH_MOST]
+    dear = list(BOARDS.dear(2, [0], worth))
+
+    assert dear[0] == {0, 1}
+    assert dear[-1] == {0, 5}
 
 
 def test_nodes_are_exchanged_until_the_set_can_not_be_closer() -> None:

@@ -1,28 +1,29 @@
 """The closest set of a given size that can be had: for prefer-closest-numa-nodes.
 
 The order is (distance, integer), and no part of a set decides its distance. So this is branch
-and bound over the nodes from the highest down, each left out before it is taken: of sets with
-equal distance the lowest is met first, and a branch that can not become *closer* than what was
-found is cut. The bound: every node still to come is at least as far from the others as its
-nearest nodes are. With distances by levels (same board, same socket) the bound is sharp. A branch
-is cut as well if one before it stood as far from all nodes to come and was no harder to complete:
-what it found, or failed to find, is at least as good. Nodes of one board thereby count as numbers.
+and bound over the nodes from the highest down, the lowest way to go on first: of sets with equal
+distance the lowest is met first, and a branch that can not become *closer* than what was found is
+cut. The bound: every node still to come is at least as far from the others as its nearest nodes
+are. With distances by levels (same board, same socket) the bound is sharp. A branch is cut as well
+if one before it stood as far from all nodes to come and was no harder to complete: what it found,
+or failed to find, is at least as good. Nodes of one board thereby count as numbers; where it does
+not matter either which of them are left out, they are decided in one *step*.
 
-What can be had is asked of a ``Terms``: sets that meet requirements, or sets that remain when
-families take nodes away.
+What can be had is asked of ``nearest_terms``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from numalet.hints import remaining_set
 from numalet.hints.fitness import Distances
 from numalet.hints.lowest_set import Lacking, LowestSet
 from numalet.hints.near_sets import Field, Places
+from numalet.hints.nearest_terms import Left, Meeting, Terms
 from numalet.hints.remaining_set import Remaining
 from numalet.hints.sharing_out import BudgetUsedUp, SharingOut
 from numalet.model import numa_mask
@@ -30,161 +31,34 @@ from numalet.model.numa_mask import NumaMask
 
 S = TypeVar("S")
 
+_MOST_EXCHANGED = 6
+"""So many sets are bettered by exchanges before a search that takes long."""
+_EASY = 5000
+"""A search that visits no more nodes than these needs no better beginning."""
+
 _Distances: TypeAlias = tuple[int, int, tuple[int, ...]]
 """All that distances know of a branch: nodes to come, distance so far, what each would add."""
 
 
-class Terms(Protocol[S]):
-    """What can be had. A state says what the nodes decided so far, the higher ones, come to."""
-
-    @property
-    def node_ids(self) -> Sequence[int]:
-        """The nodes to decide, ascending; a place is an index here."""
-        ...
-
-    @property
-    def fixed(self) -> NumaMask:
-        """Nodes that are in every set."""
-        ...
-
-    @property
-    def start(self) -> S:
-        """The state when nothing is decided."""
-        ...
-
-    def may_work(self, places: int, count: int, state: S) -> bool:
-        """Whether ``count`` of the first ``places`` nodes may still work; no is certain."""
-        ...
-
-    def taken(self, place: int, state: S) -> S:
-        """The state when this node is taken."""
-        ...
-
-    def left_out(self, place: int, state: S) -> S:
-        """The state when this node is left out."""
-        ...
-
-    def hardness(self, places: int, state: S) -> tuple[Hashable, Lacking]:
-        """How hard it is to complete the state with the first ``places`` nodes.
-
-        Of two states with the same first part, whatever completes the one completes the other if
-        no number of the other is larger.
-        """
-        ...
-
-    def works(self, mask: NumaMask) -> bool:
-        """Whether this set can be had."""
-        ...
-
-    def surely_works(self, mask: NumaMask) -> bool:
-        """Whether this set can be had, as far as that is quick to say; yes is certain."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Sets that meet requirements."""
+class _Step:
+    """Places from ``first`` to before ``end``, which distances do not tell apart.
 
-    sets: LowestSet
+    ``ways`` to take some of their nodes, with how many, the lowest set first. ``pairs`` has the
+    distance of one of them to one node of every step, there and back; to another one of its own.
+    ``farther`` is what so many of them add to the ``far`` of the steps before this one.
+    """
+
+    first: int
+    end: int
+    ways: list[tuple[NumaMask, int]]
+    pairs: list[int]
+    farther: list[list[int]]
 
     @property
-    def node_ids(self) -> Sequence[int]:
-        return self.sets.node_ids
-
-    @property
-    def fixed(self) -> NumaMask:
-        return self.sets.mandatory
-
-    @property
-    def start(self) -> tuple[Lacking, int]:
-        return self.sets.start, 0
-
-    def may_work(self, places: int, count: int, state: tuple[Lacking, int]) -> bool:
-        return self.sets.may_be_met(places, count, state[0])
-
-    def taken(self, place: int, state: tuple[Lacking, int]) -> tuple[Lacking, int]:
-        return self.sets.taking(place, *state)
-
-    def left_out(self, place: int, state: tuple[Lacking, int]) -> tuple[Lacking, int]:
-        return state
-
-    def hardness(self, places: int, state: tuple[Lacking, int]) -> tuple[Hashable, Lacking]:
-        lacking, touched = state
-        return touched & self.sets.touched_below[places], lacking
-
-    def works(self, mask: NumaMask) -> bool:
-        return self.sets.is_met_by(mask)
-
-    def surely_works(self, mask: NumaMask) -> bool:
-        return self.sets.is_met_by(mask)
-
-
-class Taken(NamedTuple):
-    """Nodes that were taken away: how many of each kind, and their cost by bound."""
-
-    out: NumaMask
-    kinds: int
-    costs: tuple[int, ...]
-
-
-class Left:
-    """Sets that remain when families take nodes away; the state is what was taken."""
-
-    def __init__(self, problem: SharingOut) -> None:
-        self.problem = problem
-        self.node_ids: Sequence[int] = numa_mask.ids(problem.ground)
-        self.fixed = numa_mask.EMPTY
-        self.start = Taken(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
-        bits = [1 << node_id for node_id in self.node_ids]
-        # A number of so many digits, one for each kind, counts up to all nodes without carrying.
-        digits = len(bits).bit_length()
-        self._kind_of = [1 << problem.kinds[bit] * digits for bit in bits]
-        self._costs_of = [
-            tuple(0 if bit & problem.costless else costs[bit] for costs, _ in problem.bounds)
-            for bit in bits
-        ]
-        self._most = [
-            sum(map(int.__mul__, weights, problem.start.slack)) for _, weights in problem.bounds
-        ]
-        self._cheapest: dict[int, list[list[int]]] = {}
-
-    def may_work(self, places: int, count: int, state: Taken) -> bool:
-        self.problem.budget.spend()
-        cheapest = self._cheapest.get(places)
-        if cheapest is None:
-            columns = zip(*self._costs_of[:places], strict=True)
-            cheapest = [[*accumulate(sorted(column), initial=0)] for column in columns]
-            self._cheapest[places] = cheapest
-        leave = places - count
-        return all(
-            taken + sums[leave] <= most
-            for taken, sums, most in zip(state.costs, cheapest, self._most, strict=True)
-        )
-
-    def taken(self, place: int, state: Taken) -> Taken:
-        return state
-
-    def left_out(self, place: int, state: Taken) -> Taken:
-        return Taken(
-            state.out | 1 << self.node_ids[place],
-            state.kinds + self._kind_of[place],
-            tuple(map(int.__add__, state.costs, self._costs_of[place])),
-        )
-
-    def hardness(self, places: int, state: Taken) -> tuple[Hashable, Lacking]:
-        # With several families it matters which nodes were taken, not only what they cost: the
-        # costs by bound are those of whoever can do without a node most easily.
-        return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())
-
-    def works(self, mask: NumaMask) -> bool:
-        out = self.problem.ground & ~mask
-        return (
-            self.problem.can_be_shared_greedily(out)
-            or self.problem.share(out, numa_mask.EMPTY, 0) is not None
-        )
-
-    def surely_works(self, mask: NumaMask) -> bool:
-        return self.problem.can_be_shared_greedily(self.problem.ground & ~mask)
+    def size(self) -> int:
+        """How many nodes are decided."""
+        return self.end - self.first
 
 
 class _BranchAndBound(Generic[S]):
@@ -200,11 +74,14 @@ class _BranchAndBound(Generic[S]):
             pairs=[[rows[i][j] + rows[j][i] for j in ids] for i in ids],
             alone=[rows[i][i] + sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids],
         )
-        self.doubled_pairs = [[2 * far for far in row] for row in self.field.pairs]
+        self.steps = self._all_steps()
+        self.sizes = [step.size for step in self.steps]
+        self.one_by_one = all(size == 1 for size in self.sizes)
         self.found = known
         # A set as close as the known one may still be lower, so only what is beyond is cut.
         self.limit = distances.total(known) + 1
         self._nearest_of: dict[tuple[int, int], list[int]] = {}
+        self._sums_of: dict[int, list[list[int]]] = {}
         self._exhausted: set[_Distances] = set()
         self._seen: dict[Hashable, list[Lacking]] = {}
 
@@ -212,41 +89,64 @@ class _BranchAndBound(Generic[S]):
         """The best set."""
         count = self.size - self.terms.fixed.bit_count()
         so_far = self.distances.total(self.terms.fixed)
-        places = len(self.terms.node_ids)
-        to_chosen = [2 * far for far in self.field.alone]
-        if self._bound(places, count, so_far, to_chosen) < self.limit - 1:
+        to_chosen = [2 * self.field.alone[step.first] for step in self.steps]
+        bound = self._bound(len(self.steps), count, so_far, to_chosen)
+        if bound < self.limit - 1:
             self._begin_closer(count)
-        self._search(places, count, self.terms.fixed, so_far, to_chosen, self.terms.start)
+        if bound < self.limit:
+            start = self.terms.start
+            self._search(len(self.steps), count, self.terms.fixed, so_far, to_chosen, start)
         return self.found
 
     def _begin_closer(self, count: int) -> None:
         """Find a closer set than the one at hand, if that is easy."""
+        self._exchange([self._places_of(self.found)])
+        self._begin_with(self.field.grown(count, range(len(self.terms.node_ids))))
+
+    def begin_dear(self, worth: list[int]) -> None:
+        """Find a closer set by looking for one that takes what is worth most.
+
+        It takes about as long as some thousand steps of the search.
+        """
+        count = self.size - self.terms.fixed.bit_count()
+        starts = [step.first for step in self.steps]
+        possible = filter(self._surely_works, set(self.field.dear(count, starts, worth)))
+        ordered = sorted(possible, key=lambda each: (self._distance(each), sorted(each)))
+        self._exchange(ordered[:_MOST_EXCHANGED])
+
+    def _exchange(self, several: Iterable[Places]) -> None:
+        self._begin_with(self.field.exchanged(each, self._surely_works) for each in several)
+
+    def _begin_with(self, several: Iterable[Places]) -> None:
+        """Hold the closest of these sets, if it is closer than the one that is held."""
+        for places in several:
+            distance = self._distance(places)
+            if distance + 1 < self.limit and self._surely_works(places):
+                self.found, self.limit = self._mask_of(places), distance + 1
+
+    def _mask_of(self, places: Places) -> NumaMask:
         ids = self.terms.node_ids
+        return self.terms.fixed | numa_mask.of(ids[place] for place in places)
 
-        def mask_of(places: Places) -> NumaMask:
-            return self.terms.fixed | numa_mask.of(ids[place] for place in places)
+    def _places_of(self, mask: NumaMask) -> Places:
+        return frozenset(at for at, node in enumerate(self.terms.node_ids) if mask >> node & 1)
 
-        def works(places: Places) -> bool:
-            return self.terms.surely_works(mask_of(places))
+    def _surely_works(self, places: Places) -> bool:
+        return self.terms.surely_works(self._mask_of(places))
 
-        known = frozenset(place for place, node in enumerate(ids) if self.found >> node & 1)
-        for places in (self.field.exchanged(known, works), *self.field.grown(count)):
-            mask = mask_of(places)
-            distance = self.distances.total(mask)
-            if distance + 1 < self.limit and works(places):
-                self.found, self.limit = mask, distance + 1
+    def _distance(self, places: Places) -> int:
+        return self.distances.total(self._mask_of(places))
 
     def _search(
-        self, places: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
+        self, steps: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
     ) -> bool:
-        """Improve ``found`` with ``count`` of the first ``places`` nodes added to the chosen.
+        """Improve ``found`` with ``count`` nodes of the first ``steps`` added to the chosen.
 
-        ``far`` has, for each of these places, twice what its node would add to ``so_far``. The
-        answer is whether distances alone say that there is nothing closer now: then there is not
-        either, whatever the state, where the distances are the same.
+        Distances alone do not yet say that it is hopeless. ``far`` has, for each of these steps,
+        twice what one of its nodes would add to ``so_far``. The answer is whether distances alone
+        say that there is nothing closer now: then there is not either, whatever the state, where
+        the distances are the same.
         """
-        if count > places or self._bound(places, count, so_far, far) >= self.limit:
-            return True
         if count == 0:
             if self.terms.works(chosen):
                 self.found, self.limit = chosen, so_far
@@ -255,48 +155,124 @@ class _BranchAndBound(Generic[S]):
         distances = (count, so_far, tuple(far))
         if distances in self._exhausted:
             return True
+        places = self.steps[steps - 1].end
         if not self.terms.may_work(places, count, state):
             return False
-        if self._was_no_harder(distances, state):
+        if self._was_no_harder(places, distances, state):
             return False
-        last = places - 1
-        left_out = self.terms.left_out(last, state)
-        without = self._search(last, count, chosen, so_far, far[:last], left_out)
-        farther = list(map(int.__add__, far[:last], self.doubled_pairs[last]))
-        node = 1 << self.terms.node_ids[last]
-        taken = self.terms.taken(last, state)
-        added = far[last] // 2
-        having = self._search(last, count - 1, chosen | node, so_far + added, farther, taken)
-        if without and having:
+        if self._all_ways(steps, count, chosen, so_far, far, state):
             self._exhausted.add(distances)
-        return without and having
+            return True
+        return False
 
-    def _was_no_harder(self, distances: _Distances, state: S) -> bool:
+    def _all_ways(
+        self, steps: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
+    ) -> bool:
+        """Take the last of these steps in all ways; the answer is that of ``_search``."""
+        last = steps - 1
+        step = self.steps[last]
+        one, another = far[last], step.pairs[last]
+        by_distances = True
+        for taken, more in step.ways:
+            left = count - more
+            if not 0 <= left <= step.first:
+                continue
+            # ``far`` counts a node twice, and each of two nodes counts their pair.
+            now = so_far + (more * one + more * (more - 1) * another) // 2
+            farther = list(map(int.__add__, far, step.farther[more])) if more else far[:last]
+            if self._bound(last, left, now, farther) >= self.limit:
+                continue
+            after = self.terms.decided(step.first, step.end, taken, state)
+            if not self._search(last, left, chosen | taken, now, farther, after):
+                by_distances = False
+        return by_distances
+
+    def _was_no_harder(self, places: int, distances: _Distances, state: S) -> bool:
         """Whether a branch before this one had the same distances and was no harder."""
-        kind, numbers = self.terms.hardness(len(distances[2]), state)
+        kind, numbers = self.terms.hardness(places, state)
         seen = self._seen.setdefault((distances, kind), [])
         if any(all(map(int.__le__, earlier, numbers)) for earlier in seen):
             return True
         seen.append(numbers)
         return False
 
-    def _bound(self, places: int, count: int, so_far: int, far: list[int]) -> int:
+    def _bound(self, steps: int, count: int, so_far: int, far: list[int]) -> int:
         """No set with ``count`` more nodes is closer than this."""
         if count == 0:
             return so_far
-        nearest = self._nearest_of.get((places, count))
+        nearest = self._nearest_of.get((steps, count))
         if nearest is None:
-            nearest = self._nearest_of[places, count] = self._nearest(places, count - 1)
+            nearest = self._nearest_of[steps, count] = self._nearest(steps, count - 1)
         # A pair among the nodes to come counts half for each of its nodes.
-        doubled = sorted(map(int.__add__, far, nearest))
-        return so_far + (sum(doubled[:count]) + 1) // 2
+        halves = map(int.__add__, far, nearest)
+        if self.one_by_one:
+            return so_far + (sum(sorted(halves)[:count]) + 1) // 2
+        doubled = 0
+        for each, size in sorted(zip(halves, self.sizes, strict=False)):
+            if size >= count:
+                doubled += each * count
+                break
+            doubled += each * size
+            count -= size
+        return so_far + (doubled + 1) // 2
 
-    def _nearest(self, places: int, count: int) -> list[int]:
-        """For each of the first ``places`` nodes: the nearest ``count`` of the others together."""
-        return [
-            sum(sorted(row[:at] + row[at + 1 : places])[:count])
-            for at, row in enumerate(self.field.pairs[:places])
-        ]
+    def _nearest(self, steps: int, count: int) -> list[int]:
+        """For a node of each of the first steps: the nearest ``count`` others together."""
+        sums = self._sums_of.get(steps)
+        if sums is None:
+            sums = self._sums_of[steps] = [self._sums(steps, here) for here in range(steps)]
+        return [each[count] for each in sums]
+
+    def _sums(self, steps: int, here: int) -> list[int]:
+        """What a node of a step is from its nearest 0, 1, 2 ... others of the first steps."""
+        others: list[int] = []
+        for at, pair in enumerate(self.steps[here].pairs[:steps]):
+            others += [pair] * (self.sizes[at] - (at == here))
+        return [*accumulate(sorted(others), initial=0)]
+
+    def _all_steps(self) -> list[_Step]:
+        """The nodes in steps, ascending; as many in one as are alike, from the last place down."""
+        bounds = [len(self.terms.node_ids)]
+        while first := bounds[-1]:
+            first -= 1
+            while (
+                first
+                and bounds[-1] - first < self.terms.most_together
+                and self._alike(first - 1, first)
+            ):
+                first -= 1
+            bounds.append(first)
+        pieces = [*zip(bounds[:0:-1], bounds[-2::-1], strict=True)]
+        return [self._step(at, pieces) for at in range(len(pieces))]
+
+    def _step(self, at: int, pieces: list[tuple[int, int]]) -> _Step:
+        first, end = pieces[at]
+        pairs = [self.field.pairs[first][other_end - 1] for _, other_end in pieces]
+        most = end - first
+        farther = [[2 * more * pair for pair in pairs[:at]] for more in range(most + 1)]
+        return _Step(first, end, [*self._ways(first, end)], pairs, farther)
+
+    def _alike(self, one: int, other: int) -> bool:
+        """Whether two places are equally far from every third one."""
+        pairs, alone = self.field.pairs, self.field.alone
+        return alone[one] == alone[other] and all(
+            here == there
+            for place, (here, there) in enumerate(zip(pairs[one], pairs[other], strict=True))
+            if place not in (one, other)
+        )
+
+    def _ways(self, first: int, end: int) -> Iterator[tuple[NumaMask, int]]:
+        """Ways to take some of these nodes; none that a lower one before it makes needless."""
+        ids = self.terms.node_ids[first:end]
+        kept: dict[Hashable, list[Lacking]] = {}
+        for number in range(1 << len(ids)):
+            taken = numa_mask.of(node for at, node in enumerate(ids) if number >> at & 1)
+            state = self.terms.decided(first, end, taken, self.terms.start)
+            kind, numbers = self.terms.hardness(first, state)
+            lower = kept.setdefault((number.bit_count(), kind), [])
+            if not any(all(map(int.__le__, each, numbers)) for each in lower):
+                lower.append(numbers)
+                yield taken, number.bit_count()
 
 
 def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:
@@ -315,7 +291,18 @@ def best_remaining(
     Otherwise as ``remaining_set.best``.
     """
     start = remaining_set.some(problem, size, known)
-    search = _BranchAndBound(Left(problem), start.mask.bit_count(), distances, start.mask)
+    terms, mask = Left(problem), start.mask
+    search = _BranchAndBound(terms, mask.bit_count(), distances, mask)
+    try:
+        if problem.is_a_sum:
+            with problem.budget.at_most(_EASY):
+                return Remaining(search.run(), start.exact)
+        return Remaining(search.run(), start.exact)
+    except BudgetUsedUp:
+        if not problem.is_a_sum:
+            return Remaining(search.found, False)
+    search = _BranchAndBound(terms, mask.bit_count(), distances, search.found)
+    search.begin_dear(terms.worth)
     try:
         return Remaining(search.run(), start.exact)
     except BudgetUsedUp:

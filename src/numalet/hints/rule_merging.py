@@ -32,7 +32,7 @@ from numalet.hints.sharing_out import Budget, SharingOut
 from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
 
-MOST_NODES_SEARCHED = 120_000
+MOST_NODES_SEARCHED = 300_000
 """Budget of one merge: nodes of search trees visited in the non-preferred stage."""
 
 Rank: TypeAlias = tuple[tuple[int, int], int, NumaMask]

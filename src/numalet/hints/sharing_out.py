@@ -13,6 +13,7 @@ which stops when its ``Budget`` is used up. Proofs in docs/explanation/merging.m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
@@ -41,6 +42,16 @@ class Budget:
         self.left -= 1
         if self.left < 0:
             raise BudgetUsedUp
+
+    @contextmanager
+    def at_most(self, visits: int) -> Iterator[None]:
+        """Within it no more than these visits are left; behind it what it did not use."""
+        kept = max(0, self.left - visits)
+        self.left -= kept
+        try:
+            yield
+        finally:
+            self.left = max(0, self.left) + kept
 
 
 class State(NamedTuple):
