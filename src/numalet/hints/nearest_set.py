@@ -90,12 +90,10 @@ class _BranchAndBound(Generic[S]):
         count = self.size - self.terms.fixed.bit_count()
         so_far = self.distances.total(self.terms.fixed)
         to_chosen = [2 * self.field.alone[step.first] for step in self.steps]
-        bound = self._bound(len(self.steps), count, so_far, to_chosen)
-        if bound < self.limit - 1:
+        if self._bound(len(self.steps), count, so_far, to_chosen) < self.limit - 1:
             self._begin_closer(count)
-        if bound < self.limit:
-            start = self.terms.start
-            self._search(len(self.steps), count, self.terms.fixed, so_far, to_chosen, start)
+        start = self.terms.start
+        self._search(len(self.steps), count, self.terms.fixed, so_far, to_chosen, start)
         return self.found
 
     def _begin_closer(self, count: int) -> None:
@@ -209,10 +207,7 @@ class _BranchAndBound(Generic[S]):
             return so_far + (sum(sorted(halves)[:count]) + 1) // 2
         doubled = 0
         for each, size in sorted(zip(halves, self.sizes, strict=False)):
-            if size >= count:
-                doubled += each * count
-                break
-            doubled += each * size
+            doubled += each * max(0, min(size, count))
             count -= size
         return so_far + (doubled + 1) // 2
 
