@@ -289,10 +289,8 @@ def best_remaining(
     terms, mask = Left(problem), start.mask
     search = _BranchAndBound(terms, mask.bit_count(), distances, mask)
     try:
-        if problem.is_a_sum:
-            with problem.budget.at_most(_EASY):
-                return Remaining(search.run(), start.exact)
-        return Remaining(search.run(), start.exact)
+        with problem.budget.at_most(_EASY if problem.is_a_sum else problem.budget.left):
+            return Remaining(search.run(), start.exact)
     except BudgetUsedUp:
         if not problem.is_a_sum:
             return Remaining(search.found, False)
