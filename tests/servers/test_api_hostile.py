@@ -127,6 +127,18 @@ def test_a_head_without_an_end_is_cut_off(api: Api) -> None:
     assert status == 431
 
 
+def test_the_rest_of_a_long_body_is_no_head(api: Api) -> None:
+    body = b"[" * 200_000
+    head = _posted(body).removesuffix(body).replace(b"host: x", b"host: x\r\nexpect: 100-continue")
+    with _connected(api) as plug:
+        plug.sendall(head)
+        assert plug.recv(12) == b"HTTP/1.1 100"
+        # It has been taken, so the body comes on its own, and mostly in one piece.
+        assert plug.recv(100).endswith(b"\r\n\r\n")
+        plug.sendall(body)
+        assert plug.recv(12) == b"HTTP/1.1 400"
+
+
 def test_what_is_no_http_is_refused(api: Api) -> None:
     status, _ = _answer(api, b"\x16\x03\x01 hello\r\n\r\n")
     assert status == 400

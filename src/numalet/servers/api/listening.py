@@ -138,9 +138,9 @@ class _Bounded(HttpToolsProtocol):
             patience.cancel()
 
     def data_received(self, data: bytes) -> None:
-        heads = self._heads
+        heads, was_in_body = self._heads, self._in_body
         super().data_received(data)
-        if self._heads != heads or self._in_body:
+        if self._heads != heads or was_in_body or self._in_body:
             self._head_bytes = 0
             return
         self._head_bytes += len(data)
