@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from numalet.adapters import faults
+from numalet.adapters.runtime import starting
 from numalet.adapters.runtime.port import Arranged, NotStarted, Started
 from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.adapters.runtime.watcher import begin
@@ -166,6 +167,53 @@ def test_a_program_that_can_not_start_is_told_why(
             assert isinstance(answer, NotStarted)
             assert code == answer.code
             assert english.SENTENCES[code].format(**answer.fields)
+
+    run(tmp_path, body)
+
+
+def _children() -> set[int]:
+    """What this process has started and not waited for."""
+    path = Path(f"/proc/self/task/{os.getpid()}/children")
+    return set(map(int, path.read_text(encoding="ascii").split()))
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        before, files = _children(), _open_files()
+        answer = await ours.start(launch("/nowhere/program"))
+        assert isinstance(answer, NotStarted)
+        await until(lambda: _children() <= before)
+        assert _open_files() <= files
+
+    run(tmp_path, body)
+
+
+def test_a_watcher_that_never_answers_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "_CODE", "import time; time.sleep(1000)")
+
+    async def body(ours: ProcessRuntime) -> None:
+        before = _children()
+        impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
+        answer = await impatient.start(launch("true"))
+        assert isinstance(answer, NotStarted)
+        assert "runtime/watcher-silent" == answer.code
+        await until(lambda: _children() <= before)
+
+    run(tmp_path, body)
+
+
+def test_papers_of_long_ago_go_when_a_container_is_started_again(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        for number in (1, 2, 3, 4):
+            await ours.start(launch("/nowhere/program", attempt=number))
+        kept = (tmp_path / "runs" / "u-1" / "c").iterdir()
+        assert {"3", "4"} == {each.name for each in kept}
 
     run(tmp_path, body)
 

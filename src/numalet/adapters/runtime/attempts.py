@@ -6,6 +6,7 @@ the watcher's papers and the program's output.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -137,6 +138,17 @@ class Attempts:
                 if pod_uid is not None and name is not None:
                     key = ContainerKey(pod_uid, name)
                     yield from (Attempt(key, n, container / str(n)) for n in numbers)
+
+    def forget_before(self, attempt: Attempt) -> None:
+        """Remove what is older than the previous attempt, which can still be asked for.
+
+        What can not be removed is tried again with the next attempt, or goes with the pod.
+        """
+        numbers = (int(e.name) for e in _folders(attempt.folder.parent) if e.name.isdigit())
+        for number in numbers:
+            if number < attempt.number - 1:
+                with contextlib.suppress(OSError), faults.point("runs.remove"):
+                    shutil.rmtree(attempt.folder.with_name(str(number)))
 
     def latest(self) -> Iterator[Attempt]:
         """Of every container the attempt with the highest number."""

@@ -237,13 +237,15 @@ class ProcessRuntime:
         refused = await self._prepare(launch, attempt)
         if refused is not None:
             return refused
+        await asyncio.to_thread(self._attempts.forget_before, attempt)
         try:
             await starting.hand_over(attempt, self._patience)
-        except OSError as error:
-            return NotStarted(starting.FORK_FAILED, {"error": starting.told(error)})
         except TimeoutError:
+            # It is an ``OSError`` too, so it comes first.
             ends.kill(attempt, self._ground.tree)
             return NotStarted(SILENT, {"folder": str(attempt.folder)})
+        except OSError as error:
+            return NotStarted(starting.FORK_FAILED, {"error": starting.told(error)})
         return None
 
     async def _prepare(self, launch: Launch, attempt: Attempt) -> NotStarted | None:

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,9 +15,10 @@ from typing import Any, Final
 
 import numalet
 from numalet.adapters import faults
-from numalet.adapters.runtime.attempts import Attempt
+from numalet.adapters.runtime.attempts import Attempt, State
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.port import Launch, NotStarted
+from numalet.adapters.runtime.watched import reap_when_ended
 from numalet.adapters.runtime.watcher import family, papers, watch
 from numalet.adapters.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
 from numalet.model import cpu_set
@@ -136,18 +138,28 @@ def spawn(attempt: Attempt, lock: int, report: int) -> int:
 
 
 async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
-    """Spawn the watcher with the lock, and wait until it has closed its report."""
+    """Spawn the watcher with the lock, and wait until it has closed its report.
+
+    One that does not answer is killed, so that its program can not begin later.
+    """
     lock = attempt.lock()
     if lock is None:
         return
     answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         try:
-            spawn(attempt, lock, report)
+            pid = spawn(attempt, lock, report)
         finally:
             os.close(lock)
             os.close(report)
-        await _until_readable(answer, patience_seconds)
+        try:
+            await _until_readable(answer, patience_seconds)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            if attempt.state() is not State.RUNNING:
+                reap_when_ended(pid)
     finally:
         os.close(answer)
 

@@ -63,8 +63,7 @@ class Watched:
         if descriptor is None:
             return cls(attempt, pid, pidfd, tree, gone)
         os.close(descriptor)
-        os.close(pidfd)
-        _reap(pid)
+        _reap_at_end(pid, pidfd)
         return None
 
     def stop(self, grace_seconds: float) -> None:
@@ -113,6 +112,24 @@ class Watched:
         self._loop.remove_reader(self._pidfd)
         _reap(self.pid)
         self._gone()
+
+
+def reap_when_ended(pid: int) -> None:
+    """Let a watcher that nobody looks at go from the table of processes as soon as it ended."""
+    with contextlib.suppress(ProcessLookupError):
+        _reap_at_end(pid, os.pidfd_open(pid))
+
+
+def _reap_at_end(pid: int, pidfd: int) -> None:
+    """The same with its pidfd, which is closed then."""
+    loop = asyncio.get_running_loop()
+
+    def ended() -> None:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+        _reap(pid)
+
+    loop.add_reader(pidfd, ended)
 
 
 def _reap(pid: int) -> None:
