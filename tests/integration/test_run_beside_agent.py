@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from numalet.adapters import explanation_schema
 from numalet.adapters.agent_client.client import AgentClient, AgentRefused
 from numalet.adapters.faults import VARIABLE
 from numalet.model.findings import BadInput
@@ -181,6 +183,37 @@ def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
     until(site.is_clean)
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_refusal_is_told_the_same_with_an_agent_and_without(site: Site, dry_run: bool) -> None:
+    words = (*(["--dry-run"] if dry_run else []), "--", "true")
+    alone = site.run(*words, cpus=str(CPUS + 1))
+    site.start()
+    beside = site.run(*words, cpus=str(CPUS + 1))
+
+    assert 125 == alone.returncode == beside.returncode
+    story, error, last = alone.stderr.partition("error: ")
+    assert "there is no place for 'true'" in last
+    name = re.search(r"run/true-[0-9a-f]{8} ", beside.stderr)
+    assert name is not None
+    told = beside.stderr.partition(error)[0].replace(name[0], "run/true ")
+    assert story == told
+    assert "smaller request: " in story
+
+
+def test_a_refusal_as_a_document_has_the_same_explanation_with_an_agent_and_without(
+    site: Site,
+) -> None:
+    words = ("--dry-run", "-o", "json", "--", "true")
+    alone = json.loads(site.run(*words, cpus=str(CPUS + 1)).stdout)
+    site.start()
+    beside = json.loads(site.run(*words, cpus=str(CPUS + 1)).stdout)
+
+    for each in (alone, beside):
+        each["explanation"]["pod"] = {"name": each["explanation"]["pod"]["name"][:4]}
+    assert alone["explanation"] == beside["explanation"]
+    assert alone["explanation"]["would_admit"]
+
+
 def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     site: Site,
 ) -> None:
@@ -190,11 +223,17 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     assert CPUS - 1 == len(frozenset[int]().union(*given))
     refused = site.run("--", "true")
     assert (125, "") == (refused.returncode, refused.stdout)
-    assert "rejected, TopologyAffinityError" in refused.stderr
+    assert " (Guaranteed) is rejected: TopologyAffinityError\n" in refused.stderr
+    assert "\nWhat would have admitted it\n" in refused.stderr
     assert "there is no place for 'true'" in refused.stderr
+    # Who holds the memory is named, as the agent knows it.
+    holders = {pod["metadata"]["name"] for pod in site.pods()}
+    assert any(f"run/{name}" in refused.stderr for name in holders)
     document = site.run("--dry-run", "-o", "json", "--", "true")
     assert 125 == document.returncode
-    assert "TopologyAffinityError" == json.loads(document.stdout)["reason"]
+    told = json.loads(document.stdout)
+    assert "TopologyAffinityError" == told["reason"] == told["explanation"]["reason"]
+    assert explanation_schema.of(told["explanation"]).would_admit
     assert CPUS - 1 == len(site.pods())
     for child, _ in children:
         child.terminate()

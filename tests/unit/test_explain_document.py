@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from numalet.managers.device import reasons as device
 from numalet.managers.memory import reasons as memory
 from numalet.wording import explanations
 
+MI = 1 << 20
 GI = 1 << 30
 
 
@@ -51,7 +53,20 @@ def test_a_rejected_pod_has_its_whole_story() -> None:
     assert found["queue"] == [{"name": "default/wide", "uid": "wide", "admitted": True}]
     assert found["why"]["code"] == "admission/not-aligned"
     assert found["why"]["figures"]["affinity"] == {"nodes": [0, 1], "preferred": False}
-    assert found["nodes_before"][0]["group"] == [0, 1]
+    first_node, second_node = found["nodes_before"]
+    assert first_node["group"] == [0, 1]
+    assert first_node["types"]["memory"] == {
+        "total_bytes": 10 * GI,
+        "allocatable_bytes": 10 * GI - 100 * MI,
+        "reserved_bytes": 10 * GI - 100 * MI,
+        "free_bytes": 0,
+    }
+    assert (second_node["cpus"], second_node["devices"]) == (None, {})
+    held = sum(each["types"]["memory"]["reserved_bytes"] for each in found["nodes_before"])
+    assert found["held_before"] == [
+        {"nodes": [0, 1], "pod": "default/wide", "type": "memory", "size_bytes": held}
+    ]
+    assert found["nodes"] == []
     (subject,) = found["subjects"]
     merged = {"nodes": [0, 1], "preferred": False, "admit": False, "bounded": False}
     assert subject["merged"] == merged
@@ -59,6 +74,7 @@ def test_a_rejected_pod_has_its_whole_story() -> None:
     first = subject["answers"][2]["sets"][0]
     assert first["held_by"] == [{"pod": "default/wide", "container": "c"}]
     assert first["why_not"]["figures"] == {"node": 0, "group": [0, 1]}
+    assert first["brief"] == "node 0 belongs to group {0,1} of default/wide"
     assert found["refused_allocation"] is None
 
 
@@ -83,6 +99,11 @@ def test_an_admitted_pod_has_its_allocation_and_no_search() -> None:
     found = explained(case(asking(narrow(), gpu="1"), begun=begun))
 
     assert (found["admitted"], found["why"], found["would_admit"]) == (True, None, [])
+    assert found["nodes"] == [0]
+    first_node, second_node = found["nodes_before"]
+    # The CPU 0 is reserved.
+    assert first_node["cpus"] == {"allocatable": 7, "free": "1-3,8-11"}
+    assert first_node["devices"] == second_node["devices"] == {GPU: {"total": 2, "free": 2}}
     assert found["allocated"] == [
         {
             "container": "c",
@@ -111,6 +132,29 @@ def test_a_refusal_without_sets_and_an_impossible_answer_are_there() -> None:
     assert found["refused_allocation"]["chosen_among"] is None
     (impossible,) = (each for each in found["subjects"][0]["answers"] if each["reason"])
     assert impossible["answer"] == "impossible"
+
+
+def test_nodes_of_which_nobody_keeps_account_are_there_too() -> None:
+    options = config("none", memoryManagerPolicy="None", reservedMemory=[])
+    found = explained(case(narrow(), begun=session(options)))
+    assert found["nodes_before"] == [
+        {
+            "node": node,
+            "class": "cpu",
+            "group": [node],
+            "types": {},
+            "cpus": None,
+            "devices": {},
+        }
+        for node in (0, 1)
+    ]
+    assert found["held_before"] == []
+
+
+def test_a_pod_that_the_beginning_knows_has_its_name() -> None:
+    begun = case(narrow(), begun=replace(session(), pods={"wide": wide()}))
+    assert begun.name_of("wide") == "default/wide"
+    assert begun.name_of("who") == "who"
 
 
 def test_without_a_policy_what_was_chosen_among_is_there() -> None:

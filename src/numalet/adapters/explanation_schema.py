@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
 from numalet.config.behaviour import Mode
@@ -51,17 +53,48 @@ class QueuedDocument(Document):
 class SizesDocument(Document):
     """One memory type of a NUMA node, before the decision."""
 
+    total_bytes: int
     allocatable_bytes: int
+    reserved_bytes: int
     free_bytes: int
 
 
+class CpusDocument(Document):
+    """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them."""
+
+    allocatable: int
+    free: str
+
+
+class DevicesDocument(Document):
+    """How many devices of a resource a NUMA node has."""
+
+    total: int
+    free: int
+
+
 class NodeDocument(Document, rename={"node_class": "class"}):
-    """A NUMA node before the decision; ``group`` are the nodes of its group, itself included."""
+    """A NUMA node before the decision; ``group`` are the nodes of its group, itself included.
+
+    ``types`` is empty where no manager keeps account of memory, ``cpus`` null where no CPU of the
+    node is given away alone.
+    """
 
     node: int
     node_class: NodeClass
     group: list[int]
     types: dict[str, SizesDocument]
+    cpus: CpusDocument | None
+    devices: dict[str, DevicesDocument]
+
+
+class HeldDocument(Document):
+    """Memory that a pod holds on a set of NUMA nodes, before the decision."""
+
+    nodes: list[int]
+    pod: str
+    type: str
+    size_bytes: int
 
 
 class HolderDocument(Document):
@@ -72,12 +105,16 @@ class HolderDocument(Document):
 
 
 class SetDocument(Document):
-    """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known."""
+    """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known.
+
+    ``brief`` says in few words why it is not offered, and who holds it then.
+    """
 
     nodes: list[int]
     offered: bool
     preferred: bool | None
     why_not: ReasonDocument | None = None
+    brief: str | None = None
     held_by: list[HolderDocument] | None = None
 
 
@@ -115,13 +152,15 @@ class SubjectDocument(Document):
     """What was aligned as one: a container by name, or ``pod``.
 
     ``finalists`` are the results that the merge compared, best first; null where they are too
-    many. ``wanted_size`` is how many NUMA nodes the neediest resource needs.
+    many. ``wanted_size`` is how many NUMA nodes the neediest resource needs; ``by_distance`` says
+    whether they are compared by distance too.
     """
 
     subject: str
     answers: list[AnswerDocument]
     finalists: list[HintDocument] | None
     wanted_size: int | None
+    by_distance: bool | None
     merged: MergedDocument
 
 
@@ -189,8 +228,8 @@ class CategoryDocument(Document):
 class Explanation(Document):
     """One decision, its story, and what would have admitted the pod.
 
-    ``would_admit`` is empty for an admitted pod. ``assumed_running`` counts pods that only the
-    state files know.
+    ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
+    NUMA node. ``assumed_running`` counts pods that only the state files know.
     """
 
     schema: Literal["numalet.explanation/1"]
@@ -203,7 +242,9 @@ class Explanation(Document):
     reason: str
     message: str
     why: ReasonDocument | None
+    nodes: list[int]
     nodes_before: list[NodeDocument]
+    held_before: list[HeldDocument]
     subjects: list[SubjectDocument]
     allocated: list[TakenDocument]
     refused_allocation: RefusalDocument | None
@@ -260,6 +301,15 @@ class Matrix(Document):
     schema: Literal["numalet.what-if/1"]
     seed: int
     variants: list[VariantDocument]
+
+
+def of(found: Any) -> Explanation:
+    """An explanation by its fields.
+
+    Raises:
+        msgspec.ValidationError: it is another document, or one of another release.
+    """
+    return msgspec.convert(found, Explanation)
 
 
 def explanation() -> Schema:

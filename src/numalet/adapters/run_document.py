@@ -49,6 +49,8 @@ class RunDocument(Document, kw_only=True):
     ``shared_cpus``. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
     not be enforced. ``decided_by`` is the agent, or the books that commands share.
+
+    ``explanation`` tells a dry run why there is no place, as ``numalet explain -o json`` would.
     """
 
     schema: Literal["numalet.run/1"]
@@ -65,6 +67,7 @@ class RunDocument(Document, kw_only=True):
     guarantee: GuaranteeLevel
     shortfalls: list[str]
     decided_by: By
+    explanation: dict[str, Any] | None = None
 
 
 def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) -> RunDocument:

@@ -106,10 +106,10 @@ def _placed(placed: Json) -> Iterator[str]:
 
 def _hints(told: Json) -> Iterator[str]:
     yield "If it asked now:"
-    yield from decision(told)
+    yield from _decision(told)
 
 
-def decision(told: Json) -> Iterator[str]:
+def _decision(told: Json) -> Iterator[str]:
     """The story of a decision, in short."""
     verdict = "admitted" if told["admitted"] else f"rejected, {told['reason']}"
     yield f"  {verdict} (policy {told['policy']}, scope {told['scope']})"
@@ -121,14 +121,6 @@ def decision(told: Json) -> Iterator[str]:
             yield f"    {answer['provider']}: {_answer(answer)}"
         merged = subject["merged"]
         yield f"    best: {_set(merged['nodes'], merged['preferred'])}"
-
-
-def would_admit(told: Json) -> Iterator[str]:
-    """What would have admitted the pod."""
-    offers = [each["text"] for tally in told["would_admit"] for each in tally["offers"]]
-    if offers:
-        yield "  it would be admitted with:"
-        yield from (f"    {text}" for text in offers)
 
 
 def _answer(answer: Json) -> str:

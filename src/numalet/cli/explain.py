@@ -136,10 +136,9 @@ def _run(question: Question, budget: str, output: Format) -> int:
     """Prepare, tell, search, print; the exit status."""
     from numalet.adapters import explaining
     from numalet.cli import explain_view
-    from numalet.cli.explain_result import Result
     from numalet.cli.output import show_findings
     from numalet.config.rules import StartRefused
-    from numalet.explain import story
+    from numalet.explain import document, story
 
     seconds = explaining.seconds(budget)
     asked = explaining.prepare(question)
@@ -149,7 +148,8 @@ def _run(question: Question, budget: str, output: Format) -> int:
         return 2
     told = story.tell(asked.case.node, asked.case.pod)
     tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
-    explain_view.show(Result(asked.case, told, tallies, _running(asked)), output)
+    found = document.explanation(asked.case, told, tallies, _running(asked))
+    explain_view.show(found, output)
     return 0 if told.decision.admitted else 1
 
 

@@ -3,28 +3,34 @@
 The verdict, what was asked for, the NUMA nodes before, for every subject the sets of nodes that
 were offered and why others were not, how the merge ranked them, what was allocated, and what
 would have admitted the pod. Sets of nodes that say nothing new are counted, not listed.
+
+It is told from the document, so it reads the same whoever made the decision: this process, or an
+agent that was asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalet.adapters.explanation_schema import (
+    AnswerDocument,
+    CategoryDocument,
+    Explanation,
+    OfferDocument,
+    SetDocument,
+    SubjectDocument,
+    TakenDocument,
+)
 from numalet.cli import explain_nodes, output
-from numalet.cli.explain_result import Result
 from numalet.config.behaviour import Mode
-from numalet.config.rules import StartRefused, TopologyPolicy
-from numalet.explain.considered import Answer, Kind, SetAnswer
-from numalet.explain.ranking import Ranking
-from numalet.explain.story import Story, Subject, Taken
-from numalet.explain.tally import Offer, Tally
-from numalet.model import cpu_set, numa_mask
-from numalet.model.numa_mask import NumaMask
-from numalet.wording import english, explanations, kubelet, kubelet_start
+from numalet.hints.hint import Hint
+from numalet.model import numa_mask
+from numalet.wording import english, explanations
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,24 +39,24 @@ _MOST_SETS: Final = 10
 _FIRST_OFFERED: Final = 2
 _MOST_FINALISTS: Final = 6
 _MOST_OFFERS: Final = 4
+_NO_POLICY: Final = "none"
 
 Renderables = Iterator["RenderableType"]
 
 
-def story(result: Result) -> Renderables:
+def story(told: Explanation) -> Renderables:
     """The whole explanation, one thing below the other."""
-    told = result.told
     yield from _verdict(told)
     yield from _asked(told)
     yield from _heading("NUMA nodes before")
-    if result.running:
-        yield Text(f"assumed running: {result.running} (pods of the state files)")
-    yield from explain_nodes.drawing(result.case)
+    if told.assumed_running:
+        yield Text(f"assumed running: {told.assumed_running} (pods of the state files)")
+    yield from explain_nodes.drawing(told)
     for subject in told.subjects:
-        yield from _subject(told, subject, result.case.name_of)
-    yield from _allocation(told, result.case.name_of)
-    if not told.decision.admitted:
-        yield from _would_admit(result)
+        yield from _subject(told, subject)
+    yield from _allocation(told)
+    if not told.admitted:
+        yield from _would_admit(told)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -66,114 +72,103 @@ def _heading(text: str) -> Renderables:
     yield _text(text, "bold")
 
 
-def _verdict(told: Story) -> Renderables:
-    rejection = told.decision.rejection
-    pod = f"{told.decision.pod} ({told.decision.pod.qos_class.value})"
-    if rejection is None:
-        nodes = _span(told)
-        yield _text(f"{pod} is admitted{nodes}", "bold green")
+def _verdict(told: Explanation) -> Renderables:
+    pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class})"
+    if told.why is None:
+        where = (
+            f" on NUMA nodes {_nodes(told.nodes)}" if told.nodes else ", and bound to no NUMA node"
+        )
+        yield _text(f"{pod} is admitted{where}", "bold green")
         return
-    yield _text(f"{pod} is rejected: {kubelet.reason(rejection)}", "bold red")
-    yield _indented(kubelet.message(rejection))
-    yield _indented(english.of_reason(rejection), "dim")
+    yield _text(f"{pod} is rejected: {told.reason}", "bold red")
+    yield _indented(told.message)
+    yield _indented(told.why.text, "dim")
 
 
-def _span(told: Story) -> str:
-    from numalet.explain import measures
-
-    span = measures.span_of(told.roster, told.decision.after, told.decision.pod)
-    return f" on NUMA nodes {_nodes(span)}" if span else ", and bound to no NUMA node"
-
-
-def _asked(told: Story) -> Renderables:
-    rules = told.roster.rules.topology
-    policy = f"topology policy {rules.policy.value}"
-    if rules.policy is not TopologyPolicy.NONE:
-        policy += f", scope {rules.scope.value}"
-    mode = told.roster.rules.behaviour.mode
-    if mode is not Mode.EXACT:
-        policy += f", {mode.value} mode"
+def _asked(told: Explanation) -> Renderables:
+    policy = f"topology policy {told.policy}"
+    if told.policy != _NO_POLICY:
+        policy += f", scope {told.scope}"
+    if told.mode is not Mode.EXACT:
+        policy += f", {told.mode.value} mode"
     yield from _heading(f"Asked for ({policy})")
-    for container in told.decision.pod.containers():
-        asked = ", ".join(f"{name} {each}" for name, each in sorted(container.requests.items()))
-        kind = "" if container.kind.value == "app" else f" ({container.kind.value})"
+    for container in told.pod.containers:
+        asked = ", ".join(f"{name} {each}" for name, each in container.requests.items())
+        kind = "" if container.kind == "app" else f" ({container.kind})"
         yield _indented(f"{container.name}{kind}: {asked or 'nothing'}")
 
 
-def _subject(told: Story, subject: Subject, name_of: Callable[[str], str]) -> Renderables:
-    yield from _heading(f"Where {subject.name} could go")
-    yield from _answers(subject.answers, subject.merged.affinity.mask, name_of)
-    if subject.ranking is not None:
-        yield from _ranking(subject.ranking)
+def _subject(told: Explanation, subject: SubjectDocument) -> Renderables:
+    yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
+    yield from _answers(subject.answers, merged.nodes)
+    yield from _ranking(subject)
     if merged.bounded:
         yield _indented(explanations.BOUNDED)
-    policy = told.roster.rules.topology.policy.value
+    chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
     verb = "accepts" if merged.admit else "does not accept"
-    yield _indented(f"{policy} {verb} {english.hint(merged.affinity)}", "bold")
+    affinity = english.hint(Hint(chosen, merged.preferred))
+    yield _indented(f"{told.policy} {verb} {affinity}", "bold")
 
 
-def _answers(
-    answers: Iterable[Answer], chosen: NumaMask | None, name_of: Callable[[str], str]
-) -> Renderables:
-    silent = [_resources(each) for each in answers if each.kind is Kind.NO_PREFERENCE]
+def _answers(answers: Iterable[AnswerDocument], chosen: list[int] | None) -> Renderables:
+    silent = [_resources(each) for each in answers if each.answer == "no-preference"]
     if silent:
         yield _indented(f"no preference: {', '.join(silent)}")
     for answer in answers:
-        match answer.kind:
-            case Kind.NO_PREFERENCE:
+        match answer.answer:
+            case "no-preference":
                 continue
-            case Kind.IMPOSSIBLE:
-                assert answer.reason is not None
-                reason = english.of_reason(answer.reason)
+            case "impossible":
+                reason = "" if answer.reason is None else answer.reason.text
                 yield _indented(f"{_resources(answer)}: impossible. {reason}")
                 if answer.sets:
-                    yield _sets(answer, chosen, name_of)
-            case Kind.SETS:
+                    yield _sets(answer, chosen)
+            case "sets":
                 yield _indented(f"{_resources(answer)}:")
-                yield _sets(answer, chosen, name_of)
-            case Kind.NOTHING_FITS:
+                yield _sets(answer, chosen)
+            case "nothing-fits":
                 yield _indented(f"{_resources(answer)}: {explanations.NOTHING_FITS}")
-                yield _sets(answer, chosen, name_of)
+                yield _sets(answer, chosen)
             case _:
-                assert_never(answer.kind)
+                assert_never(answer.answer)
 
 
-def _resources(answer: Answer) -> str:
+def _resources(answer: AnswerDocument) -> str:
     names = [name for name in answer.resources if name != answer.provider]
     return f"{answer.provider} manager" + (f" ({', '.join(answer.resources)})" if names else "")
 
 
-def _sets(answer: Answer, chosen: NumaMask | None, name_of: Callable[[str], str]) -> Padding:
+def _sets(answer: AnswerDocument, chosen: list[int] | None) -> Padding:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column("NODES", overflow="fold", max_width=20)
     table.add_column("OFFERED", no_wrap=True)
     table.add_column("WHY NOT", overflow="fold")
     shown = _worth_showing(answer.sets, chosen)
     for each in shown:
-        table.add_row(_nodes(each.mask), _offered(each), _text(_why_not(each, name_of), "dim"))
+        table.add_row(_nodes(each.nodes), _offered(each), _text(each.brief or "", "dim"))
     others = [each for each in answer.sets if each not in shown]
     if others:
         offered = sum(each.offered for each in others)
         text = f"{len(others)} more sets: {offered} offered, {len(others) - offered} not"
         table.add_row("...", "", text)
-    if not answer.is_complete:
+    if not answer.all_sets:
         table.add_row("...", "", explanations.NOT_ALL_SETS)
     return Padding(table, (0, 0, 0, 4))
 
 
-def _worth_showing(sets: Sequence[SetAnswer], chosen: NumaMask | None) -> list[SetAnswer]:
+def _worth_showing(sets: Sequence[SetDocument], chosen: list[int] | None) -> list[SetDocument]:
     """Sets to list: all if they are few; else the chosen set, some offered ones, single nodes."""
     offered = [each for each in sets if each.offered]
-    wanted = [each.mask for each in sets if each.mask == chosen]
-    wanted += [each.mask for each in offered[:_FIRST_OFFERED]]
-    wanted += [each.mask for each in sets if each.mask.bit_count() == 1]
-    wanted += [each.mask for each in sets]
-    shown = list(dict.fromkeys(wanted))[:_MOST_SETS]
-    return [each for each in sets if each.mask in shown]
+    wanted = [each for each in sets if each.nodes == chosen]
+    wanted += offered[:_FIRST_OFFERED]
+    wanted += [each for each in sets if len(each.nodes) == 1]
+    wanted += sets
+    shown = list(dict.fromkeys(tuple(each.nodes) for each in wanted))[:_MOST_SETS]
+    return [each for each in sets if tuple(each.nodes) in shown]
 
 
-def _offered(each: SetAnswer) -> Text:
+def _offered(each: SetDocument) -> Text:
     if not each.offered:
         return Text("no", "red")
     match each.preferred:
@@ -187,96 +182,89 @@ def _offered(each: SetAnswer) -> Text:
             assert_never(each.preferred)
 
 
-def _why_not(each: SetAnswer, name_of: Callable[[str], str]) -> str:
-    if each.reason is None:
-        return ""
-    names = dict.fromkeys(name_of(uid) for uid, _ in each.holders)
-    return explanations.brief(each.reason, tuple(names))
-
-
-def _ranking(ranking: Ranking) -> Renderables:
-    finalists = ranking.finalists
+def _ranking(subject: SubjectDocument) -> Renderables:
+    finalists = subject.finalists
+    if finalists is None or subject.wanted_size is None:
+        return
     if not finalists:
         yield _indented(f"merge: {explanations.NO_FINALISTS}")
         return
-    names = [_nodes(each.mask) for each in finalists[:_MOST_FINALISTS] if each.mask is not None]
+    names = [_nodes(each.nodes) for each in finalists[:_MOST_FINALISTS] if each.nodes is not None]
     more = len(finalists) - len(names)
     order = explanations.ranking(
-        ranking.wanted_size,
+        subject.wanted_size,
         is_preferred=finalists[0].preferred,
-        by_distance=ranking.by_distance,
+        by_distance=bool(subject.by_distance),
     )
     text = ", then ".join(names) + (f", then {more} more" if more else "")
     yield _indented(f"merge: {text} ({order})")
 
 
-def _allocation(told: Story, name_of: Callable[[str], str]) -> Renderables:
-    taken = [each for each in told.taken if each.memory or each.cpus or each.devices]
-    if told.decision.admitted or told.refusal is not None:
+def _allocation(told: Explanation) -> Renderables:
+    taken = [each for each in told.allocated if each.memory or each.cpus_by_node or each.devices]
+    refused = told.refused_allocation
+    if told.admitted or refused is not None:
         yield from _heading("Allocation")
         for each in taken:
-            yield from _taken(each, name_of)
-        if not taken and told.refusal is None:
+            yield from _taken(each)
+        if not taken and refused is None:
             yield _indented("nothing that is bound to NUMA nodes")
-    if told.refusal is not None:
-        refusal = told.refusal
-        yield _indented(f"{refusal.container}: refused by the {refusal.provider} manager", "red")
-        yield _indented(english.of_reason(refusal.reason), by=4)
-        if refusal.looked_at is not None:
-            yield _sets(refusal.looked_at, None, name_of)
+    if refused is not None:
+        yield _indented(f"{refused.container}: refused by the {refused.provider} manager", "red")
+        yield _indented(refused.reason.text, by=4)
+        if refused.chosen_among is not None:
+            yield _sets(refused.chosen_among, None)
 
 
-def _taken(taken: Taken, name_of: Callable[[str], str]) -> Renderables:
+def _taken(taken: TakenDocument) -> Renderables:
     parts = [
-        f"{english.size(block.size_bytes)} of {block.resource} on {numa_mask.listed(block.nodes)}"
+        f"{english.size(block.size_bytes)} of {block.type} on {numa_mask.listed(block.nodes)}"
         for block in taken.memory
     ]
-    parts += [f"CPUs {cpu_set.text(cpus)} of node {node}" for node, cpus in taken.cpus.items()]
+    parts += [f"CPUs {cpus} of node {node}" for node, cpus in taken.cpus_by_node.items()]
     parts += [f"{name} {', '.join(ids)}" for name, ids in taken.devices.items()]
     yield _indented(f"{taken.container}: {'; '.join(parts)}")
-    if taken.looked_at is not None:
-        yield _sets(taken.looked_at, None, name_of)
+    if taken.chosen_among is not None:
+        yield _sets(taken.chosen_among, None)
 
 
-def _would_admit(result: Result) -> Renderables:
+def _would_admit(told: Explanation) -> Renderables:
     yield from _heading("What would have admitted it")
-    if not result.tallies:
+    if not told.would_admit:
         yield _indented(explanations.NOT_SEARCHED)
-    for tally in result.tallies:
-        yield from _tally(tally, result)
+    for tally in told.would_admit:
+        yield from _tally(tally)
 
 
-def _tally(tally: Tally, result: Result) -> Renderables:
+def _tally(tally: CategoryDocument) -> Renderables:
     summary = explanations.tried(
         tally.tried, offers=len(tally.offers), ended_early=tally.ended_early
     )
-    line = Text(f"  {explanations.CATEGORIES[tally.category.value]}: ")
+    line = Text(f"  {explanations.CATEGORIES[tally.category]}: ")
     line.append(summary, "dim")
     yield line
     for offer in tally.offers[:_MOST_OFFERS]:
-        yield Padding(_offer(offer, result), (0, 0, 0, 4))
+        yield Padding(_offer(offer), (0, 0, 0, 4))
     more = len(tally.offers) - _MOST_OFFERS
     if more > 0:
         yield _indented(f"and {more} more (see -o json)", by=4)
-    for refused in tally.refusals:
-        if isinstance(refused.outcome.decision, StartRefused):
-            text = kubelet_start.text(refused.outcome.decision)
-            sentence = english.of_reason(refused.change)
-            yield _indented(f"- {sentence}: the kubelet would not start: {text}", "dim", by=4)
+    for refused in tally.would_not_start:
+        sentence = f"{refused.text}: the kubelet would not start: {refused.start_error}"
+        yield _indented(f"- {sentence}", "dim", by=4)
 
 
-def _offer(offer: Offer, result: Result) -> Table:
+def _offer(offer: OfferDocument) -> Table:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column()
     grid.add_column(overflow="fold")
-    text = english.of_reason(offer.change)
-    if offer.outcome.span:
-        text += f" -> NUMA nodes {_nodes(offer.outcome.span)}"
-    price = explanations.price([result.case.name_of(uid) for uid in offer.outcome.lost])
+    text = offer.text
+    if offer.nodes:
+        text += f" -> NUMA nodes {_nodes(offer.nodes)}"
+    price = explanations.price(offer.lost or ())
     mark, style = ("-", "yellow") if price else ("*", "green")
     grid.add_row(Text(mark, style), _text(f"{text}, {price}" if price else text))
     return grid
 
 
-def _nodes(mask: NumaMask) -> str:
-    return numa_mask.text(mask)
+def _nodes(node_ids: Iterable[int]) -> str:
+    return numa_mask.text(numa_mask.of(node_ids))

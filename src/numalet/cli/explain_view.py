@@ -5,9 +5,12 @@ Rich, which draws the story, is loaded only for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from numalet.adapters import explanation_schema
 from numalet.adapters.files.state_directory import StateDirectory
 from numalet.cli import output, simulate_view
-from numalet.cli.explain_result import Result
 from numalet.cli.output import Format
 from numalet.config.rules import StartRefused
 from numalet.explain import document
@@ -24,12 +27,11 @@ def show_start_error(
     simulate_view.show_start_error(refused, Format.TABLE, state_dir)
 
 
-def show(result: Result, chosen: Format) -> None:
-    """Print the explanation."""
-    if chosen is Format.TABLE:
-        from numalet.cli import explain_tables
-
-        output.print_all(explain_tables.story(result))
+def show(found: Mapping[str, Any], chosen: Format) -> None:
+    """Print an explanation, which is a document of ``numalet explain``."""
+    if chosen is not Format.TABLE:
+        output.print_document(found, chosen)
         return
-    found = document.explanation(result.case, result.told, result.tallies)
-    output.print_document(found | {"assumed_running": result.running}, chosen)
+    from numalet.cli import explain_tables
+
+    output.print_all(explain_tables.story(explanation_schema.of(found)))

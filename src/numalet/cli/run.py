@@ -14,9 +14,10 @@ from numalet.cli.output import Format
 from numalet.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numalet.adapters.run_document import RunDocument
+    from numalet.agent.foreground.options import Explained
     from numalet.explain.case import Case
 
 EPILOG = """Examples:
@@ -39,8 +40,6 @@ Exit status: that of the command, 128 and the signal's number if a signal ended 
 no place, 126 it can not be executed, 127 it was not found, 2 unusable input, 3 a bug.
 """
 
-_SEARCH_SECONDS: Final = 2.0
-"""How long to look for what would have admitted a command that is refused."""
 _FOREVER: Final = "forever"
 _WAIT: Final = "--wait"
 _WITHOUT_VALUE: Final = frozenset({_WAIT, "--dry-run", "--quiet", "-q", "--help", "-h"})
@@ -176,7 +175,7 @@ def run(
         if not (quiet and finding.severity is Severity.NOTE):
             show_findings([finding])
 
-    raise typer.Exit(running.run(options, Voice(tell, _explain, _retell, _shown(output))))
+    raise typer.Exit(running.run(options, Voice(tell, _explained, _explain, _shown(output))))
 
 
 def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
@@ -187,15 +186,6 @@ def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
     if chosen is Format.TABLE:
         return None
     return lambda document: print_document(run_document.as_plain(document), chosen)
-
-
-def _retell(told: Mapping[str, Any]) -> None:
-    """Print an agent's explanation where it does not get among what the command prints."""
-    from numalet.cli import describe_view
-    from numalet.cli.output import printable
-
-    lines = (*describe_view.decision(told), *describe_view.would_admit(told))
-    sys.stderr.write(printable("".join(f"{line}\n" for line in lines)))
 
 
 def _seconds(wait: str | None) -> float | None:
@@ -211,14 +201,19 @@ def _seconds(wait: str | None) -> float | None:
         raise BadInput([Finding("run/duration", fields, Location(_WAIT))]) from None
 
 
-def _explain(case: Case, running: int) -> None:
-    """Print the story of the refusal where it does not get among what the command prints."""
-    from numalet.cli import explain, explain_view
-    from numalet.cli.explain_result import Result
-    from numalet.cli.output import Format
-    from numalet.explain import story
+def _explained(case: Case, running: int) -> Explained:
+    """The story of the refusal, and what would have admitted the command."""
+    from numalet.agent.foreground.options import SEARCH_SECONDS
+    from numalet.cli import explain
+    from numalet.explain import document, story
 
     told = story.tell(case.node, case.pod)
-    tallies = explain.searched(case, told, _SEARCH_SECONDS)
+    return document.explanation(case, told, explain.searched(case, told, SEARCH_SECONDS), running)
+
+
+def _explain(told: Explained) -> None:
+    """Print the story where it does not get among what the command prints."""
+    from numalet.cli import explain_view
+
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(Result(case, told, tallies, running), Format.TABLE)
+        explain_view.show(told, Format.TABLE)

@@ -71,8 +71,8 @@ class Case:
         return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
 
     def name_of(self, pod_uid: str) -> str:
-        """How people call a pod of the queue; a pod that only state files know has its uid."""
-        for pod in (*self.queue, self.pod):
+        """How people call a pod; one that only state files know has its uid."""
+        for pod in (*self.queue, self.pod, *self.beginning.pods.values()):
             if pod.uid == pod_uid:
                 return str(pod)
         return pod_uid

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from numalet.config.rules import StartRefused
+from numalet.explain import measures, node_document
 from numalet.explain.case import Case
 from numalet.explain.change import Change, Outcome
 from numalet.explain.considered import Answer, SetAnswer
@@ -19,16 +20,20 @@ from numalet.hints.reasons import Reason
 from numalet.model import cpu_set, numa_mask
 from numalet.model.pod import Pod
 from numalet.model.quantity import Quantity
-from numalet.reports import memory_map
-from numalet.wording import english, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start
 
 SCHEMA: Final = "numalet.explanation/1"
 
 NameOf = Callable[[str], str]
 
 
-def explanation(case: Case, told: Story, tallies: Iterable[Tally]) -> dict[str, Any]:
-    """The decision, its story, and what would have admitted the pod."""
+def explanation(
+    case: Case, told: Story, tallies: Iterable[Tally], assumed_running: int = 0
+) -> dict[str, Any]:
+    """The decision, its story, and what would have admitted the pod.
+
+    ``assumed_running`` is how many pods only the state files know.
+    """
     decision = told.decision
     rejection = decision.rejection
     rules = told.roster.rules
@@ -46,11 +51,14 @@ def explanation(case: Case, told: Story, tallies: Iterable[Tally]) -> dict[str, 
         "reason": kubelet.reason(rejection),
         "message": kubelet.message(rejection),
         "why": None if rejection is None else _reason(rejection),
-        "nodes_before": _nodes(case),
+        "nodes": list(numa_mask.ids(measures.span_of(told.roster, decision.after, decision.pod))),
+        "nodes_before": node_document.nodes(case.node),
+        "held_before": node_document.held(case),
         "subjects": [_subject(each, case.name_of) for each in told.subjects],
         "allocated": [_taken(each, case.name_of) for each in told.taken],
         "refused_allocation": _refusal(told, case.name_of),
         "would_admit": [_tally(each, case) for each in tallies],
+        "assumed_running": assumed_running,
     }
 
 
@@ -74,26 +82,6 @@ def _pod(pod: Pod) -> dict[str, Any]:
             for container in pod.containers()
         ],
     }
-
-
-def _nodes(case: Case) -> list[dict[str, Any]]:
-    snapshot = case.node.snapshot
-    chart = memory_map.memory_map(snapshot, case.node.rules.machine, (), {})
-    return [
-        {
-            "node": row.node_id,
-            "class": row.node_class.value,
-            "group": list(row.group),
-            "types": {
-                each.resource: {
-                    "allocatable_bytes": each.allocatable_bytes,
-                    "free_bytes": each.free_bytes,
-                }
-                for each in row.types
-            },
-        }
-        for row in chart.nodes
-    ]
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
@@ -130,6 +118,7 @@ def _subject(subject: Subject, name_of: NameOf) -> dict[str, Any]:
         "answers": [_answer(each, name_of) for each in subject.answers],
         "finalists": None if ranking is None else [_hint(each) for each in ranking.finalists],
         "wanted_size": None if ranking is None else ranking.wanted_size,
+        "by_distance": None if ranking is None else ranking.by_distance,
         "merged": _hint(merged.affinity) | {"admit": merged.admit, "bounded": merged.bounded},
     }
 
@@ -152,7 +141,9 @@ def _set(each: SetAnswer, name_of: NameOf) -> dict[str, Any]:
         "preferred": each.preferred,
     }
     if each.reason is not None:
+        names = dict.fromkeys(name_of(uid) for uid, _ in each.holders)
         found["why_not"] = _reason(each.reason)
+        found["brief"] = explanations.brief(each.reason, tuple(names))
         found["held_by"] = [
             {"pod": name_of(uid), "container": container} for uid, container in each.holders
         ]

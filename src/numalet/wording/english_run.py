@@ -43,6 +43,7 @@ SENTENCES: Final[Mapping[str, str]] = {
         "there is no place for {command!r} on the node that the agent in {root} keeps; 'numalet ps'"
         " shows who has it"
     ),
+    "run/refused": "{reason}: {message}",
     "run/agent-has-no-tree": "the agent has no cgroups here",
     "run/books-damaged": "the list of runs can not be read: {error}; remove it when none runs",
     "run/other-configuration": (

@@ -17,7 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from numalet.adapters import run_document
+import msgspec
+
+from numalet.adapters import explanation_schema, run_document
 from numalet.adapters.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.run_document import RunDocument
@@ -26,7 +28,7 @@ from numalet.adapters.runtime.watcher import family
 from numalet.agent.foreground import joining, queue, telling
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.joining import Taken
-from numalet.agent.foreground.options import RunOptions, Voice
+from numalet.agent.foreground.options import SEARCH_SECONDS, Explained, RunOptions, Voice
 from numalet.agent.foreground.request import CONTAINER
 from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
 from numalet.model.findings import BadInput, Finding, Findings, Location
@@ -37,7 +39,6 @@ PATIENCE_SECONDS: Final = 20.0
 """How long an agent may take to come back, or to prepare a place."""
 _PAUSE_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 0.25
-_SEARCH_SECONDS: Final = 2
 _LONGEST_WAIT_SECONDS: Final = 20
 """How long one question may be held back: less than a connection is waited for."""
 _LONGEST_NAME: Final = 40
@@ -45,7 +46,8 @@ _NAMESPACE: Final = "run"
 _OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{_NAMESPACE}"
 _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
-_STOPPING: Final = 503
+_BUSY: Final = (429, 503)
+"""It explains others, or it is about to end: another try may find it, or its successor, free."""
 _PASSING: Final = ("client/no-agent", "client/broken-off", "client/timeout")
 
 _T = TypeVar("_T")
@@ -88,14 +90,16 @@ def _placed(agent: Agent, options: RunOptions, voice: Voice) -> RunDocument | Fi
 
 
 def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
-    if options.dry_run and voice.show is not None:
+    if not place.admitted:
+        telling.refused(place, agent.explanation(), voice)
+        fields = {"command": options.request.command[0], "root": str(agent.root)}
+        voice.tell(Finding("run/no-place-beside-agent", fields))
+        return EXIT_REFUSED
+    if voice.show is not None:
         voice.show(place)
-    elif place.admitted:
+    else:
         for finding in telling.held(place, english.of_finding(Finding("run/agent-has-no-tree"))):
             voice.tell(finding)
-    if not place.admitted:
-        _refuse(agent, options, voice)
-        return EXIT_REFUSED
     if options.dry_run:
         return 0
     taken = agent.take()
@@ -106,15 +110,6 @@ def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) 
     if outcome.finding is not None:
         voice.tell(outcome.finding)
     return outcome.status
-
-
-def _refuse(agent: Agent, options: RunOptions, voice: Voice) -> None:
-    if voice.show is None:
-        told = agent.explanation()
-        if told is not None:
-            voice.retell(told)
-    fields = {"command": options.request.command[0], "root": str(agent.root)}
-    voice.tell(Finding("run/no-place-beside-agent", fields))
 
 
 class AgentGone(Exception):  # noqa: N818 - it is an answer
@@ -169,20 +164,22 @@ class Agent:
         fields = {"root": str(self.root), "message": self._warning()}
         return Finding("run/withdrawn", fields)
 
-    def explanation(self) -> Mapping[str, Any] | None:
-        """Why there is no place; None if the agent has no time to tell."""
+    def explanation(self) -> Explained | None:
+        """Why there is no place; None if the agent does not tell, or not in words of ours."""
         try:
-            query: Query = {"budgetSeconds": _SEARCH_SECONDS}
-            found: Mapping[str, Any] = self._client.post(
-                f"{_OWN}/explanations", self._manifest, query
-            )
-        except (AgentRefused, BadInput):
+            found = self._posted("explanations", {"budgetSeconds": SEARCH_SECONDS})
+            explanation_schema.of(found)
+        except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
             return None
         return found
 
     def _asked(self, query: Query) -> RunDocument:
-        answer = self._patiently(lambda: self._client.post(f"{_OWN}/runs", self._manifest, query))
-        return run_document.decode(answer)
+        return run_document.decode(self._posted("runs", query))
+
+    def _posted(self, resource: str, query: Query) -> Explained:
+        return self._patiently(
+            lambda: self._client.post(f"{_OWN}/{resource}", self._manifest, query)
+        )
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """The answer, also of an agent that is away for a while. A question may be asked twice."""
@@ -203,7 +200,7 @@ class Agent:
                     where = Location(str(self.root))
                     raise BadInput([Finding("run/agent-silent", fields, where)]) from None
             except AgentRefused as refused:
-                if refused.code != _STOPPING or time.monotonic() >= last:
+                if refused.code not in _BUSY or time.monotonic() >= last:
                     raise
             time.sleep(_PAUSE_SECONDS)
 

@@ -17,7 +17,7 @@ from numalet.agent import other_roots, settings
 from numalet.agent.foreground import beside_agent, program, queue, request, telling
 from numalet.agent.foreground.beside_agent import AgentGone
 from numalet.agent.foreground.child import EXIT_REFUSED
-from numalet.agent.foreground.options import RunOptions, Voice
+from numalet.agent.foreground.options import Explained, RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
 from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
 from numalet.agent.recovery import Premises
@@ -79,14 +79,17 @@ def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, v
             voice.tell(queued)
             return EXIT_REFUSED
         answer = queued
-    if options.dry_run and voice.show is not None:
-        voice.show(_document(answer, placer.ground))
+    document = _document(answer, placer.ground)
     if isinstance(answer, NoPlace):
-        _refuse(answer, premises, options, voice)
+        telling.refused(document, _explained(answer, premises, voice), voice)
+        fields = {"command": options.request.command[0], "running": answer.running}
+        voice.tell(Finding("run/no-place", fields))
         return EXIT_REFUSED
     try:
-        if not (options.dry_run and voice.show is not None):
-            for finding in telling.held(_document(answer, placer.ground), _why(placer.ground)):
+        if voice.show is not None:
+            voice.show(document)
+        else:
+            for finding in telling.held(document, _why(placer.ground)):
                 voice.tell(finding)
         return 0 if options.dry_run else _run(answer, options, placer.ground, voice)
     finally:
@@ -130,12 +133,9 @@ def _premises(options: RunOptions, root: Path) -> Premises:
     return replace(premises, config=config)
 
 
-def _refuse(answer: NoPlace, premises: Premises, options: RunOptions, voice: Voice) -> None:
-    if voice.show is None:
-        session = Session(premises.config, premises.machine, answer.node, premises.devices)
-        voice.explain(cases.build(session, (), answer.pod), answer.running)
-    fields = {"command": options.request.command[0], "running": answer.running}
-    voice.tell(Finding("run/no-place", fields))
+def _explained(answer: NoPlace, premises: Premises, voice: Voice) -> Explained:
+    session = Session(premises.config, premises.machine, answer.node, premises.devices)
+    return voice.explained(cases.build(session, (), answer.pod), answer.running)
 
 
 def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from numalet.adapters.run_document import RunDocument
 from numalet.agent.foreground.request import RunRequest
 from numalet.explain.case import Case
 from numalet.model.findings import Finding
+
+SEARCH_SECONDS: Final = 2
+"""How long to look for what would have admitted a command that is refused."""
+
+Explained: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +35,12 @@ class RunOptions:
 class Voice:
     """How the user is told something.
 
-    ``explain`` tells why there is no place, and hears how many other commands run; ``retell``
-    does so from an agent's explanation. ``show`` prints the answer of a dry run as a document; it
-    is None where that is not wanted.
+    ``explained`` finds out why there is no place, and hears how many other commands run: the
+    document of ``numalet explain``, which an agent gives in its place. ``explain`` tells it.
+    ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
     """
 
     tell: Callable[[Finding], None]
-    explain: Callable[[Case, int], None]
-    retell: Callable[[Mapping[str, Any]], None]
+    explained: Callable[[Case, int], Explained]
+    explain: Callable[[Explained], None]
     show: Callable[[RunDocument], None] | None = None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import msgspec
+
 from numalet.adapters.run_document import RunDocument
+from numalet.agent.foreground.options import Explained, Voice
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model import cpu_set
 from numalet.model.findings import Finding, Severity
@@ -22,6 +25,23 @@ def held(place: RunDocument, reason: str) -> Iterator[Finding]:
         yield Finding("run/held-by-process", fields, severity=Severity.NOTE)
     if os.geteuid() != 0:
         yield Finding("run/rootless", severity=Severity.WARNING)
+
+
+def refused(place: RunDocument, told: Explained | None, voice: Voice) -> None:
+    """Why there is no place; ``told`` is None where nobody found the time to tell.
+
+    What explains is the managers' decision. Where they would admit the pod somebody else refused
+    it, or a place came free since: then the words of the refusal are all there is to say.
+    """
+    if told is not None and told["admitted"]:
+        told = None
+    if voice.show is not None:
+        explanation = None if told is None else dict(told)
+        voice.show(msgspec.structs.replace(place, explanation=explanation))
+    elif told is not None:
+        voice.explain(told)
+    else:
+        voice.tell(Finding("run/refused", {"reason": place.reason, "message": place.message}))
 
 
 def _what(place: RunDocument) -> str:

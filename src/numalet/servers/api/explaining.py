@@ -48,7 +48,8 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
     end = time.monotonic() + budget_seconds
     wanted = budget_seconds > 0 and not told.decision.admitted
     tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
-    return document.explanation(case, told, tuple(tallies))
+    assumed = {key.pod_uid for key in case.node.snapshot.assumed}
+    return document.explanation(case, told, tuple(tallies), len(assumed))
 
 
 def _case(view: AgentView, pod: Pod) -> Case:

@@ -1,0 +1,58 @@
+"""What the user of a command hears when there is no place for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from builders import simple
+from numalet.adapters import run_document
+from numalet.adapters.run_document import RunDocument
+from numalet.agent.foreground import telling
+from numalet.agent.foreground.options import Explained, Voice
+from numalet.explain.case import Case
+from numalet.model.findings import Finding
+from numalet.wording import english
+
+REFUSED = run_document.refused(
+    simple("huge", "25Gi"), "OutOfcpu", "Node has too few.", fits_when_empty=True, by="agent"
+)
+REJECTED: Explained = {"admitted": False, "reason": "TopologyAffinityError"}
+ADMITTED: Explained = {"admitted": True}
+
+
+def heard(told: Explained | None, *, as_document: bool = False) -> list[Any]:
+    """Everything that a voice is asked to say."""
+    said: list[Any] = []
+
+    def tell(finding: Finding) -> None:
+        said.append(english.sentence(finding))
+
+    def explained(_case: Case, _running: int) -> Explained:
+        raise AssertionError
+
+    def show(document: RunDocument) -> None:
+        said.append(document)
+
+    voice = Voice(tell, explained, said.append, show if as_document else None)
+    telling.refused(REFUSED, told, voice)
+    return said
+
+
+def test_a_refusal_is_told_as_a_story() -> None:
+    assert heard(REJECTED) == [REJECTED]
+
+
+def test_without_a_story_that_fits_the_refusal_speaks_for_itself() -> None:
+    assert heard(None) == heard(ADMITTED) == ["OutOfcpu: Node has too few."]
+
+
+def test_a_document_has_the_story_in_it() -> None:
+    (document,) = heard(REJECTED, as_document=True)
+    assert document.explanation == REJECTED
+    assert document == msgspec.structs.replace(REFUSED, explanation=REJECTED)
+
+
+def test_a_document_without_a_story_that_fits_has_none() -> None:
+    assert heard(ADMITTED, as_document=True) == heard(None, as_document=True) == [REFUSED]
