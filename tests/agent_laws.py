@@ -12,6 +12,7 @@ from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.watcher import family
+from numalet.agent import record_file
 from numalet.agent.keeper import Keeper
 from numalet.agent.wanted import FromBooks
 from numalet.enforcement import drift, limits, paths
@@ -97,10 +98,9 @@ def _disk(root: Path, view: AgentView) -> list[str]:
     found = []
     if dict(state_directory.read(root).files) != view.node.state_files():
         found.append("state files differ from the books")
-    records = [
-        pod_record.decode(path.read_bytes(), str(path)) for path in (root / "pods").glob("*.json")
-    ]
-    if {each.uid: each for each in records} != dict(view.records):
+    texts = record_file.read(root)
+    records = {uid: pod_record.decode(text, uid) for uid, text in texts.items()}
+    if records != dict(view.records):
         found.append("records on the disk differ from those in memory")
     return found
 

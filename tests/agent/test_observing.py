@@ -16,7 +16,7 @@ import pytest
 import agents
 import kubelet_node
 from kubelet_node import KubeletNode
-from numalet.agent import settings, wiring
+from numalet.agent import record_file, settings, wiring
 from numalet.agent.keeper import Keeper
 from numalet.agent.observing import KubeletPlaces
 from numalet.agent.wiring import Hooks
@@ -115,7 +115,7 @@ def test_it_shows_the_kubelet_s_books_and_decides_nothing(
     asyncio.run(scene())
     assert before == _bytes(kubelet.folder)
     assert not (tmp_path / "root" / "cpu_manager_state").exists()
-    assert [] == list((tmp_path / "root" / "pods").iterdir())
+    assert not (tmp_path / "root" / record_file.FILE_NAME).exists()
 
 
 def _bytes(folder: Path) -> dict[Path, bytes]:

@@ -12,6 +12,7 @@ import pytest
 import agent_laws
 import agents
 from numalet.adapters.runtime.fake import FakeRuntime
+from numalet.agent import record_file
 from numalet.agent.recovery import OnInvalidState
 from numalet.agent.wiring import RUNS
 from numalet.model.findings import BadInput, Finding
@@ -27,10 +28,16 @@ async def _two_pods(root: Path) -> None:
         await agent.keeper.settled()
 
 
+def _lose_record(root: Path, uid: str) -> None:
+    """A commit that nobody made says that this pod went."""
+    with (root / record_file.FILE_NAME).open("ab") as file:
+        file.write(record_file.line({}, [uid]))
+
+
 def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Path) -> None:
     async def scene() -> None:
         await _two_pods(tmp_path)
-        (tmp_path / "pods" / "uid-one.json").unlink()
+        _lose_record(tmp_path, "uid-one")
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.settled()
             assert ["two"] == agent.names()

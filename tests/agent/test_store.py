@@ -15,7 +15,7 @@ import agents
 from numalet.adapters import faults
 from numalet.adapters.documents import pod_record
 from numalet.adapters.faults import Moment
-from numalet.agent import journal, store
+from numalet.agent import journal, record_file
 from numalet.agent.journal import Journal
 from numalet.agent.store import Store
 from numalet.model.findings import BadInput
@@ -44,7 +44,7 @@ def _no_faults() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
-@pytest.mark.parametrize("point", ["file.create", "file.write", "file.replace"])
+@pytest.mark.parametrize("point", ["file.create", "file.write", "file.replace", "records.append"])
 def test_a_pod_is_refused_while_the_books_can_not_be_written(
     tmp_path: Path, number: int, point: str
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_pod_is_refused_while_the_books_can_not_be_written(
 
 
 def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
-    disk = Failing(errno.ENOSPC, "file.write")
+    disk = Failing(errno.ENOSPC, "records.append", "file.write")
 
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
@@ -142,18 +142,43 @@ def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
 
 
 def test_what_writing_left_behind_is_swept(tmp_path: Path) -> None:
-    (tmp_path / "pods").mkdir(mode=0o700)
-    left = tmp_path / "pods" / ".uid.json.x1"
+    left = tmp_path / ".memory_manager_state.x1"
     left.write_text("half")
     Store(tmp_path, pod_record.encode, pod_record.decode).open()
     assert not left.exists()
 
 
-@pytest.mark.parametrize("uid", ["../../etc/passwd", "a/b", ".", "..", "", "ü%", "a" * 10])
-def test_no_uid_leads_out_of_the_folder(uid: str) -> None:
-    name = store.file_name(uid)
-    assert "/" not in name
-    assert not name.startswith(".")
+@pytest.mark.parametrize("point", ["records.append", "file.sync"])
+def test_a_pod_that_was_refused_is_not_there_after_a_crash(tmp_path: Path, point: str) -> None:
+    """However far its writing came, nothing of it is read by the next agent."""
+    disk = Failing(errno.EIO, point)
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            faults.install(disk)
+            disk.fails = True
+            assert isinstance(await agent.keeper.create(agents.pod("two")), Refused)
+            assert ["uid-one"] == [*record_file.read(tmp_path)]
+
+    asyncio.run(scene())
+
+
+def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.pod("one"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            (tmp_path / record_file.FILE_NAME).unlink()
+            await agent.keeper.create(agents.pod("two"))
+            await agent.until(lambda: agent.phase("two") == "running")
+            await agent.keeper.settled()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())
 
 
 def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> None:

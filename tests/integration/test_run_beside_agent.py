@@ -355,10 +355,10 @@ def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:
 
 
 PASSAGES = {
-    "record.remove": (1,),
+    "records.append": (1, 2, 3, 4),
     "runs.make": (1,),
     "runs.remove": (1,),
-    "file.replace": (4, 6),
+    "file.replace": (4,),
 }
 FAULTS = [
     f"{point}:{moment}:{passage}"

@@ -1,8 +1,8 @@
 """The store: the books on the disk, below the agent's root folder.
 
-One commit writes what differs between two books, in this order: the state files, the records,
-the removal of records, the journal. All new contents are on the disk before the first file takes
-its place. What a commit that failed may have left half done, the next one writes again.
+One commit writes what differs between two books, in this order: the state files, all or none;
+the records, all or none; the journal. What a commit that failed may have left half done, the next
+one writes again.
 """
 
 from __future__ import annotations
@@ -10,30 +10,29 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from numalet.adapters import faults
-from numalet.adapters.documents import yaml_source
 from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirectory
+from numalet.agent import record_file
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
+from numalet.agent.record_file import RecordFile
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.node.node import Node
 from numalet.workload.record import PodRecord
 
-PODS: Final = "pods"
 LOCK: Final = "books.lock"
 _FOLDER_MODE: Final = 0o700
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
 Decode: TypeAlias = Callable[[bytes, str], PodRecord]
-"""From a content and the name of its file; raises ``BadInput``."""
+"""From a text and the name of its file; raises ``BadInput``."""
 
 
 class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
@@ -62,7 +61,7 @@ class Store:
         self._decode = decode
         self._lock: int | None = None
         self._directory = StateDirectory(root, {})
-        self._unsure: set[str] = set()
+        self._records = RecordFile(root)
         self.journal_problem = ""
 
     def open(self) -> Found:
@@ -74,16 +73,16 @@ class Store:
         """
         try:
             _prepare(self.root)
-            for name in (PODS, DEVICE_PLUGINS):
-                (self.root / name).mkdir(mode=_FOLDER_MODE, exist_ok=True)
+            (self.root / DEVICE_PLUGINS).mkdir(mode=_FOLDER_MODE, exist_ok=True)
             self._lock = _locked(self.root / LOCK)
         except OSError as error:
             fields = {"path": str(self.root), "error": error.strerror or str(error)}
             raise BadInput([Finding("agent/root-unusable", fields, _here(self.root))]) from None
-        _sweep(self.root, self.root / PODS, self.root / DEVICE_PLUGINS)
+        _sweep(self.root, self.root / DEVICE_PLUGINS)
         self._directory = state_directory.read(self.root)
+        texts = record_file.read(self.root)
         records = sorted(
-            map(self._read_record, sorted((self.root / PODS).glob("*.json"))),
+            (self._decode(text, str(self._records.path)) for text in texts.values()),
             key=lambda record: (record.run.accepted_at, record.resource_version),
         )
         return Found(self._directory.files, {record.uid: record for record in records})
@@ -103,20 +102,28 @@ class Store:
             StorageFailed: it could not be done. The next commit makes good what may be half done.
         """
         old = {} if before is None else before.records
-        changed = {uid for uid, each in after.records.items() if old.get(uid) is not each}
+        changed = {
+            uid: self._encode(each)
+            for uid, each in after.records.items()
+            if old.get(uid) is not each
+        }
         gone = old.keys() - after.records.keys()
-        touched = changed | gone | self._unsure
         try:
-            self._write(before, after, touched)
+            self._write(before, after, changed, gone)
         except (BadInput, OSError) as error:
-            self._unsure |= touched
+            self._records.doubt()
             self._directory = StateDirectory(self.root, {})
             raise StorageFailed(_problem(error)) from None
-        self._unsure.clear()
         self._note(lines)
 
-    def _write(self, before: Books | None, after: Books, touched: set[str]) -> None:
-        texts: dict[Path, str] = {}
+    def _write(
+        self,
+        before: Books | None,
+        after: Books,
+        changed: Mapping[str, bytes],
+        gone: Collection[str],
+    ) -> None:
+        texts: dict[Path, str | bytes] = {}
         files = self._directory.files
         if before is None or not files or not _same_files(before.node, after.node):
             wanted = after.node.state_files()
@@ -124,15 +131,19 @@ class Store:
                 if files.get(name) != wanted[name]:
                     texts[self._directory.path_of(name)] = wanted[name]
             files = wanted
-        for uid in sorted(touched & after.records.keys()):
-            texts[self._path_of(uid)] = self._encode(after.records[uid]).decode()
+        whole = self._records.whole(changed, gone)
+        if whole is not None:
+            texts[self._records.path] = whole
         if texts:
             atomic.write_texts(texts)
         self._directory = StateDirectory(self.root, files)
-        for uid in sorted(touched - after.records.keys()):
-            with faults.point("record.remove"):
-                self._path_of(uid).unlink(missing_ok=True)
-        atomic.sync_folders({path.parent for path in texts})
+        with ExitStack() as until_written:
+            appended = []
+            if whole is None and (changed or gone):
+                descriptor = until_written.enter_context(self._records.appended(changed, gone))
+                appended.append((self._records.path, descriptor))
+            atomic.sync_folders({path.parent for path in texts}, appended)
+        self._records.keep(changed, gone, whole)
 
     def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """The journal decides nothing, so that it fails is told and nothing else."""
@@ -141,22 +152,6 @@ class Store:
             self.journal_problem = ""
         except OSError as error:
             self.journal_problem = error.strerror or str(error)
-
-    def _path_of(self, uid: str) -> Path:
-        return self.root / PODS / f"{file_name(uid)}.json"
-
-    def _read_record(self, path: Path) -> PodRecord:
-        return self._decode(yaml_source.read_bytes(path), str(path))
-
-
-def file_name(uid: str) -> str:
-    """A uid as a file name: what is not plain is written as hexadecimal bytes after a ``%``."""
-    return "".join(
-        each
-        if (each.isascii() and each.isalnum()) or each in "-_"
-        else "".join(f"%{byte:02x}" for byte in each.encode())
-        for each in uid
-    )
 
 
 def _same_files(before: Node, after: Node) -> bool:

@@ -11,6 +11,10 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "the containers of the record ({names}) are not those of a pod: each needs a name of "
             "its own, init containers come first, and at least one app container is there"
         ),
+        "record/damaged-line": (
+            "line {line} is not as it was written, its checksum says; restore the file, or take "
+            "the line away: then its pods are as earlier lines say, and who is unknown is ended"
+        ),
         "record/not-json": "the record of a pod is no JSON: {problem}",
         "record/unknown-container": (
             "something happened to {name}, but the pod has no such container, or the record names "

@@ -1,6 +1,6 @@
-"""A pod's record as the text of its file, and back.
+"""A pod's record as a text, and back.
 
-The file is the agent's own memory of a pod: what is wanted and what has happened. Whoever reads
+The text is the agent's own memory of a pod: what is wanted and what has happened. Whoever reads
 one that somebody damaged gets findings with the place, never another pod than was written.
 """
 
@@ -34,13 +34,13 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encode(record: PodRecord) -> bytes:
-    """The text of the record's file, UTF-8 and one line."""
+    """The text of the record, UTF-8 and one line, without its end."""
     parts = RecordFile(
         resource_version=record.resource_version,
         workload=_workload_part(record.workload),
         run=_run_part(record.run),
     )
-    return _ENCODER.encode(parts) + b"\n"
+    return _ENCODER.encode(parts)
 
 
 def decode(content: bytes, document: str) -> PodRecord:

@@ -1,9 +1,9 @@
-"""The file of a pod's record, member by member: ``numalet.dev/v1alpha1``, kind ``PodRecord``.
+"""A pod's record, member by member: ``numalet.dev/v1alpha1``, kind ``PodRecord``.
 
 The types below are the format; the values of the core are turned into them and back by
 ``pod_record``, so that a change of the core changes no file. Moments are RFC 3339 with a zone;
 quantities are texts. A reader passes over members that it does not know, and a member that is
-missing has the default given here; so a file may be read by the release before and after.
+missing has the default given here; so a record may be read by the release before and after.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=2**31)]
 
 
 class _Part(Struct, rename="camel", frozen=True, kw_only=True):
-    """A part of the file."""
+    """A part of the record."""
 
 
 class ContainerPart(_Part, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class RunPart(_Part, frozen=True, kw_only=True):
 
 
 class RecordFile(_Part, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole record."""
 
     api_version: Literal["numalet.dev/v1alpha1"] = API_VERSION
     kind: Literal["PodRecord"] = KIND

@@ -33,8 +33,8 @@ def write_text(path: Path, text: str) -> None:
     write_texts({path: text})
 
 
-def write_texts(texts: Mapping[Path, str]) -> None:
-    """Replace the content of several files.
+def write_texts(texts: Mapping[Path, str | bytes]) -> None:
+    """Replace the content of several files; a text is written as UTF-8.
 
     No file is touched before the new contents of all are on the disk.
 
@@ -55,12 +55,13 @@ def write_texts(texts: Mapping[Path, str]) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def sync_folders(folders: Iterable[Path]) -> None:
+def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = ()) -> None:
     """Have the names in these folders on the disk, so that they outlive a loss of power.
 
-    Raises ``BadInput`` if that can not be done.
+    So too what was ``written`` to open files, which are given with their descriptors. Raises
+    ``BadInput`` if that can not be done.
     """
-    opened: list[tuple[Path, int]] = []
+    opened = [*written]
     try:
         for folder in folders:
             with _refusing(folder):
@@ -68,11 +69,11 @@ def sync_folders(folders: Iterable[Path]) -> None:
                 opened.append((folder, os.open(folder, flags)))
         _sync(opened)
     finally:
-        for _, descriptor in opened:
+        for _, descriptor in opened[len(written) :]:
             os.close(descriptor)
 
 
-def _prepare(texts: Mapping[Path, str], prepared: list[tuple[str, str]]) -> None:
+def _prepare(texts: Mapping[Path, str | bytes], prepared: list[tuple[str, str]]) -> None:
     """Have all new contents on the disk; ``prepared`` gets every temporary file there is."""
     waiting = [*texts.items()]
     for first in range(0, len(waiting), _MOST_OPEN):
@@ -157,7 +158,7 @@ def _refusing(path: Path | str) -> Iterator[None]:
 
 
 def _write(
-    path: Path, text: str, written: list[tuple[Path, int]], prepared: list[tuple[str, str]]
+    path: Path, text: str | bytes, written: list[tuple[Path, int]], prepared: list[tuple[str, str]]
 ) -> None:
     """Make a temporary file beside the target, and have the text in it, not yet on the disk."""
     target, mode = _target_and_mode(path)
@@ -170,7 +171,7 @@ def _write(
     with faults.point("file.write"):
         if mode is not None:
             os.fchmod(descriptor, mode)
-        left = memoryview(text.encode())
+        left = memoryview(text.encode() if isinstance(text, str) else text)
         while left:
             left = left[os.write(descriptor, left) :]
 

@@ -1,0 +1,80 @@
+"""The file of records: what a commit said is read back whole, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numalet.agent import record_file
+from numalet.agent.record_file import RecordFile
+from numalet.model.findings import BadInput
+from numalet.wording import english
+
+UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])
+TEXTS = st.binary(max_size=30).map(lambda value: b'{"x":"%s"}' % value.hex().encode())
+COMMITS = st.lists(st.tuples(st.dictionaries(UIDS, TEXTS), st.sets(UIDS)), max_size=12)
+PAST_BYTES = 200
+
+
+def commit(file: RecordFile, changed: Mapping[str, bytes], gone: set[str]) -> None:
+    whole = file.whole(changed, gone)
+    if whole is None:
+        with file.appended(changed, gone):
+            pass
+    else:
+        file.path.write_bytes(whole)
+    file.keep(changed, gone, whole)
+
+
+@given(commits=COMMITS)
+def test_what_was_committed_is_read(
+    commits: list[tuple[dict[str, bytes], set[str]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    file, wanted = RecordFile(folder, PAST_BYTES), dict[str, bytes]()
+    for changed, wished in commits:
+        gone = wished & wanted.keys() - changed.keys()
+        commit(file, changed, gone)
+        wanted = {uid: each for uid, each in wanted.items() if uid not in gone} | changed
+        assert wanted == record_file.read(folder)
+        one_commit = 2 * sum(map(len, changed.values())) + 200
+        kept = sum(map(len, wanted.values()))
+        overhead = 40 * len(wanted) + 40
+        assert file.path.stat().st_size <= PAST_BYTES + 2 * kept + one_commit + overhead
+
+
+@given(data=st.data())
+def test_a_last_line_that_was_cut_counts_for_nothing(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    first, second = (record_file.line({uid: b'{"x":1}'}, ()) for uid in "ab")
+    # A file system may also have made room for what it did not write.
+    kept = data.draw(st.integers(0, len(second) - 2))
+    cut = second[:kept] + bytes(data.draw(st.sampled_from([0, len(second) - kept])))
+    (folder / record_file.FILE_NAME).write_bytes(first + cut)
+    assert {"a": b'{"x":1}'} == record_file.read(folder)
+
+
+@given(data=st.data())
+def test_a_line_that_was_changed_refuses_the_file(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    first, second = (bytearray(record_file.line({uid: b'{"x":1}'}, ())) for uid in "ab")
+    at = data.draw(st.integers(0, len(first) - 2))
+    first[at] ^= 1 << data.draw(st.integers(0, 7))
+    (folder / record_file.FILE_NAME).write_bytes(first + second)
+    with pytest.raises(BadInput) as caught:
+        record_file.read(folder)
+    (finding,) = caught.value.findings
+    assert "record/damaged-line" == finding.code
+    assert "line 1 is not as it was written" in english.sentence(finding)
+
+
+def test_nothing_is_read_where_nothing_was_written(tmp_path: Path) -> None:
+    assert {} == record_file.read(tmp_path)
