@@ -28,7 +28,7 @@ from numalet.adapters.documents import pod_record, scenario_file
 from numalet.adapters.files import state_directory
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Observed
-from numalet.agent import wiring
+from numalet.agent import record_file, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentSettings, RuntimeKind
@@ -210,10 +210,9 @@ class Played:
                 path.write_text(text)
             else:
                 path.unlink(missing_ok=True)
-        known = {path: self._record(path) for path in (self._root / "pods").glob("*.json")}
-        for path in known:
-            path.unlink()
-        by_uid = {record.uid: record for record in known.values()}
+        texts = record_file.read(self._root)
+        by_uid = {uid: pod_record.decode(text, uid) for uid, text in texts.items()}
+        kept: dict[str, bytes] = {}
         for at, uid in enumerate(step.order):
             record = by_uid.get(uid)
             if record is None:
@@ -221,12 +220,8 @@ class Played:
             # Without a verdict a rejected pod too asks again, as a kubelet's static pods do.
             accepted_at = FIRST + timedelta(seconds=at)
             run = replace(record.run, accepted_at=accepted_at, verdict=None)
-            changed = replace(record, run=run)
-            path = self._root / "pods" / f"{at}.json"
-            path.write_bytes(pod_record.encode(changed))
-
-    def _record(self, path: Path) -> PodRecord:
-        return pod_record.decode(path.read_bytes(), str(path))
+            kept[uid] = pod_record.encode(replace(record, run=run))
+        (self._root / record_file.FILE_NAME).write_bytes(record_file.line(kept, ()))
 
     def _states(self, prefix: str = "") -> dict[str, Any]:
         files = state_directory.read(self._root).files
