@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,13 @@ import pytest
 
 import agents
 from agents import Agent
+from numalet.adapters.runtime.fake import FakeRuntime, Runs
+from numalet.adapters.runtime.port import Launch
+from numalet.agent import wiring
 from numalet.agent.settings import AgentSettings
+from numalet.agent.wiring import Hooks
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.model.pod import ContainerKey
 from numalet.reports import kube_pod
 from numalet.servers.door import Refused
 from numalet.workload.record import PodRecord
@@ -123,6 +129,122 @@ def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(tmp_path:
         async with agents.running(given) as agent:
             assert (False, "Preempting") == _verdict(agent.record("small"))
             assert "running" == agent.phase("large")
+
+    asyncio.run(scene())
+
+
+def _stubborn(_: Launch) -> Runs:
+    """A program that has to be killed."""
+    return Runs(ignores_term=True)
+
+
+def _until_told(agent: Agent, name: str) -> str:
+    """What the status of a container says of why it waits."""
+    (status,) = kube_pod.status(agent.record(name))["containerStatuses"]
+    return str(status["state"]["waiting"].get("message", ""))
+
+
+def test_a_critical_pod_starts_when_those_who_were_evicted_for_it_have_ended(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        given = _settings(tmp_path, EXACT)
+        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+        async with agents.running(given, runtime) as agent:
+            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+            await agent.until(lambda: agent.phase("small") == "running")
+            assert (True, "") == _verdict(await _create(agent, _static("system", "5")))
+            await agent.keeper.settled()
+            assert ("running", "waiting") == (agent.phase("small"), agent.phase("system"))
+            told = "waits for evicted pods to end: default/small"
+            assert told == _until_told(agent, "system")
+            # It is in the books, so that it is held up after a crash too.
+        again = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+        async with agents.running(given, again) as agent:
+            await agent.keeper.settled()
+            assert ("running", "waiting") == (agent.phase("small"), agent.phase("system"))
+            assert told == _until_told(agent, "system")
+            again.end(ContainerKey("uid-small", "main"), 137)
+            await agent.until(lambda: agent.phase("system") == "running")
+            assert "terminated" == agent.phase("small")
+            assert [] == [
+                e for e in agent.keeper.view().events if e.reason == "ExceededGracePeriod"
+            ]
+            assert [("uid-system", 1)] == [(key.pod_uid, n) for key, n in again.starts]
+
+    asyncio.run(scene())
+
+
+def test_a_critical_pod_starts_when_an_evicted_one_is_deleted_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        given = _settings(tmp_path, EXACT)
+        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+        async with agents.running(given, runtime) as agent:
+            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+            await agent.until(lambda: agent.phase("small") == "running")
+            await _create(agent, _static("system", "5"))
+            await agent.keeper.delete("default", "small", grace_seconds=0.0)
+            await agent.until(lambda: agent.phase("system") == "running")
+            assert ["system"] == agent.names()
+
+    asyncio.run(scene())
+
+
+def test_who_comes_while_evicted_pods_end_finds_the_node_as_after_their_end(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        given = _settings(tmp_path, EXACT)
+        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+        async with agents.running(given, runtime) as agent:
+            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+            await agent.until(lambda: agent.phase("small") == "running")
+            await _create(agent, _static("system", "5"))
+            evicted = agent.record("small").run
+            # There is room for it, and nobody is evicted a second time for it.
+            for workload in (_static("second", "5"), agents.pod("third", "5")):
+                assert (True, "") == _verdict(await _create(agent, workload))
+            await agent.keeper.settled()
+            assert evicted == agent.record("small").run
+            assert {"waiting"} == {agent.phase(name) for name in ("system", "second", "third")}
+            runtime.end(ContainerKey("uid-small", "main"), 137)
+            for name in ("system", "second", "third"):
+                await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
+
+    asyncio.run(scene())
+
+
+class _Deaf(FakeRuntime):
+    """Its programs can not be ended, as if a kernel held them."""
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """Nothing comes of it."""
+
+
+def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path: Path) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+
+    async def scene() -> None:
+        nonlocal now
+        given, hooks = _settings(tmp_path, EXACT), Hooks(clock=lambda: now)
+        folder = given.root / wiring.RUNS
+        async with agents.running(given, _Deaf(folder, clock=lambda: now), hooks) as agent:
+            await _create(agent, agents.pod("stuck", "12", terminationGracePeriodSeconds=20))
+            await agent.until(lambda: agent.phase("stuck") == "running")
+            await _create(agent, _static("system", "5"))
+            await agent.keeper.settled()
+            assert "waiting" == agent.phase("system")
+        now += timedelta(seconds=30)
+        async with agents.running(given, _Deaf(folder, clock=lambda: now), hooks) as agent:
+            await agent.until(lambda: agent.phase("system") == "running")
+            assert "running" == agent.phase("stuck")
+            (event,) = (
+                each for each in agent.keeper.view().events if each.reason == "ExceededGracePeriod"
+            )
+            assert ("stuck", 1) == (event.pod_name, event.count)
+            assert event.message == (
+                "Container runtime did not kill the pod within specified grace period."
+            )
 
     asyncio.run(scene())
 

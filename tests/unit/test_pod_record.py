@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from numalet.model.findings import BadInput
 from numalet.wording import english
 from numalet.workload import folding
 from numalet.workload.record import PodRecord
+from numalet.workload.run import Evicted
 from pod_runs import accepted, at, ran, up, workload
 
 RECORD = PodRecord(
@@ -49,6 +51,10 @@ def test_the_file_says_what_it_is() -> None:
 
 def test_the_record_comes_back() -> None:
     assert pod_record.decode(pod_record.encode(RECORD), "u.json") == RECORD
+    waiting = replace(
+        RECORD, run=replace(RECORD.run, evicted=(Evicted("u-2", "default/small", at(30)),))
+    )
+    assert pod_record.decode(pod_record.encode(waiting), "u.json") == waiting
     undecided = PodRecord(workload(), accepted(None))
     assert pod_record.decode(pod_record.encode(undecided), "u.json") == undecided
 

@@ -8,12 +8,16 @@ import pytest
 
 from numalet.workload import folding, lifecycle
 from numalet.workload.lifecycle import Steps, Stop, next_steps
-from numalet.workload.run import PodRun
+from numalet.workload.run import Evicted, PodRun
 from numalet.workload.spec import RestartPolicy
 from pod_runs import REJECTED, accepted, at, down, ran, up, workload
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE, RestartPolicy.NEVER
 FINISHED = Steps(finished=True)
+
+
+def leaving(name: str, until: float) -> Evicted:
+    return Evicted(name, f"default/{name}", at(until))
 
 
 def test_nothing_starts_before_the_decision() -> None:
@@ -22,6 +26,43 @@ def test_nothing_starts_before_the_decision() -> None:
 
 def test_all_app_containers_start_together() -> None:
     assert next_steps(workload(("a1", "a2")), accepted(), at(0)) == Steps(start=("a1", "a2"))
+
+
+def test_nothing_starts_while_evicted_pods_still_end() -> None:
+    of = workload(("i1", "a"))
+    run = folding.after_evicted(accepted(), [leaving("small", 10), leaving("large", 45)])
+    waits = Steps(look_again_at=at(45))
+
+    assert next_steps(of, run, at(0), {"small", "large"}) == waits
+    assert next_steps(of, run, at(0), {"large", "other"}) == waits
+    assert next_steps(of, run, at(0), {"small"}) == Steps(look_again_at=at(10))
+    assert next_steps(of, run, at(0), {"other"}).start == ("i1",)
+    # Whoever can not be ended holds up nobody for ever.
+    assert next_steps(of, run, at(44.9), {"small", "large"}) == waits
+    assert next_steps(of, run, at(45), {"small", "large"}).start == ("i1",)
+    assert lifecycle.held_up(run, at(11), {"small", "large"}) == (leaving("large", 45),)
+
+
+def test_a_pod_that_has_begun_waits_for_nobody_any_more() -> None:
+    of, evicted = workload(("i1", "a")), [leaving("small", 100)]
+    run = folding.after_evicted(ran(accepted(), "i1", 0, 1), evicted)
+    assert next_steps(of, run, at(1), {"small"}).start == ("a",)
+    gone = folding.deletion_requested(folding.after_evicted(accepted(), evicted), at(1), 30.0)
+    assert next_steps(of, gone, at(1), {"small"}).finished
+
+
+def test_who_is_evicted_again_is_waited_for_anew() -> None:
+    run = folding.after_evicted(accepted(), [leaving("small", 10), leaving("large", 45)])
+    again = folding.after_evicted(run, [leaving("small", 90)])
+    assert again.evicted == (leaving("large", 45), leaving("small", 90))
+    assert folding.after_evicted(run, []) is run
+
+
+@pytest.mark.parametrize(("grace_seconds", "patience"), [(0, 10), (6, 10), (7, 10), (31, 46)])
+def test_the_kubelet_gives_an_evicted_pod_half_of_its_time_more(
+    grace_seconds: int, patience: float
+) -> None:
+    assert lifecycle.kill_patience_seconds(grace_seconds) == patience
 
 
 def test_a_recorded_start_is_not_repeated_but_told() -> None:

@@ -77,7 +77,9 @@ class Batch:
         due = [
             uid
             for uid, record in self.books.records.items()
-            if (uid not in later and uid in wakes) or before.records.get(uid) is not record
+            if (uid not in later and uid in wakes)
+            or before.records.get(uid) is not record
+            or self._concerns(record, before)
         ]
         for uid in due:
             taken = steps.take(self.books, uid, now)
@@ -90,3 +92,10 @@ class Batch:
         if new.cpu is not old.cpu or new.memory is not old.memory:
             self.tasks.append(Settle())
         return later
+
+    def _concerns(self, record: PodRecord, before: Books) -> bool:
+        """Whether something became of a pod for whose end this one may wait."""
+        return any(
+            self.books.records.get(each.uid) is not before.records.get(each.uid)
+            for each in record.run.evicted
+        )

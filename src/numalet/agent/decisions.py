@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 from numalet.admission.collector import Collector, Event
@@ -19,9 +19,9 @@ from numalet.model.pod import Pod
 from numalet.reports import admission_counts
 from numalet.servers.door import Refusal, Refused
 from numalet.wording import english, kubelet, kubelet_events
-from numalet.workload import folding
+from numalet.workload import folding, lifecycle
 from numalet.workload.record import EventKind, NodeEvent, PodRecord
-from numalet.workload.run import PodRun, Verdict
+from numalet.workload.run import Evicted, PodRun, Verdict
 from numalet.workload.spec import Source, Workload
 
 Stopwatch: TypeAlias = Callable[[], float]
@@ -83,10 +83,13 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     run = record.run
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
+    books = _with_evictions(books, evicted, now)
+    if verdict.admitted and not run.has_begun:
+        run = folding.after_evicted(run, _leaving(books))
     counts = admission_counts.after_admission(
         books.counts, node.rules, managers_said, heard.recording, heard.seconds
     )
-    after = replace(_with_evictions(books, evicted, now).at(node), counts=counts)
+    after = replace(books.at(node), counts=counts)
     if record.run is not run or pod.uid not in books.records:
         after = after.with_record(replace(record, run=run))
     if not verdict.admitted:
@@ -98,7 +101,7 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
 
 def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
     """The books in which these pods are over, for the sake of another one."""
-    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, "admission/preempted")
+    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, predicates.EVICTED)
     for uid in uids:
         record = books.records[uid]
         books = books.with_run(uid, folding.decided(record.run, verdict, now))
@@ -106,6 +109,18 @@ def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
             event_of(record.workload.pod, EventKind.WARNING, verdict.reason, verdict.message, now)
         )
     return books
+
+
+def _leaving(books: Books) -> Iterator[Evicted]:
+    """Every evicted pod of which something may still run, and how long it is waited for."""
+    for record in books.records.values():
+        told_at = record.run.decided_at
+        if told_at is None or not predicates.is_evicted(record):
+            continue
+        if not lifecycle.has_ended(record.workload, record.run):
+            patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
+            until = told_at + timedelta(seconds=patience)
+            yield Evicted(record.uid, str(record.workload.pod), until)
 
 
 def verdict_of(rejection: Rejection | None) -> Verdict:

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from numalet.admission.decision import Decision
 from numalet.admission.predicates import Asking, Passed
 from numalet.admission.preemption import Claim
 from numalet.agent.books import Books
 from numalet.node.node import Node
+from numalet.workload.record import PodRecord
 from numalet.workload.spec import Source, Workload
+
+EVICTED: Final = "admission/preempted"
+"""The cause in the verdict on a pod that was told to end for another one."""
 
 
 def ask(
     books: Books, node: Node, decision: Decision, workload: Workload
 ) -> tuple[Node, Decision, tuple[str, ...]]:
-    """The node and the decision after the general predicates, and who is evicted for the pod."""
+    """The node and the decision after the general predicates, and who is evicted for the pod.
+
+    Those who were evicted before count as gone, as the kubelet decides nothing until they are.
+    """
     if not decision.admitted or not node.rules.behaviour.predicates_are_asked:
         return node, decision, ()
     asking = Asking(_claim(workload), _selector(workload))
     others = [
         _claim(each.workload)
         for uid, each in books.records.items()
-        if uid in node.snapshot.pods and uid != workload.uid
+        if uid in node.snapshot.pods and uid != workload.uid and not is_evicted(each)
     ]
     said = node.predicates(books.labels, asking, others)
     if isinstance(said, Passed):
@@ -33,6 +40,12 @@ def ask(
     left = tuple(key for key in after.leftovers() if key.pod_uid == workload.uid)
     refused = replace(decision, rejection=said, left_behind=left, after=after.snapshot)
     return after, refused, ()
+
+
+def is_evicted(record: PodRecord) -> bool:
+    """Whether a pod was told to end for another one."""
+    verdict = record.run.verdict
+    return verdict is not None and verdict.cause == EVICTED
 
 
 def _claim(workload: Workload) -> Claim:

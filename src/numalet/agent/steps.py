@@ -6,10 +6,11 @@ held is let go before its record goes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from numalet.agent import decisions
+from numalet.agent import decisions, predicates
 from numalet.agent.books import Books
 from numalet.agent.tasks import ForgetPod, StartContainer, StopContainer, Task
 from numalet.model.pod import ContainerKey
@@ -31,7 +32,8 @@ class Taken:
 def take(books: Books, uid: str, now: datetime) -> Taken:
     """Let a pod take the steps that are due."""
     record = books.records[uid]
-    due = lifecycle.next_steps(record.workload, record.run, now)
+    ending = _still_ending(books, record)
+    due = lifecycle.next_steps(record.workload, record.run, now, ending)
     tasks: list[Task] = [
         StopContainer(ContainerKey(uid, each.container), each.grace_seconds) for each in due.stop
     ]
@@ -53,7 +55,30 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
     after = books.at(node).with_run(uid, run)
     for each in due.stop:
         after = _with_killing(after, record, each.container, now)
+    if due.start and not record.run.has_begun:
+        after = _with_overdue(after, ending, now)
     return Taken(after, tuple(tasks), due.look_again_at)
+
+
+def _still_ending(books: Books, record: PodRecord) -> tuple[str, ...]:
+    """Which of those that were evicted for a pod are not finished."""
+    there = (books.records.get(each.uid) for each in record.run.evicted)
+    return tuple(
+        each.uid
+        for each in there
+        if each is not None
+        and predicates.is_evicted(each)
+        and not lifecycle.has_ended(each.workload, each.run)
+    )
+
+
+def _with_overdue(books: Books, uids: Iterable[str], now: datetime) -> Books:
+    """The books that say that these pods were not waited for any longer."""
+    for uid in uids:
+        pod = books.records[uid].workload.pod
+        reason, message = kubelet_events.EXCEEDED_GRACE_PERIOD, kubelet_events.NOT_KILLED
+        books = books.with_event(decisions.event_of(pod, EventKind.WARNING, reason, message, now))
+    return books
 
 
 def _with_killing(books: Books, record: PodRecord, name: str, now: datetime) -> Books:

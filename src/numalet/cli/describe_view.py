@@ -79,6 +79,8 @@ def _container(container: Json, placed: Json | None, state: Json | None) -> Iter
     if state is not None:
         for name, about in (state.get("state") or {}).items():
             detail = about.get("reason", "")
+            if name == "waiting" and about.get("message"):
+                detail += f": {about['message']}"
             yield f"    state:     {name}{f', {detail}' if detail else ''}"
         if state.get("restartCount"):
             yield f"    restarts:  {state['restartCount']}"

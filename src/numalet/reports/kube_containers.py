@@ -71,7 +71,7 @@ def _state(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> di
         running = {} if run.started_at is None else {"startedAt": kube_time.seconds(run.started_at)}
         return {"running": running}
     if run.phase is not ContainerPhase.TERMINATED or run.last_exit is None:
-        return {"waiting": {"reason": _waiting_reason(record)}}
+        return {"waiting": {"reason": _waiting_reason(record), **_held_up(record)}}
     if _waits_for_restart(record, container, run):
         pod = record.workload.pod
         message = kubelet_status.waiting_to_restart(
@@ -84,6 +84,17 @@ def _state(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> di
 def _waiting_reason(record: PodRecord) -> str:
     has_init = any(each.kind in _INIT_KINDS for each in record.workload.containers)
     return kubelet_status.POD_INITIALIZING if has_init else kubelet_status.CONTAINER_CREATING
+
+
+def _held_up(record: PodRecord) -> dict[str, str]:
+    """Why nothing of the pod was started yet, where there is a reason.
+
+    The record does not say who of them has ended; once all have, it begins.
+    """
+    if record.run.has_begun or lifecycle.is_ending(record.workload, record.run):
+        return {}
+    names = [each.name for each in record.run.evicted]
+    return {"message": kubelet_status.waiting_for(names)} if names else {}
 
 
 def _waits_for_restart(record: PodRecord, container: ContainerSpec, run: ContainerRun) -> bool:

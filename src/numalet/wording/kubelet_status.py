@@ -33,6 +33,11 @@ def waiting_to_restart(
     return f"back-off {pause} restarting failed container={container} pod={pod}_{namespace}({uid})"
 
 
+def waiting_for(pods: Iterable[str]) -> str:
+    """A container waits for the end of pods that were evicted; the words are ours."""
+    return f"waits for evicted pods to end: {', '.join(pods)}"
+
+
 def lost() -> str:
     """A container ended while nobody watched."""
     return "The container could not be located when the pod was terminated"

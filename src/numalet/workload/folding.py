@@ -6,6 +6,7 @@ that is over gives the very same object back, so a caller can tell that nothing 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,6 +16,7 @@ from numalet.workload.run import (
     ContainerPhase,
     ContainerRun,
     Deletion,
+    Evicted,
     Exit,
     ExitReason,
     PodRun,
@@ -35,6 +37,15 @@ _UP: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 def decided(run: PodRun, verdict: Verdict, at: datetime) -> PodRun:
     """The run after admission said yes or no; a second decision replaces the first."""
     return replace(run, verdict=verdict, decided_at=at)
+
+
+def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
+    """The run of a pod that begins after these; of who is named again the last word counts."""
+    told = {each.uid: each for each in evicted}
+    if not told:
+        return run
+    before = tuple(each for each in run.evicted if each.uid not in told)
+    return replace(run, evicted=(*before, *told.values()))
 
 
 def starting(run: PodRun, name: str) -> PodRun:

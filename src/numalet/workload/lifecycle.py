@@ -14,23 +14,29 @@ Order of things, as the kubelet has it (``computePodActions``, v1.32):
 4. A pod that somebody wants gone, or that was rejected, starts nothing. Its containers are asked
    to end, app containers first, and killed when the grace period is over.
 
+A pod that was admitted while evicted ones still end starts nothing until these have ended, or turn
+out to be beyond ending.
+
 A container that ends is started again at once the first time, then after 10 s, 20 s and so on up
 to 5 min; one that ran for longer than 10 min begins anew (``folding``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from numalet.model.pod import ContainerKind
-from numalet.workload.run import ContainerPhase, ContainerRun, PodRun
+from numalet.workload.run import ContainerPhase, ContainerRun, Evicted, PodRun
 from numalet.workload.spec import ContainerSpec, RestartPolicy, Workload
 
 LAST_WORDS: Final = timedelta(seconds=2)
 """What a sidecar gets beyond the grace period, which the app containers may have used up."""
+
+_LEAST_PATIENCE_SECONDS: Final = 10
 
 _ACTIVE: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
@@ -64,13 +70,21 @@ class Steps:
     forgettable: bool = False
 
 
-def next_steps(workload: Workload, run: PodRun, now: datetime) -> Steps:
-    """What is to be done for this pod at this moment."""
+def next_steps(
+    workload: Workload, run: PodRun, now: datetime, still_ending: Container[str] = frozenset()
+) -> Steps:
+    """What is to be done for this pod at this moment.
+
+    ``still_ending`` are uids of rejected pods of which something still runs.
+    """
     deadline = _ending_by(workload, run)
     if deadline is not None:
         return _end(workload, run, deadline, now)
     if run.verdict is None:
         return Steps()
+    ahead = held_up(run, now, still_ending)
+    if ahead:
+        return Steps(look_again_at=max(each.until for each in ahead))
     wanted = _wanted(workload, run)
     pauses = {c.name: pause_ends_at(run.of(c.name)) for c in wanted if not _is_active(run, c)}
     later = [at for at in pauses.values() if at is not None and at > now]
@@ -79,6 +93,22 @@ def next_steps(workload: Workload, run: PodRun, now: datetime) -> Steps:
         under_way=_under_way(run),
         look_again_at=min(later, default=None),
     )
+
+
+def held_up(run: PodRun, now: datetime, still_ending: Container[str]) -> tuple[Evicted, ...]:
+    """The evicted pods for whose end the first start of this one waits.
+
+    Kubelet: ``evictPodsToFreeRequests``, which blocks in ``killPodNow``, v1.32; there one pod is
+    told to end after the other, and nothing else is decided meanwhile.
+    """
+    if run.has_begun:
+        return ()
+    return tuple(each for each in run.evicted if each.uid in still_ending and each.until > now)
+
+
+def kill_patience_seconds(grace_seconds: float) -> float:
+    """How long the kubelet waits for the end of a pod that it evicts. ``killPodNow``, v1.32."""
+    return max(_LEAST_PATIENCE_SECONDS, math.floor(grace_seconds) * 3 // 2)
 
 
 def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun) -> bool:
@@ -106,6 +136,11 @@ def is_initialized(workload: Workload, run: PodRun) -> bool:
 def is_ending(workload: Workload, run: PodRun) -> bool:
     """Whether the pod is over: nothing of it will start any more, though some may still run."""
     return _ending_by(workload, run) is not None
+
+
+def has_ended(workload: Workload, run: PodRun) -> bool:
+    """Whether the pod is over and nothing of it runs any more."""
+    return is_ending(workload, run) and not any(_is_active(run, c) for c in workload.containers)
 
 
 def _ending_by(workload: Workload, run: PodRun) -> datetime | None:

@@ -95,19 +95,41 @@ class Deletion:
     grace_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """A pod that was told to end for another one.
+
+    ``name`` is its ``namespace/name``, ``until`` how long its end is waited for.
+    """
+
+    uid: str
+    name: str
+    until: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRun:
-    """Everything that has happened to one pod. ``verdict`` is None before the decision."""
+    """Everything that has happened to one pod. ``verdict`` is None before the decision.
+
+    ``evicted`` are pods that were evicted, for this one or one before it, and had not ended when it
+    was admitted; it begins after them.
+    """
 
     accepted_at: datetime
     verdict: Verdict | None = None
     decided_at: datetime | None = None
     containers: Mapping[str, ContainerRun] = field(default_factory=lambda: MappingProxyType({}))
     deletion: Deletion | None = None
+    evicted: tuple[Evicted, ...] = ()
 
     def of(self, name: str) -> ContainerRun:
         """The run of a container; one that never started if nothing is known of it."""
         return self.containers.get(name) or ContainerRun(name=name)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any container was ever started."""
+        return any(each.attempt for each in self.containers.values())
 
     def with_container(self, run: ContainerRun) -> PodRun:
         """The same with this container's run."""

@@ -16,6 +16,7 @@ from numalet.adapters.documents.pod_record_schema import (
     ContainerPart,
     ContainerRunPart,
     DeletionPart,
+    EvictedPart,
     ExitPart,
     RecordFile,
     RunnerPart,
@@ -27,7 +28,7 @@ from numalet.adapters.documents.typed import Place
 from numalet.model.findings import BadInput, Findings
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.workload.record import PodRecord
-from numalet.workload.run import ContainerRun, Deletion, Exit, PodRun, Verdict
+from numalet.workload.run import ContainerRun, Deletion, Evicted, Exit, PodRun, Verdict
 from numalet.workload.spec import ContainerSpec, Runner, Workload
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -217,6 +218,9 @@ def _run_part(run: PodRun) -> RunPart:
         deletion=None
         if deletion is None
         else DeletionPart(requested_at=deletion.requested_at, grace_seconds=deletion.grace_seconds),
+        evicted=[
+            EvictedPart(uid=each.uid, name=each.name, until=each.until) for each in run.evicted
+        ],
     )
 
 
@@ -257,6 +261,7 @@ def _run(part: RunPart) -> PodRun:
         deletion=None
         if part.deletion is None
         else Deletion(part.deletion.requested_at, part.deletion.grace_seconds),
+        evicted=tuple(Evicted(each.uid, each.name, each.until) for each in part.evicted),
     )
 
 

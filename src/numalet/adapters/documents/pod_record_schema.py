@@ -91,6 +91,14 @@ class DeletionPart(_Part, frozen=True, kw_only=True):
     grace_seconds: Seconds
 
 
+class EvictedPart(_Part, frozen=True, kw_only=True):
+    """An evicted pod whose end is waited for."""
+
+    uid: str
+    name: str
+    until: Moment
+
+
 class ExitPart(_Part, frozen=True, kw_only=True):
     """How an attempt ended."""
 
@@ -123,6 +131,7 @@ class RunPart(_Part, frozen=True, kw_only=True):
     decided_at: Moment | None = None
     containers: list[ContainerRunPart] = []
     deletion: DeletionPart | None = None
+    evicted: list[EvictedPart] = []
 
 
 class RecordFile(_Part, frozen=True, kw_only=True):
