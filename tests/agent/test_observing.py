@@ -265,11 +265,13 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
 
 
 def test_a_file_that_can_not_be_read_is_told(kubelet: KubeletNode, tmp_path: Path) -> None:
-    (kubelet.root / "memory_manager_state").write_bytes(b"\xff")
+    path = kubelet.root / "memory_manager_state"
+    path.unlink()
+    path.mkdir()
 
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
-            assert {"files/not-text"} == observer.codes()
+            assert {"files/not-a-file"} == observer.codes()
 
     asyncio.run(scene())
 

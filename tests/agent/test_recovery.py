@@ -126,6 +126,22 @@ def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path
     asyncio.run(scene())
 
 
+def test_a_state_file_that_is_no_text_any_more_is_rebased_too(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        (tmp_path / "memory_manager_state").write_bytes(b"\xae\xff\x00")
+        with pytest.raises(BadInput) as refused:
+            async with agents.running(agents.settings(tmp_path)):
+                pass
+        assert "agent/state-invalid" == refused.value.findings[0].code
+        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
+        async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
+            await agent.keeper.settled()
+            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())
+
+
 def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Path) -> None:
     async def scene() -> None:
         given = agents.settings(tmp_path)

@@ -8,6 +8,7 @@ import pytest
 
 import agents
 from numalet.adapters import machines
+from numalet.adapters.agent_client import places
 from numalet.adapters.machines import MachineChoice
 from numalet.agent import settings
 from numalet.agent.settings import AgentOptions, RuntimeKind
@@ -76,10 +77,11 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 
 def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert Path("/var/lib/numalet") == settings.default_root()
+    assert Path("/var/lib/numalet") == places.default_root()
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/state")
-    assert Path("/home/someone/state/numalet") == settings.default_root()
-    monkeypatch.delenv("XDG_STATE_HOME")
+    assert Path("/home/someone/state/numalet") == places.default_root()
     monkeypatch.setenv("HOME", "/home/someone")
-    assert Path("/home/someone/.local/state/numalet") == settings.default_root()
+    for none in ("", "state"):
+        monkeypatch.setenv("XDG_STATE_HOME", none)
+        assert Path("/home/someone/.local/state/numalet") == places.default_root()

@@ -103,10 +103,10 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     report = state_verify.verify(evidence.files, MACHINE)[0]
     noted = replace(report, findings=(Finding("x/y", severity=Severity.NOTE),))
     monkeypatch.setattr(state_verify, "verify", lambda *_: (noted,))
-    unread = (Finding("files/not-text", {"path": "p", "error": "e"}),)
+    unread = (Finding("files/not-a-file", {"path": "p", "error": "e"}),)
     refusal = Finding("kubelet/would-not-start", {"text": "t", "config": "c"})
     look = kubelet_look.look(None, replace(evidence, unread=unread, refusal=refusal), MACHINE, NOW)
-    assert ["files/not-text", "kubelet/would-not-start"] == [
+    assert ["files/not-a-file", "kubelet/would-not-start"] == [
         each.finding.code for each in look.news
     ]
 

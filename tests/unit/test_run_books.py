@@ -26,7 +26,7 @@ except BadInput as bad:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_told_whose_books_they_are(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
+    for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o711)
     root = tmp_path / "root"
     root.mkdir(mode=0o700)
@@ -37,3 +37,13 @@ def test_another_user_is_told_whose_books_they_are(tmp_path: Path) -> None:
     assert "run/not-allowed" == code
     assert f"the books in {root} belong to user 0" in said
     assert "sudo" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_books_that_can_not_be_made_belong_to_nobody(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o711)
+    command = [sys.executable, "-c", CODE, str(tmp_path / "root")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("agent/root-unusable ")
+    assert "Permission denied" in done.stdout

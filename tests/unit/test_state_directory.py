@@ -47,11 +47,9 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert codes(bad) == ["files/no-such-directory"]
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    (tmp_path / CPU).write_bytes(b"\xff")
-    with pytest.raises(BadInput) as bad:
-        state_directory.read(tmp_path)
-    assert codes(bad) == ["files/not-text"]
+def test_bytes_that_are_no_text_are_damage_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / CPU).write_bytes(b'{"\xff"')
+    assert state_directory.read(tmp_path).files[CPU] == '{"\ufffd"'
 
 
 def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:

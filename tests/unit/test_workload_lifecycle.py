@@ -182,6 +182,15 @@ def test_a_pause_is_waited_for_and_looked_for_at_its_end() -> None:
     assert next_steps(workload(), run, at(12)) == Steps(start=("a",))
 
 
+def test_a_clock_that_was_set_back_lengthens_no_pause_and_no_grace_period() -> None:
+    run = ran(ran(accepted(), "a", 1000, 1001, code=1), "a", 1001, 1002, code=1)
+    assert next_steps(workload(), run, at(1003)).look_again_at == at(1012)
+    assert next_steps(workload(), run, at(5)).start == ("a",)
+    over = folding.deletion_requested(up(accepted(), "a"), at(1000), 7)
+    assert next_steps(workload(), over, at(1001)).stop == (Stop("a", 6.0),)
+    assert next_steps(workload(), over, at(5)).stop == (Stop("a", 7.0),)
+
+
 def test_the_earliest_pause_is_looked_for() -> None:
     run = ran(ran(crashes(1, 2), "a2", 0, 4, code=1), "a2", 4, 5, code=1)
     assert next_steps(workload(("a", "a2")), run, at(5)).look_again_at == at(12)

@@ -7,7 +7,6 @@ Memory Manager starts. It is what ``numalet reserve`` would work out.
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Final
 
 from numalet.adapters import devices as device_door
 from numalet.adapters import hosts, kubelets
+from numalet.adapters.agent_client.places import SYSTEM_ROOT
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
@@ -33,7 +33,6 @@ from numalet.reports import kube_node
 from numalet.servers import reach
 from numalet.servers.reach import KubeApi, PodResourcesSettings
 
-DEFAULT_ROOT: Final = Path("/var/lib/numalet")
 _GI: Final = 1 << 30
 _MI: Final = 1 << 20
 
@@ -58,7 +57,7 @@ class OwnerChoice(Enum):
 class AgentOptions:
     """As it was said on the command line."""
 
-    root: Path = DEFAULT_ROOT
+    root: Path = SYSTEM_ROOT
     config_file: Path | None = None
     manifests: Path | None = None
     runtime: RuntimeKind = RuntimeKind.PROCESS
@@ -232,11 +231,3 @@ def fitted(machine: MachineInfo) -> KubeletConfig:
     if isinstance(shares, Finding):
         raise BadInput([shares])
     return replace(config, reserved_memory=reservation.entries(shares))
-
-
-def default_root() -> Path:
-    """Where the books are without ``--root``: the system's place, or the user's own."""
-    if os.geteuid() == 0:
-        return DEFAULT_ROOT
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "numalet"

@@ -160,13 +160,14 @@ def agent(
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
     """Admit, start and pin pods on this machine, and keep the books across crashes."""
+    from numalet.adapters.agent_client import places
     from numalet.agent import main, settings
     from numalet.agent.recovery import OnInvalidState
     from numalet.agent.settings import AgentOptions, OwnerChoice, RuntimeKind
     from numalet.cli.output import show_findings
 
     options = AgentOptions(
-        root=root or settings.default_root(),
+        root=root or places.default_root(),
         config_file=config,
         manifests=manifests,
         runtime=RuntimeKind(runtime.value),

@@ -12,7 +12,6 @@ SENTENCES: Mapping[str, str] = {
         "there is no file or directory {path!r}; name a kubelet's root directory, a copy of its"
         " state files, or one such file"
     ),
-    "files/not-text": "{path!r} is not UTF-8 text: {error}",
     "files/unwritable": "{path!r} can not be written: {error}; nothing was changed",
     "files/extra-missing": (
         "this command needs the package {module!r}, which is not installed;"

@@ -19,6 +19,9 @@ out to be beyond ending.
 
 A container that ends is started again at once the first time, then after 10 s, 20 s and so on up
 to 5 min; one that ran for longer than 10 min begins anew (``folding``).
+
+A clock may be set back. Nobody waits then for moments that were foreseen by the old one: what
+ended later than now is started at once, and a grace period is never longer than it was given.
 """
 
 from __future__ import annotations
@@ -79,14 +82,14 @@ def next_steps(
     """
     deadline = _ending_by(workload, run)
     if deadline is not None:
-        return _end(workload, run, deadline, now)
+        return _end(workload, run, min(deadline, now + _grace(workload, run)), now)
     if run.verdict is None:
         return Steps()
     ahead = held_up(run, now, still_ending)
     if ahead:
         return Steps(look_again_at=max(each.until for each in ahead))
     wanted = _wanted(workload, run)
-    pauses = {c.name: pause_ends_at(run.of(c.name)) for c in wanted if not _is_active(run, c)}
+    pauses = {c.name: _pause_ends_at(run.of(c.name), now) for c in wanted if not _is_active(run, c)}
     later = [at for at in pauses.values() if at is not None and at > now]
     return Steps(
         start=tuple(name for name, at in pauses.items() if at is None or at <= now),
@@ -121,9 +124,9 @@ def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun
     return failed and workload.restart_policy is RestartPolicy.ON_FAILURE
 
 
-def pause_ends_at(run: ContainerRun) -> datetime | None:
+def _pause_ends_at(run: ContainerRun, now: datetime) -> datetime | None:
     """When a container that ended may start again; None if there is no pause."""
-    if run.last_exit is None or not run.back_off_seconds:
+    if run.last_exit is None or not run.back_off_seconds or run.last_exit.finished_at > now:
         return None
     return run.last_exit.finished_at + timedelta(seconds=run.back_off_seconds)
 
@@ -146,8 +149,8 @@ def has_ended(workload: Workload, run: PodRun) -> bool:
 def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
     """When a pod that is over must have ended; None for one that goes on."""
     if run.deletion is not None:
-        return run.deletion.requested_at + timedelta(seconds=run.deletion.grace_seconds)
-    grace = timedelta(seconds=workload.grace_period_seconds)
+        return run.deletion.requested_at + _grace(workload, run)
+    grace = _grace(workload, run)
     if run.verdict is not None and not run.verdict.admitted:
         return (run.decided_at or run.accepted_at) + grace
     apps = _of_kinds(workload, ContainerKind.APP)
@@ -159,6 +162,12 @@ def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
         if _is_done(workload, run, each) and not _succeeded(run, each)
     ]
     return _last_end(run, failed) + grace if failed else None
+
+
+def _grace(workload: Workload, run: PodRun) -> timedelta:
+    """How long the containers of a pod that is over may take to end."""
+    asked = None if run.deletion is None else run.deletion.grace_seconds
+    return timedelta(seconds=workload.grace_period_seconds if asked is None else asked)
 
 
 def _last_end(run: PodRun, containers: Iterable[ContainerSpec]) -> datetime:

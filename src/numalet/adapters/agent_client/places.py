@@ -14,8 +14,10 @@ def default_root() -> Path:
     """The system's place for root, else the user's own."""
     if os.geteuid() == 0:
         return SYSTEM_ROOT
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "numalet"
+    # A relative path counts for none, by the XDG specification: it is another one in each folder.
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    state = named if named.is_absolute() else Path.home() / ".local" / "state"
+    return state / "numalet"
 
 
 def socket_path(socket: Path | None, root: Path | None) -> Path:

@@ -78,21 +78,18 @@ def _path_of(directory: Path, name: str) -> Path:
 def read_file(path: Path) -> str | None:
     """The text of a state file, None if there is none.
 
+    Bytes that are no text become U+FFFD, as in Go: the content is damaged then, and what is said
+    and done about damage is the same whatever the disk made of the file.
+
     Raises ``BadInput`` if it can not be read.
     """
     if path.exists() and not path.is_file():
-        raise _refused("files/not-a-file", path)
+        fields = {"path": str(path)}
+        raise BadInput([Finding("files/not-a-file", fields, Location(str(path)))])
     try:
-        content = yaml_source.read_bytes(path)
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise _refused("files/not-text", path, error=str(error)) from None
+        return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:
         # Between looking and reading nothing is locked, so reading decides.
         if path.exists():
             raise
         return None
-
-
-def _refused(code: str, path: Path, **fields: str) -> BadInput:
-    return BadInput([Finding(code, {"path": str(path), **fields}, Location(str(path)))])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalet.adapters import run_document
+from numalet.adapters.agent_client import places
 from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
@@ -32,7 +33,7 @@ from numalet.wording import english, kubelet
 def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
-    root = options.root or settings.default_root()
+    root = options.root or places.default_root()
     for finding in other_roots.remarks(root):
         voice.tell(finding)
     books = SharedBooks(root)

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -83,17 +83,9 @@ class SharedBooks:
         except BlockingIOError:
             self.close()
             return False
-        except PermissionError:
-            self.close()
-            fields = {"root": str(self._root), "owner": _owner(self._root)}
-            raise BadInput(
-                [Finding("run/not-allowed", fields, Location(str(self._root)))]
-            ) from None
         except OSError as error:
             self.close()
-            fields = {"path": str(self._root), "error": error.strerror or str(error)}
-            where = Location(str(self._root))
-            raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+            raise BadInput([_unusable(self._root, error)]) from None
         return True
 
     def close(self) -> None:
@@ -138,11 +130,15 @@ class SharedBooks:
         return Content(files, holders)
 
 
-def _owner(root: Path) -> str:
-    try:
-        return str(root.stat().st_uid)
-    except OSError:
-        return "0"
+def _unusable(root: Path, error: OSError) -> Finding:
+    """Why these books can not be used: they are another user's, or what the kernel said."""
+    where = Location(str(root))
+    if isinstance(error, PermissionError):
+        with suppress(OSError):
+            fields = {"root": str(root), "owner": str(root.stat().st_uid)}
+            return Finding("run/not-allowed", fields, where)
+    fields = {"path": str(root), "error": error.strerror or str(error)}
+    return Finding("agent/root-unusable", fields, where)
 
 
 def _opened(path: Path) -> int:
