@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ import yaml
 from numalet.cli import main
 from numalet.cli.ps_view import age
 from numalet.model.pod import ContainerKey
-from numalet.workload.run import ContainerPhase, PodRun
+from numalet.workload.run import ContainerPhase, Exit, ExitReason, PodRun
 from servers import views
 from servers.pods import pod
 from servers.served import Api, served
@@ -189,6 +190,23 @@ def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixtu
     assert _run(api, "delete", "a", "--grace-period", "0") == 0
     assert _run(api, "delete", "a") == 1
     assert _run(api, "delete", "../../nodes") == 1
+
+
+def _crashed(run: PodRun) -> PodRun:
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    last = Exit(code=137, reason=ExitReason.OOM_KILLED, finished_at=moment, message="all used")
+    of = replace(run.of("c"), phase=ContainerPhase.TERMINATED, attempt=2)
+    return replace(run, containers={"c": replace(of, last_exit=last, back_off_seconds=10.0)})
+
+
+def test_describe_tells_how_a_container_ended(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("a"))
+    api.do(lambda door: door.update("a", _crashed))
+    assert _run(api, "describe", "a") == 0
+    told = capsys.readouterr().out
+    assert "    state:     waiting, CrashLoopBackOff: back-off 10s" in told
+    assert "    before:    terminated, OOMKilled, exit code 137: all used\n" in told
 
 
 def _ended(run: PodRun) -> PodRun:

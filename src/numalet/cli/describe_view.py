@@ -77,15 +77,22 @@ def _container(container: Json, placed: Json | None, state: Json | None) -> Iter
             listed = ", ".join(f"{name} {asked[name]}" for name in sorted(asked))
             yield f"    {kind + ':':<11}{listed}"
     if state is not None:
-        for name, about in (state.get("state") or {}).items():
-            detail = about.get("reason", "")
-            if name == "waiting" and about.get("message"):
-                detail += f": {about['message']}"
-            yield f"    state:     {name}{f', {detail}' if detail else ''}"
+        for title, key in (("state:", "state"), ("before:", "lastState")):
+            for name, about in (state.get(key) or {}).items():
+                yield f"    {title:<11}{_state(name, about)}"
         if state.get("restartCount"):
             yield f"    restarts:  {state['restartCount']}"
     if placed is not None:
         yield from _placed(placed)
+
+
+def _state(name: str, about: Json) -> str:
+    """A state of a container: why it is in it, and how it ended if it did."""
+    words = [name, *filter(None, [about.get("reason")])]
+    if "exitCode" in about:
+        words.append(f"exit code {about['exitCode']}")
+    message = about.get("message")
+    return ", ".join(words) + (f": {message}" if message else "")
 
 
 def _placed(placed: Json) -> Iterator[str]:
