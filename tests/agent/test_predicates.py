@@ -32,6 +32,16 @@ maxPods: 3
 """
 
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_SYSTEM = {"key": "kubernetes.io/os", "operator": "In"}
+_NAME = {"key": "metadata.name", "operator": "In"}
+
+
+def _required(*terms: Any) -> dict[str, Any]:
+    """A part of a pod's spec: the terms of its required node affinity."""
+    return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": list(terms)}}}}
+
+
 def _settings(tmp_path: Path, behaviour: Behaviour) -> AgentSettings:
     """An agent whose managers have no policy, on 15 CPUs, with room for three pods."""
     file = tmp_path / "kubelet.yaml"
@@ -85,6 +95,17 @@ def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
     [
         ({"nodeSelector": {"disk": "ssd"}}, "NodeAffinity"),
         ({"nodeSelector": {"kubernetes.io/hostname": "node-a", "kubernetes.io/os": "linux"}}, ""),
+        (_required({"matchExpressions": [_SYSTEM | {"values": ["linux"]}]}), ""),
+        (_required({"matchExpressions": [_SYSTEM | {"values": ["windows"]}]}), "NodeAffinity"),
+        (_required({"matchFields": [_NAME | {"values": ["node-a"]}]}), ""),
+        (_required({"matchFields": [_NAME | {"values": ["node-b"]}]}, {}), "NodeAffinity"),
+        (_required(), "NodeAffinity"),
+        ({"affinity": {"nodeAffinity": {}, "podAffinity": {}}}, ""),
+        # What is none of the types of Kubernetes matches nothing, and breaks nothing.
+        (_required(1, {"matchFields": 2}, {"matchExpressions": [3, {"key": 4}]}), "NodeAffinity"),
+        (_required({"matchExpressions": [_SYSTEM | {"values": [5]}]}), "NodeAffinity"),
+        ({"affinity": {"nodeAffinity": {_REQUIRED: 6}}}, "NodeAffinity"),
+        ({"affinity": 7, "nodeSelector": 8}, ""),
         ({"nodeName": "node-b"}, "NodeName"),
         ({"nodeName": "node-a"}, ""),
     ],
@@ -96,6 +117,40 @@ def test_a_pod_for_another_node_is_refused(
         async with agents.running(_settings(tmp_path, EXACT)) as agent:
             record = await _create(agent, agents.pod("one", "1", **spec))
             assert (not reason, reason) == _verdict(record)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("port", "spec", "reason"),
+    [
+        ({"hostPort": 80}, {}, "NodePorts"),
+        ({"hostPort": 80, "protocol": "TCP", "hostIP": "127.0.0.1"}, {}, "NodePorts"),
+        ({"hostPort": 80, "protocol": "UDP"}, {}, ""),
+        ({"hostPort": 81}, {}, ""),
+        ({"containerPort": 80}, {}, ""),
+        ({"containerPort": 80}, {"hostNetwork": True}, "NodePorts"),
+        ({"containerPort": 80, "hostPort": 81}, {"hostNetwork": True}, ""),
+        ({"hostPort": "80"}, {}, ""),
+        ("80", {}, ""),
+    ],
+)
+def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
+    tmp_path: Path, port: Any, spec: dict[str, Any], reason: str
+) -> None:
+    def asking(name: str, port: Any, **spec: Any) -> Workload:
+        manifest = agents.manifest(name, "1", **spec)
+        manifest["spec"]["containers"][0]["ports"] = [port]
+        return agents.workload(manifest)
+
+    async def scene() -> None:
+        async with agents.running(_settings(tmp_path, EXACT)) as agent:
+            await _create(agent, asking("holder", {"containerPort": 1, "hostPort": 80}))
+            record = await _create(agent, asking("one", port, **spec))
+            assert (not reason, reason) == _verdict(record)
+            await agent.keeper.delete("default", "holder", grace_seconds=0.0)
+            await agent.until(lambda: "holder" not in agent.names())
+            assert (True, "") == _verdict(await _create(agent, asking("two", {"hostPort": 80})))
 
     asyncio.run(scene())
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pytest
+
 import builders
 from builders import GI, machine, pod, rules
 from numalet.admission import predicates
+from numalet.admission.host_ports import HostPort
+from numalet.admission.node_affinity import Requirement, Term
 from numalet.admission.predicates import Asking, Failure, Passed
 from numalet.admission.preemption import Claim
 from numalet.admission.reasons import NothingToPreempt, OutOfResource, PredicateFailed
@@ -105,6 +109,55 @@ def test_selector_and_name_must_be_the_node_s() -> None:
     assert "didn't match the requested node name" in _words(found)[1]
     nameless = predicates.ask(_node().rules, _node().snapshot, {}, Asking(elsewhere), ())
     assert Passed() == nameless
+
+
+def _with_ports(uid: str, *ports: HostPort) -> Claim:
+    return Claim(_claim(uid).pod, ports=ports)
+
+
+def test_the_required_node_affinity_counts_beside_the_selector() -> None:
+    of = _node()
+    term = Term((Requirement("kubernetes.io/os", "In", ("linux",)),))
+    named = Term((), (Requirement("metadata.name", "NotIn", ("n1",)),))
+
+    def said(selector: Mapping[str, str], *terms: Term) -> Passed | Failure:
+        return of.predicates(LABELS, Asking(_claim("a"), selector, terms), ())
+
+    assert Passed() == said({}, term)
+    assert Passed() == said({}, named, term)
+    assert PredicateFailed("NodeAffinity") == said({}, named)
+    assert PredicateFailed("NodeAffinity") == said({"disk": "ssd"}, term)
+    # A list without terms matches no node.
+    assert PredicateFailed("NodeAffinity") == said({})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "is_free"),
+    [
+        (HostPort(80), HostPort(80), False),
+        (HostPort(80), HostPort(81), True),
+        (HostPort(80), HostPort(80, "UDP"), True),
+        (HostPort(80, address="127.0.0.1"), HostPort(80), False),
+        (HostPort(80), HostPort(80, address="127.0.0.1"), False),
+        (HostPort(80, address="127.0.0.1"), HostPort(80, address="127.0.0.1"), False),
+        (HostPort(80, address="127.0.0.1"), HostPort(80, address="127.0.0.2"), True),
+    ],
+)
+def test_a_port_of_the_host_is_given_to_one_pod(
+    wanted: HostPort, taken: HostPort, is_free: bool
+) -> None:
+    others = [_claim("b"), _with_ports("c", HostPort(1), taken)]
+    found = _ask(_with_ports("a", HostPort(2), wanted), others)
+    if is_free:
+        assert Passed() == found
+    else:
+        message = "node(s) didn't have free ports for the requested pod ports"
+        assert ("NodePorts", f"Predicate NodePorts failed: {message}") == _words(found)
+
+
+def test_a_critical_pod_is_refused_for_its_ports_before_anybody_is_evicted() -> None:
+    critical = replace(_claim("s", is_static=True, cpu="3"), ports=(HostPort(80),))
+    assert PredicateFailed("NodePorts") == _ask(critical, [_with_ports("b", HostPort(80))])
 
 
 def test_lack_is_told_before_a_wrong_place_but_for_critical_pods() -> None:

@@ -2,16 +2,16 @@
 
 They come after the managers. In this order, as in the kubelet: the label of the operating system,
 which decides alone; room for one more pod; CPU, memory, and every other resource of the node that
-the pod asks for; the node selector; the node's name. All but the first are gone through, and the
-first that fails is told.
+the pod asks for; the node selector and the required node affinity; the node's name; ports of the
+host. All but the first are gone through, and the first that fails is told.
 
 A *critical* pod (a static pod, or one of a priority from 2,000,000,000 on) is not rejected for lack
 of resources: others that are not critical, or of a lower priority, are to be *evicted* for it, and
 the pod is rejected only if all of them together hold too little. Which ones: see ``preemption``.
 
-What is not asked: node affinity other than the selector, host ports and taints, which mean nothing
-to programs of one host; ephemeral storage, which nobody here measures. Extended resources that the
-node does not know are left out, as in the kubelet. Recorded scenarios end before this stage, so
+What is not asked: taints, which a node without a control plane has only if it was told to register
+with them; ephemeral storage, which nobody here measures. Extended resources that the node does not
+know are left out, as in the kubelet. Recorded scenarios end before this stage, so
 it follows the documentation of v1.32 and not recordings.
 Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fits``, v1.32.
 """
@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from numalet.admission import node_resources, preemption
+from numalet.admission import host_ports, node_affinity, node_resources, preemption
+from numalet.admission.node_affinity import Term
 from numalet.admission.preemption import Claim, Need
 from numalet.admission.reasons import NothingToPreempt, OutOfResource, PredicateFailed
 from numalet.config.rules import NodeRules
@@ -37,6 +38,7 @@ HOST_LABEL: Final = "kubernetes.io/hostname"
 OS: Final = "PodOSSelectorNodeLabelDoesNotMatch"
 SELECTOR: Final = "NodeAffinity"
 NAME: Final = "NodeName"
+PORTS: Final = "NodePorts"
 
 _NOT_MEASURED: Final = "ephemeral-storage"
 _FIRST: Final = (resources.CPU, resources.MEMORY)
@@ -46,10 +48,14 @@ Failure: TypeAlias = OutOfResource | PredicateFailed | NothingToPreempt
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A pod as the predicates see it: what it claims, and where it wants to be."""
+    """A pod as the predicates see it: what it claims, and where it wants to be.
+
+    ``affinity`` are the terms of the required node affinity, None without one.
+    """
 
     claim: Claim
     selector: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    affinity: tuple[Term, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def ask(
     if pod.labels.get(OS_LABEL, labels.get(OS_LABEL)) != labels.get(OS_LABEL):
         return PredicateFailed(OS)
     lacking = list(_lacking(rules, snapshot, asking.claim, others))
-    misplaced = list(_misplaced(labels, asking))
+    misplaced = list(_misplaced(labels, asking, others))
     if asking.claim.is_critical and lacking and not misplaced:
         needs = tuple(Need(each.resource, each.lack) for each in lacking)
         evicted = preemption.victims(asking.claim, others, needs)
@@ -122,9 +128,20 @@ def _raised(has: dict[str, Quantity], snapshot: Snapshot) -> dict[str, Quantity]
     return has
 
 
-def _misplaced(labels: Mapping[str, str], asking: Asking) -> Iterator[PredicateFailed]:
-    if any(labels.get(name) != value for name, value in asking.selector.items()):
-        yield PredicateFailed(SELECTOR)
+def _misplaced(
+    labels: Mapping[str, str], asking: Asking, others: Sequence[Claim]
+) -> Iterator[PredicateFailed]:
     host = labels.get(HOST_LABEL)
+    if not _is_among_the_required(labels, host or "", asking):
+        yield PredicateFailed(SELECTOR)
     if host is not None and asking.claim.pod.node_name not in ("", host):
         yield PredicateFailed(NAME)
+    taken = (port for each in others for port in each.ports)
+    if not host_ports.are_free(asking.claim.ports, taken):
+        yield PredicateFailed(PORTS)
+
+
+def _is_among_the_required(labels: Mapping[str, str], name: str, asking: Asking) -> bool:
+    if any(labels.get(key) != value for key, value in asking.selector.items()):
+        return False
+    return asking.affinity is None or node_affinity.matches(asking.affinity, labels, name)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from numalet.admission.host_ports import HostPort
 from numalet.admission.reasons import NothingToPreempt
 from numalet.model import pod_demand, resources
 from numalet.model.pod import Pod, QosClass
@@ -28,7 +29,7 @@ _PODS: Final = "pods"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a pod asks of the node as a whole, and how much it matters.
+    """What a pod asks of the node as a whole, ports of the host too, and how much it matters.
 
     ``is_static`` pods are critical; ``priority`` is the number in the manifest, None without one.
     """
@@ -36,6 +37,7 @@ class Claim:
     pod: Pod
     is_static: bool = False
     priority: int | None = None
+    ports: tuple[HostPort, ...] = ()
     requests: Mapping[str, Quantity] = field(init=False)
 
     def __post_init__(self) -> None:

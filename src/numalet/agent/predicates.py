@@ -9,6 +9,7 @@ from typing import Any, Final
 from numalet.admission.decision import Decision
 from numalet.admission.predicates import Asking, Passed
 from numalet.admission.preemption import Claim
+from numalet.agent import wishes
 from numalet.agent.books import Books
 from numalet.node.node import Node
 from numalet.workload.record import PodRecord
@@ -27,7 +28,8 @@ def ask(
     """
     if not decision.admitted or not node.rules.behaviour.predicates_are_asked:
         return node, decision, ()
-    asking = Asking(_claim(workload), _selector(workload))
+    spec = _spec(workload)
+    asking = Asking(_claim(workload), wishes.selector(spec), wishes.affinity(spec))
     others = [
         _claim(each.workload)
         for uid, each in books.records.items()
@@ -54,12 +56,8 @@ def _claim(workload: Workload) -> Claim:
         pod=workload.pod,
         is_static=workload.source is Source.FILE,
         priority=priority if type(priority) is int else None,
+        ports=wishes.ports(_spec(workload)),
     )
-
-
-def _selector(workload: Workload) -> Mapping[str, str]:
-    found = _spec(workload).get("nodeSelector")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _spec(workload: Workload) -> Mapping[str, Any]:

@@ -53,6 +53,9 @@ _PREDICATES: Mapping[str, str] = {
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
     ),
     "NodeName": "Predicate NodeName failed: node(s) didn't match the requested node name",
+    "NodePorts": (
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    ),
 }
 _NOTHING_TO_PREEMPT = (
     "Unexpected error while attempting to recover from admission failure: preemption: error finding"
