@@ -190,6 +190,12 @@ def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixtu
     assert _run(api, "delete", "a", "--grace-period", "0") == 0
     assert _run(api, "delete", "a") == 1
     assert _run(api, "delete", "../../nodes") == 1
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("b"))
+    capsys.readouterr()
+    # One that is not there does not spare the others.
+    assert _run(api, "delete", "nobody", "b") == 1
+    assert capsys.readouterr().out == "pod/b is deleted\n"
 
 
 def _crashed(run: PodRun) -> PodRun:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from numalet.adapters.agent_client.client import AgentClient
-from numalet.servers.api import watching
+from numalet.model.findings import BadInput
+from numalet.servers.api import listening, watching
 from numalet.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from servers import views
 from servers.pods import pod
-from servers.served import Api
+from servers.served import Api, served
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -37,6 +41,21 @@ def test_a_watch_begins_with_what_is_there_and_goes_on(api: Api, client: AgentCl
     client.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
     assert _short(next(changes)) == ("MODIFIED", "a")
     assert _short(next(changes)) == ("DELETED", "a")
+
+
+def test_a_watch_does_not_hold_up_a_stop(capfd: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="node") as folder:
+        with served(Path(folder) / "agent.sock") as api, api.client() as client:
+            client.post(PODS, pod("a"))
+            changes = _watch(api)
+            assert _short(next(changes)) == ("ADDED", "a")
+            began = time.monotonic()
+        assert time.monotonic() - began < listening.STOP_SECONDS
+        with pytest.raises(BadInput) as broken:
+            next(changes)
+        assert [each.code for each in broken.value.findings] == ["client/broken-off"]
+    # The log of an agent has a form of its own.
+    assert capfd.readouterr().err == ""
 
 
 def test_a_watch_goes_on_from_a_version(api: Api, client: AgentClient) -> None:

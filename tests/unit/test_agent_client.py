@@ -92,10 +92,15 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(folder: Path) -> No
         assert client.get("/x") == {}
 
 
-def test_a_stream_ends_where_the_agent_went_away(folder: Path) -> None:
+def test_a_stream_that_ends_is_told_from_one_that_broke_off(folder: Path) -> None:
     answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\none\n\r\n"
-    with _answering(folder / "sock", answer):
-        assert list(AgentClient(folder / "sock").stream("/x")) == [b"one\n"]
+    for rest in (b"", b"4\r\nt", b"0\r\n\r\n"):
+        with _answering(folder / "sock", answer + rest):
+            lines = AgentClient(folder / "sock").stream("/x")
+            assert next(lines) == b"one\n"
+            with pytest.raises(StopIteration if rest[:1] == b"0" else BadInput):
+                next(lines)
+        (folder / "sock").unlink()
 
 
 def test_a_name_is_one_segment_of_a_path() -> None:

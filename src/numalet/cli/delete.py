@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from numalet.cli import agent_client
-from numalet.cli.agent_client import EXITS
+from numalet.cli.agent_client import EXIT_REFUSED, EXITS
+
+if TYPE_CHECKING:
+    from numalet.adapters.agent_client.client import AgentClient
 
 EPILOG = f"""Examples:
 
@@ -38,6 +42,20 @@ def delete(
     """Ask pods to end and go; what they held is free when they are gone."""
     options = {} if grace_period is None else {"gracePeriodSeconds": grace_period}
     with agent_client.agent(socket, root) as client:
-        for name in pods:
-            client.delete(agent_client.pods_path(name), options)
-            typer.echo(f"pod/{name} is deleted")
+        results = [_deleted(client, name, options) for name in pods]
+    raise typer.Exit(0 if all(results) else EXIT_REFUSED)
+
+
+def _deleted(client: AgentClient, name: str, options: Mapping[str, int]) -> bool:
+    """Ask one pod to end and say what came of it; one that can not be does not spare the others."""
+    from numalet.adapters.agent_client.client import AgentRefused
+    from numalet.cli.output import complain
+    from numalet.model.findings import Severity
+
+    try:
+        client.delete(agent_client.pods_path(name), options)
+    except AgentRefused as refused:
+        complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
+        return False
+    typer.echo(f"pod/{name} is deleted")
+    return True

@@ -19,6 +19,7 @@ TIMEOUT_SECONDS: Final = 60.0
 _CONNECT_TIMEOUT: Final = struct.pack("ll", 10, 0)
 _JSON: Final = "application/json"
 _REFUSED: Final = 400
+_PIECE_BYTES: Final = 1 << 16
 
 Query = Mapping[str, str | int | bool | None]
 
@@ -75,14 +76,31 @@ class AgentClient:
         return json.loads(self._ask("DELETE", path, None, json.dumps(options).encode()))
 
     def stream(self, path: str, query: Query | None = None) -> Iterator[bytes]:
-        """The lines of a stream as they come, without a limit of time, until it ends."""
+        """The lines of a stream as they come, without a limit of time, until it ends.
+
+        Raises ``BadInput`` behind the last line if the agent went away before it ended.
+        """
         connection = _UnixConnection(self.path, None)
         with contextlib.closing(connection):
             response = self._send(connection, "GET", _url(path, query), None)
             if response.status >= _REFUSED:
                 raise _refused(response.status, response.read())
-            while line := _line(response):
-                yield line
+            yield from self._lines(response)
+
+    def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        rest = b""
+        while piece := self._piece(response):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in lines)
+        if rest:
+            yield rest
+
+    def _piece(self, response: http.client.HTTPResponse) -> bytes:
+        """What came next; empty where the agent ended the stream, and not where it went away."""
+        try:
+            return response.read1(_PIECE_BYTES)
+        except (http.client.HTTPException, OSError) as error:
+            raise _unanswered(self.path, error) from None
 
     def _ask(self, method: str, path: str, query: Query | None, body: bytes | None = None) -> bytes:
         """The body of an answer. A connection that was kept may have been closed meanwhile."""
@@ -151,14 +169,6 @@ def _warned(header: str) -> str:
     """The text of a ``Warning`` header: ``299 - "text"``."""
     _, _, quoted = header.partition('"')
     return re.sub(r"\\(.)", r"\1", quoted.removesuffix('"'))
-
-
-def _line(response: http.client.HTTPResponse) -> bytes:
-    """The next line; what came before the agent went away is the end of it."""
-    try:
-        return response.readline()
-    except (http.client.HTTPException, OSError):
-        return b""
 
 
 def _unanswered(path: Path, error: Exception) -> BadInput:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api.application import application
@@ -96,6 +96,8 @@ def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         log_config=None,
+        # Bugs are reported by the application; the log has a form of its own.
+        log_level="critical",
         access_log=False,
         proxy_headers=False,
         backlog=BACKLOG,
@@ -107,7 +109,13 @@ def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the agent."""
+    """A server that leaves signals to the agent, and does not wait for answers without an end."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for connection in [*self.server_state.connections]:
+            if isinstance(connection, _Bounded):
+                connection.end_stream()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -156,6 +164,12 @@ class _Bounded(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._in_body = False
         super().on_message_complete()
+
+    def end_stream(self) -> None:
+        """Close a connection whose answer has begun and has not ended."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.close()
 
     def _give_up(self) -> None:
         """Close a connection that has not brought a whole head yet."""
