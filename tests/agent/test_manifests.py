@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import agents
 from numalet.agent import manifests
@@ -114,6 +118,53 @@ def test_a_missing_folder_is_told_at_the_start_and_waited_for(tmp_path: Path) ->
 
 def test_a_missing_folder_is_empty(tmp_path: Path) -> None:
     assert () == _folder(tmp_path / "nowhere").read().workloads
+
+
+def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    _put(folder, "a.yaml", agents.manifest("one"))
+    source = _folder(folder)
+    read = source.read()
+
+    def broken(self: Path) -> Iterator[Path]:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path / "root")) as agent:
+            agent.keeper.tell(read)
+            await agent.keeper.settled()
+            assert "running" == agent.phase("one-node-a")
+            with monkeypatch.context() as patch:
+                patch.setattr(Path, "iterdir", broken)
+                unread, again = source.read(), source.read()
+            assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
+            agent.keeper.tell(unread)
+            await agent.keeper.settled()
+            assert "running" == agent.phase("one-node-a")
+            (folder / "a.yaml").unlink()
+            agent.keeper.tell(source.read())
+            await agent.until(lambda: not agent.names())
+
+    asyncio.run(scene())
+
+
+def test_a_file_that_can_not_be_looked_at_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "a.yaml"
+    link.symlink_to(tmp_path / "secret" / "a.yaml")
+
+    def denied(self: Path) -> bool:
+        if self == link:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return False
+
+    monkeypatch.setattr(Path, "is_file", denied)
+    read = _folder(tmp_path).read()
+    assert {str(link)} == read.unreadable == set(read.broken)
 
 
 def test_of_two_files_with_one_name_the_last_one_wins(tmp_path: Path) -> None:

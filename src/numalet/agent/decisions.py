@@ -231,7 +231,7 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
             continue
         if uid in wanted and _same_content(wanted[uid], workload):
             continue
-        if uid not in wanted and workload.origin in read.unreadable:
+        if uid not in wanted and not read.unreadable.isdisjoint(_places(workload.origin)):
             continue
         books = with_deletion(books, uid, None, now)
         if not books.node.rules.behaviour.release_at_once:
@@ -256,6 +256,11 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
             )
         )
     return Followed(books, tuple(heard))
+
+
+def _places(origin: str) -> tuple[str, str]:
+    """The path of a manifest, and that of the folder it is in."""
+    return origin, origin.rpartition("/")[0]
 
 
 def _with_remarks(books: Books, workload: Workload, read: FolderRead, now: datetime) -> Books:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from numalet.adapters.documents import typed, yaml_source
 from numalet.adapters.documents import workload as workloads
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import Programs, WorkloadOptions
+from numalet.adapters.files import folder_news
 from numalet.agent.requests import FolderRead
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.workload import static_pods
@@ -60,13 +60,22 @@ class ManifestFolder:
         self._programs = programs
         self._full_look_seconds = full_look_seconds
         self._seen: dict[str, _Seen] = {}
+        self._problem = ""
 
     def read(self) -> FolderRead:
-        """Everything in the folder; ``broken`` are files that were not known to be broken."""
+        """Everything in the folder; ``broken`` are files that were not known to be broken.
+
+        A folder that is there and can not be read is itself broken, and nothing in it is known.
+        """
+        try:
+            files = self._files()
+        except OSError as error:
+            return self._unread(error)
         before, self._seen = self._seen, {}
+        self._problem = ""
         broken: dict[str, tuple[Finding, ...]] = {}
         unreadable = set()
-        for path in self._files():
+        for path in files:
             seen = self._look_at(path, before.get(str(path)))
             self._seen[str(path)] = seen
             if seen.workload is not None:
@@ -86,6 +95,14 @@ class ManifestFolder:
         }
         return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable), remarks)
 
+    def _unread(self, error: OSError) -> FolderRead:
+        problem = error.strerror or str(error)
+        told, self._problem = self._problem, problem
+        path = str(self._path)
+        finding = Finding("document/unreadable", {"reason": problem}, Location(path))
+        broken = {} if problem == told else {path: (finding,)}
+        return FolderRead((), broken, frozenset([path]))
+
     async def looks(self) -> AsyncIterator[FolderRead]:
         """The folder now, then after every change and from time to time."""
         while True:
@@ -95,25 +112,18 @@ class ManifestFolder:
 
     async def _news(self, seconds: float) -> None:
         """Wait until something in the folder changes, but no longer than this."""
-        from watchfiles import awatch
-
         watched = self._path if self._path.is_dir() else self._path.parent
-        if not watched.is_dir():
-            await asyncio.sleep(min(seconds, RETRY_SECONDS * 4))
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                async for _ in awatch(watched, recursive=False, debounce=100, step=20):
-                    return
+        await folder_news.wait([watched], seconds)
 
     def _files(self) -> list[Path]:
+        """The files that there are. Raises ``OSError`` if that can not be known now."""
         try:
             if self._path.is_file():
                 return [self._path]
             entries = sorted(self._path.iterdir())
-        except OSError:
+        except FileNotFoundError:
             return []
-        return [each for each in entries if not each.name.startswith(".") and each.is_file()]
+        return [each for each in entries if not each.name.startswith(".") and _may_be_a_file(each)]
 
     def _look_at(self, path: Path, before: _Seen | None) -> _Seen:
         try:
@@ -160,3 +170,11 @@ class ManifestFolder:
         if workload is None:
             raise BadInput(findings.all)
         return workload
+
+
+def _may_be_a_file(path: Path) -> bool:
+    """Whether something is to be read there; what can not be looked at is told when it is read."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from numalet.adapters import kubelets
-from numalet.adapters.files import state_directory
+from numalet.adapters.files import folder_news, state_directory
 from numalet.adapters.kubelet_node import containers
 from numalet.agent.recovery import Premises
 from numalet.agent.requests import KubeletSeen
@@ -28,9 +27,6 @@ from numalet.node.node import Node
 from numalet.reports import kubelet_look
 from numalet.reports.kubelet_look import Evidence, KubeletLook, PodName
 from numalet.wording import kubelet_start
-
-NO_FOLDER_SECONDS = 2.0
-"""So soon a folder that can not be watched, or is not there yet, is looked at again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +114,12 @@ class KubeletWatch:
 
     async def _news(self) -> None:
         """Wait until a state file may have changed, but no longer than until the next look."""
-        from watchfiles import awatch
-
         root = self.places.root
-        watched = [each for each in (root, root / state_directory.DEVICE_PLUGINS) if each.is_dir()]
-        if not watched:
-            await asyncio.sleep(min(self.every_seconds, NO_FOLDER_SECONDS))
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.every_seconds):
-                async for changes in awatch(*watched, recursive=False, debounce=100, step=20):
-                    if any(Path(path).name in state_directory.FILE_NAMES for _, path in changes):
-                        return
+        await folder_news.wait(
+            (root, root / state_directory.DEVICE_PLUGINS),
+            self.every_seconds,
+            lambda path: path.name in state_directory.FILE_NAMES,
+        )
 
 
 def log_findings(look: KubeletLook) -> tuple[Finding, ...]:

@@ -81,7 +81,8 @@ class Forgotten:
 class FolderRead:
     """What the manifest folder holds, and what is wrong in it by path.
 
-    ``unreadable`` are the paths whose pods are not known now: they are left as they are.
+    ``unreadable`` are the paths whose pods are not known now: they are left as they are. The
+    path of the folder stands for all that may be in it.
     ``remarks``, by uid, are what the author of a file should know though its pod is taken.
     """
 
