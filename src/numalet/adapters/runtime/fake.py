@@ -29,7 +29,7 @@ from numalet.adapters.runtime.port import (
     Reality,
     Started,
 )
-from numalet.enforcement import settings
+from numalet.enforcement import paths, settings
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey, ContainerKind
@@ -65,8 +65,8 @@ def fate_of(launch: Launch) -> Fate:
     try:
         if words[:1] == ("exit",):
             return Ends(int(words[1]))
-        if words[:1] == ("sleep",):
-            return Ends(0, float(words[1]))
+        if words[:1] == ("sleep",) and 0 <= (seconds := float(words[1])) < _FOREVER_SECONDS:
+            return Ends(0, seconds)
     except (IndexError, ValueError):
         return Runs()
     return Ends() if launch.spec.kind is ContainerKind.INIT else Runs()
@@ -87,12 +87,17 @@ class _Entry:
     settings: CgroupSettings | None = None
 
 
+_FOREVER_SECONDS: Final = 1e9
+"""Whoever sleeps for so long, or for infinity, runs."""
+_STARTS_KEPT: Final = 10_000
+
+
 class FakeRuntime:
     """Entries in memory, and in ``folder`` if one is given.
 
-    ``starts`` are all attempts that began, in order; ``doubled`` those that were asked for while
-    another attempt of the same container ran. ``refusals`` say by path what is not taken, as if
-    a kernel refused it.
+    ``starts`` are the latest attempts that began, in order; ``doubled`` those that were asked for
+    while another attempt of the same container ran. ``refusals`` say by path what is not taken, as
+    if a kernel refused it.
     """
 
     def __init__(
@@ -174,6 +179,7 @@ class FakeRuntime:
                 entry.ends_at = now + timedelta(seconds=after_seconds)
         self._entries[launch.key] = entry
         self.starts.append((launch.key, launch.attempt))
+        del self.starts[:-_STARTS_KEPT]
         self._save(entry)
         if entry.ends_at is not None:
             self._end_at(entry, entry.ends_at)
@@ -244,6 +250,8 @@ class FakeRuntime:
         """Remove the pod's entries."""
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
             del self._entries[key]
+        pod = paths.pod_segment(pod_uid)
+        self.tree = {path: each for path, each in self.tree.items() if not path.endswith(pod)}
         if self._folder is not None:
             with faults.point("process.forget"):
                 shutil.rmtree(self._folder / pod_uid, ignore_errors=True)
@@ -268,7 +276,12 @@ class FakeRuntime:
     def _end_at(self, entry: _Entry, moment: datetime) -> None:
         delay = max(0.0, (moment - self._clock()).total_seconds())
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(delay, lambda: self._end(entry, entry.code))
+
+        def over() -> None:
+            self._timers.discard(timer)
+            self._end(entry, entry.code)
+
+        timer = loop.call_later(delay, over)
         self._timers.add(timer)
 
     def _end(self, entry: _Entry, code: int, signal: int | None = None) -> None:

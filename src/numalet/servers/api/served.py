@@ -40,7 +40,10 @@ class Served:
 
     def pod(self, record: PodRecord) -> Shown:
         """The Pod object."""
-        node_name = self.door.view().node_name
+        view = self.door.view()
+        node_name = view.node_name
+        if len(self._pods) > 2 * len(view.records) + 16:
+            self._pods.forget_all_but(view.records)
         return self._pods.of(
             record.uid, record.resource_version, lambda: projections.pod(record, node_name)
         )
@@ -64,9 +67,6 @@ class Served:
 
     def pods(self, namespace: str | None) -> list[tuple[str, Shown]]:
         """The Pod objects by uid."""
-        current = self.door.view().records
-        if len(self._pods) > 2 * len(current) + 16:
-            self._pods.forget_all_but(current)
         return [(each.uid, self.pod(each)) for each in self.records(namespace)]
 
     def placement(self, record: PodRecord) -> Shown:

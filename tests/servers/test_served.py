@@ -1,0 +1,33 @@
+"""What the handlers keep between two requests."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from numalet.adapters.documents import workload
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.workload import WorkloadOptions
+from numalet.model.findings import Findings
+from numalet.servers.api.served import Served
+from numalet.workload.record import PodRecord
+from servers.memory_door import MemoryDoor
+from servers.pods import pod
+
+
+def test_objects_of_pods_that_went_are_let_go_though_nobody_lists_them() -> None:
+    async def scene() -> None:
+        door = MemoryDoor()
+        served = Served(door)
+        for number in range(60):
+            made = workload.decode_workload(
+                pod(f"a{number}"), Place("", "$"), WorkloadOptions(), Findings()
+            )
+            assert made is not None
+            record = await door.create(made)
+            assert isinstance(record, PodRecord)
+            assert served.pod(record) is served.pod(replace(record))
+            door.remove(f"a{number}")
+        assert len(served._pods) < 20
+
+    asyncio.run(scene())
