@@ -21,6 +21,7 @@ from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.servers.door import AgentView, Standing
 from numalet.workload.record import PodRecord
+from numalet.workload.records import Records
 from numalet.workload.run import PodRun, Verdict
 from numalet.workload.spec import Workload
 
@@ -78,7 +79,7 @@ def with_pods(pods: Iterable[Pod], behaviour: Behaviour = EXACT) -> Node:
 
 def view(node: Node, pods: Iterable[Pod]) -> AgentView:
     """The view of an agent that knows these pods."""
-    known = list(pods)
+    known = {each.uid: _record(each, each.uid in node.snapshot.pods) for each in pods}
     return AgentView(
         node_name="n",
         node=node,
@@ -86,7 +87,7 @@ def view(node: Node, pods: Iterable[Pod]) -> AgentView:
         level=GuaranteeLevel.NONE,
         started_at=NOW,
         resource_version=len(known),
-        records={each.uid: _record(each, each.uid in node.snapshot.pods) for each in known},
+        records=Records(known),
     )
 
 

@@ -162,7 +162,7 @@ class MemoryDoor:
         """Let a record be as this one, under a new resource version."""
         version = self._view.resource_version + 1
         record = replace(record, resource_version=version)
-        records = {**self._view.records, record.uid: record}
+        records = self._view.records.with_record(record)
         self.change(records=records, resource_version=version)
         self.pods.add(PodChange(kind, record, version))
         return record
@@ -195,7 +195,7 @@ class MemoryDoor:
         """Let a pod be gone."""
         record = self.named(name)
         version = self._view.resource_version + 1
-        records = {uid: each for uid, each in self._view.records.items() if uid != record.uid}
+        records = self._view.records.without(record.uid)
         node = self._view.node.remove(record.uid)
         self.change(records=records, resource_version=version, node=node)
         self.pods.add(PodChange(ChangeKind.DELETED, record, version))

@@ -18,6 +18,7 @@ from numalet.model.pod import ContainerKey
 from numalet.servers.device_plugins import DevicePlugins
 from numalet.wording import english
 from numalet.workload.record import PodRecord
+from numalet.workload.records import Records
 from numalet.workload.run import PodRun
 from numalet.workload.spec import ContainerSpec, Workload
 
@@ -33,7 +34,7 @@ def _books(response: bytes) -> Books:
     spec = ContainerSpec(name="c", env=(("MINE", "own"),))
     record = PodRecord(Workload(pod=POD, containers=(spec,)), PodRun(accepted_at=NOW))
     snapshot = dataclasses.replace(node.snapshot, device=device)
-    return Books(node=node.at(snapshot), records={POD.uid: record})
+    return Books(node=node.at(snapshot), records=Records({POD.uid: record}))
 
 
 def _before_start(response: bytes, described: bool = True) -> object:

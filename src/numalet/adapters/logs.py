@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
@@ -41,7 +42,6 @@ class Log:
             structlog.ReturnLogger(),
             processors=[
                 structlog.processors.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
                 *_rendered(stream, chosen),
             ],
             wrapper_class=structlog.BoundLogger,
@@ -50,17 +50,18 @@ class Log:
 
     def write(self, lines: Iterable[LogLine]) -> None:
         """Write these lines, as far as the verbosity lets them pass."""
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         texts = [
-            self._text(line) for line in lines if line.level <= self.verbosity or line.is_error
+            self._text(line, now) for line in lines if line.level <= self.verbosity or line.is_error
         ]
         # The stream may be a pipe without a reader, or a file on a full disk.
         with contextlib.suppress(OSError, ValueError):
             self._stream.write("".join(f"{text}\n" for text in texts))
             self._stream.flush()
 
-    def _text(self, line: LogLine) -> str:
+    def _text(self, line: LogLine, now: str) -> str:
         say = self._logger.error if line.is_error else self._logger.info
-        text: str = say(line.message, **({"v": line.level} | dict(line.keys)))
+        text: str = say(line.message, **{"v": line.level, **line.keys, "ts": now})
         return text
 
 

@@ -16,6 +16,7 @@ from numalet.node.node import Node
 from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts, Labels
 from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.records import Records
 from numalet.workload.run import PodRun
 
 EVENTS_KEPT: Final = 1000
@@ -33,7 +34,7 @@ class Books:
     """
 
     node: Node
-    records: Mapping[str, PodRecord] = field(default_factory=lambda: MappingProxyType({}))
+    records: Records = field(default_factory=Records)
     events: tuple[NodeEvent, ...] = ()
     resource_version: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -49,26 +50,17 @@ class Books:
         node = self.node
         for uid in self.records:
             node = node.remove(uid)
-        return replace(self, node=node.release_stale(), records={})
+        return replace(self, node=node.release_stale(), records=Records())
 
     def named(self, namespace: str, name: str) -> PodRecord | None:
         """The record of the pod of this name; rather one that stays than one that is to go."""
-        leaving = None
-        for record in self.records.values():
-            pod = record.workload.pod
-            if pod.name == name and pod.namespace == namespace:
-                if record.run.deletion is None:
-                    return record
-                leaving = record
-        return leaving
+        return self.records.named(namespace, name)
 
     def with_record(self, record: PodRecord) -> Books:
         """The books with this record, which gets the next resource version."""
         version = self.resource_version + 1
         numbered = replace(record, resource_version=version)
-        return replace(
-            self, records={**self.records, record.uid: numbered}, resource_version=version
-        )
+        return replace(self, records=self.records.with_record(numbered), resource_version=version)
 
     def with_run(self, uid: str, run: PodRun) -> Books:
         """The books after something happened to a pod."""
@@ -77,8 +69,7 @@ class Books:
 
     def without(self, uid: str) -> Books:
         """The books without this pod's record; going is a change too."""
-        kept = {**self.records}
-        del kept[uid]
+        kept = self.records.without(uid)
         return replace(self, records=kept, resource_version=self.resource_version + 1)
 
     def with_event(self, event: NodeEvent) -> Books:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 import traceback
@@ -14,7 +13,7 @@ from typing import Final
 from numalet.adapters import logs
 from numalet.adapters.files import atomic
 from numalet.adapters.logs import LogFormat
-from numalet.agent import notify, owners, wiring
+from numalet.agent import garbage, notify, owners, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.neighbours import Neighbours, neighbours
@@ -71,13 +70,12 @@ async def _run(settings: AgentSettings) -> None:
         async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
             await _ready(keeper)
             log.write(lines)
-            # What a start leaves stays; searched for garbage again and again it would make
-            # everybody wait.
-            gc.collect()
-            gc.freeze()
+            garbage.after_start()
             notify.tell("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
+            tidying = asyncio.create_task(garbage.whenever_quiet(keeper.changed))
             await stopped.wait()
+            tidying.cancel()
             notify.tell("STOPPING=1")
             log.write([LogLine("Agent stops; what runs goes on running")])
 

@@ -34,6 +34,7 @@ from numalet.reports import state_check
 from numalet.snapshot import placement
 from numalet.wording import english, kubelet_start
 from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.records import Records
 from numalet.workload.run import ContainerPhase
 from numalet.workload.spec import Source
 
@@ -144,7 +145,7 @@ def recover(
     )
     books = Books(
         node=node,
-        records=found.records,
+        records=Records(found.records),
         events=tuple(events),
         resource_version=version + 1,
         labels=premises.labels,

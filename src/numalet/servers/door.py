@@ -19,6 +19,7 @@ from numalet.reports.kube_node import Unready
 from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts
 from numalet.workload.record import NodeEvent, PodRecord
+from numalet.workload.records import Records
 from numalet.workload.spec import Workload
 
 
@@ -46,7 +47,7 @@ class AgentView:
     started_at: datetime
     resource_version: int
     unready: Unready | None = None
-    records: Mapping[str, PodRecord] = field(default_factory=lambda: MappingProxyType({}))
+    records: Records = field(default_factory=Records)
     events: tuple[NodeEvent, ...] = ()
     audits: Mapping[ContainerKey, Audit] = field(default_factory=lambda: MappingProxyType({}))
     counts: Counts = field(default_factory=Counts)

@@ -62,7 +62,7 @@ class Snapshot:
         active = {
             ContainerKey(uid, container.name)
             for uid, pod in self.pods.items()
-            for container in pod.containers()
+            for container in (*pod.init_containers, *pod.app_containers)
         }
         return active | self.assumed
 

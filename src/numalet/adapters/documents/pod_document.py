@@ -69,7 +69,8 @@ class Status(_Shape, frozen=True):
 class Identity:
     """Who the pod is, when its own metadata does not say so.
 
-    ``kind`` and ``position`` tell pods of equal name apart when a uid is made up.
+    ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
+    without ``uid``.
     """
 
     kind: str = "Pod"
@@ -77,6 +78,7 @@ class Identity:
     name: str = ""
     namespace: str = ""
     from_server: bool = False
+    uid: str = ""
 
 
 def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
@@ -166,7 +168,9 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
     _check_name(namespace, _LABEL, place.member("metadata").member("namespace"), findings)
     given = _given_qos_class(parts.status, place.member("status"), findings)
     return Pod(
-        uid=parts.metadata.uid or made_up_uid(identity.kind, namespace, name, identity.position),
+        uid=parts.metadata.uid
+        or identity.uid
+        or made_up_uid(identity.kind, namespace, name, identity.position),
         name=name,
         namespace=namespace,
         init_containers=init,

@@ -261,7 +261,7 @@ def _moved(finding: Finding, place: Place) -> Finding:
     path = finding.where.path
     if not path.startswith(place.path):
         path = place.path + path.removeprefix("$")
-    return replace(finding, where=replace(place, path=path).location)
+    return replace(finding, where=place._replace(path=path).location)
 
 
 def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, ...]:

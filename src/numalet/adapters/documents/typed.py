@@ -10,8 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -41,9 +40,11 @@ def no_line(_path: str) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a document; ``lines`` gives the line of a path, when somebody asks."""
+class Place(NamedTuple):
+    """A place in a document; ``lines`` gives the line of a path, when somebody asks.
+
+    A tuple, because one is made for every member that is read and hardly any is looked at.
+    """
 
     document: str
     path: str = "$"
@@ -121,7 +122,7 @@ def _finding(message: str, place: Place) -> Finding:
     """The finding that a message of msgspec amounts to."""
     problem, _, at = message.partition(" - at ")
     path = _PATH.search(at)
-    where = replace(place, path=place.path + (path[1] if path else "")).location
+    where = place._replace(path=place.path + (path[1] if path else "")).location
     missing = _MISSING.fullmatch(problem)
     if missing is not None:
         return Finding("document/field-missing", {"name": missing[1]}, where)

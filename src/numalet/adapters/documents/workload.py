@@ -9,7 +9,7 @@ without which the program would do something else than its author meant; they re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -88,7 +88,7 @@ def _decoded(
     if isinstance(value, Mapping):
         _check_kind(value, place, findings)
         value = {name: member for name, member in value.items() if name != "status"}
-    identity = Identity(namespace=options.namespace)
+    identity = Identity(namespace=options.namespace, uid=options.uid)
     pod = pod_document.decode_pod(value, place, identity, findings)
     if pod is None or not isinstance(value, Mapping):
         return None
@@ -97,7 +97,6 @@ def _decoded(
     notes = given.get("annotations") or {}
     typed.decode(notes, dict[str, str], at_metadata.member("annotations"), findings)
     metadata_rules.check(given, at_metadata, findings)
-    pod = replace(pod, uid=given.get("uid") or options.uid or pod.uid)
     workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
     return _workload(value, pod, place, options, findings)
 

@@ -32,11 +32,10 @@ class Served:
 
     def record(self, namespace: str, name: str) -> PodRecord:
         """The record of the pod of this name. Raises ``Failure`` 404 without one."""
-        for each in self.door.view().records.values():
-            pod = each.workload.pod
-            if pod.name == name and pod.namespace == namespace:
-                return each
-        raise not_found("pods", name)
+        found = self.door.view().records.named(namespace, name)
+        if found is None:
+            raise not_found("pods", name)
+        return found
 
     def pod(self, record: PodRecord) -> Shown:
         """The Pod object."""

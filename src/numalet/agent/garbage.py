@@ -1,0 +1,52 @@
+"""When Python looks for garbage in the agent: while nobody waits for an answer.
+
+Nearly everything is freed as soon as nobody refers to it; the search is for the few objects that
+refer to one another in a circle. Left to itself it goes through all that was kept since the start
+whenever that has grown by a quarter, which takes tens of milliseconds with a thousand pods, and
+comes when requests do. So only what is young is searched meanwhile, and the rest when it is quiet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+_YOUNG: Final = 10_000
+"""So many new objects are searched at a time."""
+_SELDOM: Final = 1_000
+"""A search through older ones by itself comes after so many: ten million objects."""
+_QUIET_SECONDS: Final = 1.0
+_MOST_OFTEN_SECONDS: Final = 60.0
+
+
+def after_start() -> None:
+    """What a start leaves stays; it is not to be searched again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, _SELDOM, _SELDOM)
+
+
+async def whenever_quiet(changed: Callable[[], Awaitable[object]]) -> None:
+    """Search everything once it was quiet for a second, at most once a minute; until cancelled.
+
+    ``changed`` returns when something happened.
+    """
+    while True:
+        await changed()
+        await _quiet(changed)
+        began = time.monotonic()
+        gc.collect()
+        spent = time.monotonic() - began
+        await asyncio.sleep(_MOST_OFTEN_SECONDS - spent)
+
+
+async def _quiet(changed: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        try:
+            async with asyncio.timeout(_QUIET_SECONDS):
+                await changed()
+        except TimeoutError:
+            return

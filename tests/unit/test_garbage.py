@@ -1,0 +1,57 @@
+"""When the agent searches for garbage."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from numalet.agent import garbage
+
+
+class _Circle:
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+def test_circles_are_found_when_nothing_happens_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "_QUIET_SECONDS", 0.01)
+
+    async def scene() -> None:
+        news: asyncio.Queue[int] = asyncio.Queue()
+        tidying = asyncio.create_task(garbage.whenever_quiet(news.get))
+        circle = _Circle()
+        gone = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        kept = weakref.ref(circle, lambda _: loop.call_soon(gone.set))
+        gc.collect()
+        gc.disable()
+        try:
+            del circle
+            await asyncio.sleep(0)
+            assert kept() is not None
+            for each in range(3):
+                news.put_nowait(each)
+            await asyncio.wait_for(gone.wait(), 10)
+        finally:
+            gc.enable()
+            tidying.cancel()
+
+    asyncio.run(scene())
+
+
+def test_what_a_start_leaves_is_not_searched_again() -> None:
+    garbage.after_start()
+    assert 0 < gc.get_freeze_count()
+    assert 1_000 < gc.get_threshold()[0]
