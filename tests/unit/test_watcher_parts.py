@@ -103,7 +103,7 @@ def test_a_damaged_paper_is_none(tmp_path: Path, text: str) -> None:
     assert papers.read(tmp_path, "end.json") is None
 
 
-def test_families_are_found_and_killed() -> None:
+def test_families_are_found_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import subprocess, sys, time;"
         "subprocess.Popen(['sleep', '1000']); print('up', flush=True); time.sleep(1000)"
@@ -117,6 +117,12 @@ def test_families_are_found_and_killed() -> None:
         below = family.descendants(os.getpid())
         assert child.pid in below
         (grandchild,) = family.descendants(child.pid)
+        assert below == family.offspring(os.getpid())
+        with monkeypatch.context() as without:
+            # A kernel that does not say whose children there are.
+            without.setattr(family, "_children", None)
+            without.setattr(Path, "exists", lambda _: False)
+            assert (grandchild,) == family.offspring(child.pid)
         assert grandchild in below
         assert {child.pid, grandchild} == set(family.strays(-5, "a-mark"))
         found = family.process(child.pid)

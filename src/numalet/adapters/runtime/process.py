@@ -160,7 +160,7 @@ class ProcessRuntime:
             return ()
         tree = self._ground.tree
         if tree is None:
-            return process_look.move(watched.pid, settings.cgroup)
+            return await asyncio.to_thread(process_look.move, watched.pid, settings.cgroup)
         # Pages move with a set of NUMA nodes, and the write returns when they have.
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
         if not isinstance(applied, Refusal):

@@ -28,7 +28,7 @@ def look(watcher: int) -> Reality:
 
     A page that several processes share counts in each of them.
     """
-    pids = family.descendants(watcher)
+    pids = family.offspring(watcher)
     areas = tuple(_areas(pids))
     allowed = tuple(allowed_of(pids))
     may_use = frozenset().union(*(each.nodes for each in allowed))
@@ -49,7 +49,7 @@ def move(watcher: int, wanted: CgroupSettings) -> tuple[str, ...]:
     if not wanted.cpus:
         return ()
     moved = False
-    for pid in family.descendants(watcher):
+    for pid in family.offspring(watcher):
         for thread in _threads(pid):
             with contextlib.suppress(OSError):
                 if os.sched_getaffinity(thread) != wanted.cpus:

@@ -75,6 +75,33 @@ def descendants(pid: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def offspring(pid: int) -> tuple[int, ...]:
+    """The same, from what the kernel says of each process alone: for who looks again and again.
+
+    One may be missed while another one ends. Where the kernel does not say it, all are looked at.
+    """
+    if not (PROC / "thread-self" / "children").exists():
+        return descendants(pid)
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        for child in _children(waiting.pop()):
+            waiting.append(child)
+            known = process(child)
+            if known is not None and not known.is_dead:
+                found.append(child)
+    return tuple(sorted(found))
+
+
+def _children(pid: int) -> Iterator[int]:
+    """The children of all threads of a process."""
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"{PROC}/{pid}/task"):  # noqa: PTH208 - names suffice, and are quick
+            with contextlib.suppress(OSError):
+                text = (PROC / str(pid) / "task" / thread / "children").read_text(encoding="ascii")
+                yield from map(int, text.split())
+
+
 def strays(session: int, mark: str) -> tuple[int, ...]:
     """What is left of a program whose watcher is gone: its session, and all with its mark."""
     word = f"{MARK}={mark}".encode()
