@@ -355,7 +355,7 @@ def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:
 
 
 PASSAGES = {
-    "records.append": (1, 2, 3, 4),
+    "records.append": (1, 2, 3),
     "runs.make": (1,),
     "runs.remove": (1,),
     "file.replace": (4,),
