@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numalet.adapters import faults
 from numalet.agent import record_file
 from numalet.agent.record_file import RecordFile
 from numalet.model.findings import BadInput
@@ -74,6 +75,27 @@ def test_a_line_that_was_changed_refuses_the_file(
     (finding,) = caught.value.findings
     assert "record/damaged-line" == finding.code
     assert "line 1 is not as it was written" in english.sentence(finding)
+
+
+def test_a_line_that_finds_no_room_does_not_ask_for_more(tmp_path: Path) -> None:
+    """Only what may not be on the disk although it was written makes the whole file anew."""
+    file = RecordFile(tmp_path)
+    commit(file, {"a": b"{}"}, set())
+    before = file.path.read_bytes()
+    faults.install(faults.planned("records.append:after:1:ENOSPC"))
+    try:
+        with pytest.raises(OSError, match="No space left"), file.appended({"b": b"{}"}, set()):
+            raise AssertionError
+    finally:
+        faults.install(None)
+    assert before == file.path.read_bytes()
+    assert file.whole({"b": b"{}"}, set()) is None
+    with pytest.raises(OSError, match="disk"), file.appended({"b": b"{}"}, set()):
+        raise OSError("the disk lost it")
+    assert before == file.path.read_bytes()
+    assert b"".join(record_file.line({uid: b"{}"}, ()) for uid in "ab") == file.whole(
+        {"b": b"{}"}, set()
+    )
 
 
 def test_nothing_is_read_where_nothing_was_written(tmp_path: Path) -> None:

@@ -74,9 +74,7 @@ class RecordFile:
         before, self._size_bytes = self._size_bytes, -1
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            with faults.point("records.append"):
-                if os.write(descriptor, text) != len(text):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._append(descriptor, text, before)
             yield descriptor
         except BaseException:
             with suppress(OSError):
@@ -85,6 +83,17 @@ class RecordFile:
         finally:
             os.close(descriptor)
         self._size_bytes = before + len(text)
+
+    def _append(self, descriptor: int, text: bytes, before: int) -> None:
+        try:
+            with faults.point("records.append"):
+                if os.write(descriptor, text) != len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            # A disk that is full need not take the whole file once more.
+            os.ftruncate(descriptor, before)
+            self._size_bytes = before
+            raise
 
     def keep(
         self, changed: Mapping[str, bytes], gone: Collection[str], whole: bytes | None = None
@@ -97,10 +106,6 @@ class RecordFile:
             self._kept[uid] = text
         if whole is not None:
             self._size_bytes = len(whole)
-
-    def doubt(self) -> None:
-        """Something failed half way: the file is to be replaced."""
-        self._size_bytes = -1
 
     def _is_current(self) -> bool:
         """Whether the file is as it was left; somebody may have restored a copy, or removed it."""

@@ -111,7 +111,6 @@ class Store:
         try:
             self._write(before, after, changed, gone)
         except (BadInput, OSError) as error:
-            self._records.doubt()
             self._directory = StateDirectory(self.root, {})
             raise StorageFailed(_problem(error)) from None
         self._note(lines)
