@@ -79,7 +79,7 @@ class Batch:
             for uid, record in self.books.records.items()
             if (uid not in later and uid in wakes)
             or before.records.get(uid) is not record
-            or self._concerns(record, before)
+            or (record.run.evicted and self._concerns(record, before))
         ]
         for uid in due:
             taken = steps.take(self.books, uid, now)

@@ -84,7 +84,8 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
     books = _with_evictions(books, evicted, now)
-    if verdict.admitted and not run.has_begun:
+    may_evict = node.rules.behaviour.predicates_are_asked
+    if may_evict and verdict.admitted and not run.has_begun:
         run = folding.after_evicted(run, _leaving(books))
     counts = admission_counts.after_admission(
         books.counts, node.rules, managers_said, heard.recording, heard.seconds
