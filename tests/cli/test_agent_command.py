@@ -45,6 +45,9 @@ def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.S
         words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
         assert b"READY=1" == told.recv(100)
+        limits = Path(f"/proc/{agent.pid}/limits").read_text(encoding="ascii")
+        (files,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
+        assert files.split()[3] == files.split()[4]
         agent.send_signal(number)
         assert b"STOPPING=1" == told.recv(100)
         _, said = agent.communicate(timeout=30)
@@ -53,7 +56,8 @@ def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.S
     assert {"TopologyHints", "Best TopologyHint", "Topology Affinity", "Pod admitted"} <= {
         *messages
     }
-    assert 1 == len(list((root / "pods").iterdir()))
+    lines = (root / "pods.jsonl").read_text(encoding="utf-8").splitlines()
+    assert 1 == len({uid for line in lines for uid in json.loads(line).get("set", {})})
 
 
 @pytest.mark.slow

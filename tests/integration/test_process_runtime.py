@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import stat
 from collections.abc import Coroutine
@@ -129,6 +130,19 @@ def test_the_first_instruction_sees_all_settings(tmp_path: Path) -> None:
         assert "0000000000000000" in blocked
         if begin.can_bind_memory():
             assert "bind:0" == policy
+
+    run(tmp_path, body)
+
+
+def test_a_program_may_have_as_many_files_open_as_the_agent_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "_OPEN_FILES", 77)
+
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "bash", "-c", "ulimit -n; ulimit -Hn")
+        await next_end(ours)
+        assert ["77", str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])] == words(ours)
 
     run(tmp_path, body)
 

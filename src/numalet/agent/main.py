@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from numalet.adapters import logs
@@ -34,8 +35,20 @@ def run(settings: AgentSettings) -> None:
     # The thread that writes the books asks for the interpreter after every file; the default of
     # 5 ms would make whoever waits for an answer wait for that many.
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _take_all_files()
     atomic.share_out()
     asyncio.run(_run(settings))
+
+
+def _take_all_files() -> None:
+    """Let as many files be open as may be: every container and every client takes one.
+
+    What is started has the limit with which the agent was started (``starting``), because programs
+    that still wait with ``select`` know no more than 1,024.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _run(settings: AgentSettings) -> None:

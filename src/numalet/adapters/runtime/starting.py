@@ -6,6 +6,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import resource
 import signal
 import sys
 from collections.abc import Mapping
@@ -57,6 +58,8 @@ _CODE: Final = (
     "sys.exit(main(Path(sys.argv[2])))"
 )
 _LOWEST_FREE: Final = 10
+_OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+"""What this process may have open before it allows itself more."""
 
 
 def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
@@ -74,6 +77,7 @@ def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
         cgroup=None if tree is None else str(tree.folder(launch.settings.path)),
         cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
         memory_nodes=None if tree is not None or not nodes else nodes,
+        open_files=_OPEN_FILES,
     )
 
 

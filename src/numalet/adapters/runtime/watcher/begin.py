@@ -7,10 +7,12 @@ All that is set here is inherited by what the program starts.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import platform
+import resource
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +68,7 @@ class Setup:
     cpus: Sequence[int] | None = None
     memory_nodes: Sequence[int] | None = None
     oom_score_adj: int | None = None
+    open_files: int | None = None
 
 
 def become(setup: Setup, parent: int) -> NoReturn:
@@ -86,6 +89,8 @@ def become(setup: Setup, parent: int) -> NoReturn:
         os._exit(1)
     if setup.working_dir:
         _step(Stage.WORKING_DIR, os.chdir, setup.working_dir)
+    if setup.open_files is not None:
+        _let_open(setup.open_files)
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -155,6 +160,13 @@ def _become_user(user: int | None, group: int | None) -> None:
     os.setresgid(gid, gid, gid)
     if user is not None:
         os.setresuid(user, user, user)
+
+
+def _let_open(files: int) -> None:
+    """Limit the files that may be open, in a way that the program may still undo."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
 
 
 def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
