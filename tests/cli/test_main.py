@@ -227,7 +227,7 @@ def test_a_command_without_the_packages_of_the_agent_says_what_to_install(
     def absent(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'grpc'", name="grpc.aio")
 
-    monkeypatch.setattr(main, "app", absent)
+    monkeypatch.setattr(main, "commands", lambda: absent)
     ended = numalet("run", "--cpus", "1", "--memory", "1Gi", "--", "true")
 
     assert 2 == ended.status
@@ -241,7 +241,7 @@ def test_any_other_missing_module_is_a_bug(
     def absent(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'numalet.nowhere'", name="numalet.nowhere")
 
-    monkeypatch.setattr(main, "app", absent)
+    monkeypatch.setattr(main, "commands", lambda: absent)
 
     assert EXIT_BUG == main.run(["machine"])
     assert "this is a bug" in capsys.readouterr().err

@@ -7,9 +7,11 @@ be used, 3 a bug.
 from __future__ import annotations
 
 import errno
+import functools
 import io
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final
@@ -144,11 +146,18 @@ def _numalet(
         typer.echo(context.get_help())
 
 
+@functools.cache
+def commands() -> Callable[..., Any]:
+    """All commands, made once: to make them takes longer than most of what they do."""
+    made: Callable[..., Any] = typer.main.get_command(app)
+    return made
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line; the exit status."""
     _prepare_streams()
     try:
-        status = app(args=arguments, standalone_mode=False, prog_name="numalet")
+        status = commands()(args=arguments, standalone_mode=False, prog_name="numalet")
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         error.show()
