@@ -90,6 +90,19 @@ def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
     asyncio.run(scene())
 
 
+def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> None:
+    async def scene() -> None:
+        file = tmp_path / "kubelet.yaml"
+        own = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
+        file.write_text(f"{CONFIG}---\n{own}generalPredicates: false\n")
+        given = agents.settings(tmp_path / "root", config_file=file, exact=True)
+        async with agents.running(given) as agent:
+            for name in ("one", "two"):
+                assert (True, "") == _verdict(await _create(agent, agents.pod(name, "10")))
+
+    asyncio.run(scene())
+
+
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,7 @@ def test_unknown_and_repeated_fields_are_warnings_only(write: Write) -> None:
             HEAD + "---\n" + OWN + "mode: native\nmemoryNodeClasses: [hbm]\n",
             "numalet-config/unknown-value",
         ),
+        (HEAD + "---\n" + OWN + "generalPredicates: asked\n", "document/type"),
         (HEAD + "---\n" + OWN + "mood: native\n", "document/unknown-field"),
         (HEAD + "---\n" + OWN + "mode: [native]\n", "document/type"),
         (HEAD + "---\n" + OWN + "mode: native\nmode: exact\n", "document/duplicate-key"),
@@ -312,6 +314,15 @@ def test_our_own_settings_stand_behind_the_kubelets(write: Write) -> None:
     assert both.memory_node_classes == (NodeClass.MEMORY, NodeClass.CPU)
     assert load(mode=Mode.NATIVE).behaviour is NATIVE
     assert load().behaviour is EXACT
+
+
+def test_exact_mode_leaves_what_is_not_about_native_mode(write: Write) -> None:
+    own = OWN + "mode: native\nmemoryNodeClasses: [memory]\ngeneralPredicates: false\n"
+    path = write("kubelet.yaml", HEAD + "---\n" + own)
+
+    loaded = load(config_file=path, mode=Mode.EXACT)
+
+    assert replace(EXACT, predicates_are_asked=False) == loaded.behaviour
 
 
 def test_our_own_settings_have_their_lines(write: Write) -> None:

@@ -34,6 +34,15 @@ def test_settings_come_to_rules() -> None:
     assert NATIVE is NumaletConfig(mode=Mode.NATIVE).behaviour
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_general_predicates_are_asked_in_either_mode_as_the_administrator_says(mode: Mode) -> None:
+    for wanted in (True, False):
+        rules = NumaletConfig(mode=mode, general_predicates=wanted).behaviour
+        assert wanted is rules.predicates_are_asked
+        # It is the mode of the managers, which know nothing of them.
+        assert mode is rules.mode
+
+
 def test_a_document_is_told_by_its_kind_or_its_version() -> None:
     assert numalet_config.is_meant({"kind": "NumaletConfiguration"})
     assert numalet_config.is_meant({"apiVersion": "numalet.dev/v7"})
@@ -59,6 +68,8 @@ def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
     assert own == document["numalet_config"]
     assert native.numalet == RawScenario("s.jsonl", json.dumps(document), 1).decode().numalet
     assert {"mode": "native"} == recording.document(plain, {})["numalet_config"]
+    alone = {"mode": "exact", "generalPredicates": False}
+    assert alone == recording.document(_scenario(numalet_config=alone), {})["numalet_config"]
     assert "numalet_config" not in recording.document(_scenario(), {})
 
 

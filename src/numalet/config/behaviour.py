@@ -8,7 +8,7 @@ the rule that it is about, and only what is shown to people has the name of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from numalet.model.machine_info import NumaNodeInfo
@@ -84,8 +84,9 @@ class Behaviour:
 
     @property
     def mode(self) -> Mode:
-        """Exact if every rule is the kubelet's, else native."""
-        return Mode.EXACT if self == EXACT else Mode.NATIVE
+        """Exact if every rule of the managers is the kubelet's, else native."""
+        managers = replace(self, predicates_are_asked=EXACT.predicates_are_asked)
+        return Mode.EXACT if managers == EXACT else Mode.NATIVE
 
 
 EXACT = Behaviour()

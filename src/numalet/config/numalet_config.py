@@ -17,20 +17,23 @@ from numalet.model.machine_queries import NodeClass
 class NumaletConfig:
     """Our own settings; without arguments numalet does what the kubelet does.
 
-    ``memory_node_classes`` None leaves those of the mode.
+    ``memory_node_classes`` None leaves those of the mode, and so does ``general_predicates``, which
+    says whether an agent asks the kubelet's general predicates after the managers.
     """
 
     mode: Mode = Mode.EXACT
     memory_node_classes: tuple[NodeClass, ...] | None = None
+    general_predicates: bool | None = None
 
     @property
     def behaviour(self) -> Behaviour:
         """The rules that these settings come to."""
-        if self.mode is Mode.EXACT:
-            return EXACT
-        if self.memory_node_classes is None:
-            return NATIVE
-        return replace(NATIVE, memory_node_classes=self.memory_node_classes)
+        rules = EXACT if self.mode is Mode.EXACT else NATIVE
+        if self.mode is Mode.NATIVE and self.memory_node_classes is not None:
+            rules = replace(rules, memory_node_classes=self.memory_node_classes)
+        if self.general_predicates is not None:
+            rules = replace(rules, predicates_are_asked=self.general_predicates)
+        return rules
 
 
 AS_THE_KUBELET: Final = NumaletConfig()

@@ -56,6 +56,8 @@ def _own_settings(config: NumaletConfig) -> dict[str, Any]:
     found: dict[str, Any] = {"mode": config.mode.value}
     if config.memory_node_classes is not None:
         found["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
+    if config.general_predicates is not None:
+        found["generalPredicates"] = config.general_predicates
     return found
 
 

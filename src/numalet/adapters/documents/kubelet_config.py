@@ -57,7 +57,7 @@ class ConfigSources:
 
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
     stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
-    what the file says, unless None; ``Mode.EXACT`` leaves none of it.
+    what the file says, unless None; ``Mode.EXACT`` leaves nothing of native mode in it.
     """
 
     config_file: Path | str | None = None

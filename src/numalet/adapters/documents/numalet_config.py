@@ -31,6 +31,7 @@ CLASSES_FLAG: Final = "--memory-node-classes"
 class _Shape(msgspec.Struct, frozen=True, rename="camel"):
     mode: str | None = None
     memory_node_classes: list[str] | None = None
+    general_predicates: bool | None = None
 
 
 _MEMBERS: Final = ("apiVersion", "kind", *_Shape.__struct_encode_fields__)
@@ -59,7 +60,9 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     if shape.memory_node_classes is not None:
         at = place.member("memoryNodeClasses")
         found = classes(shape.memory_node_classes, at, findings)
-    return NumaletConfig(mode=mode, memory_node_classes=found)
+    return NumaletConfig(
+        mode=mode, memory_node_classes=found, general_predicates=shape.general_predicates
+    )
 
 
 def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[NodeClass, ...]:
@@ -102,7 +105,7 @@ def refuse_further(further: Sequence[Document]) -> None:
 def with_flags(
     own: NumaletConfig, mode: Mode | None, class_names: Sequence[str] | None, document: str
 ) -> NumaletConfig:
-    """The settings after the flags; ``Mode.EXACT`` leaves nothing of those of the document.
+    """The settings after the flags; ``Mode.EXACT`` leaves nothing of those of native mode.
 
     Raises:
         BadInput: a flag can not be read, or what is set means nothing in this mode.
@@ -110,7 +113,7 @@ def with_flags(
     findings = Findings()
     place = Place(document)
     if mode is Mode.EXACT:
-        own = AS_THE_KUBELET
+        own = replace(AS_THE_KUBELET, general_predicates=own.general_predicates)
     elif mode is Mode.NATIVE:
         own = replace(own, mode=mode)
     if class_names is not None:
