@@ -69,7 +69,9 @@ def test_an_admission_in_container_scope_reads_as_the_kubelets() -> None:
     assert _keys(lines, "Topology Affinity") == [{"bestHint": best, **about}]
     assert _keys(lines, "Got topology affinity") == [{**about, "podUID": "u", "hint": best}]
     assert _keys(lines, "Updated memory state") == [{"podUID": "u", "containerName": "c"}]
-    assert _keys(lines, "Pod admitted")[0]["placements"] == {"c": {"cpus": [], "numaNodes": [0, 1]}}
+    blocks = [{"type": "memory", "numaNodes": [0, 1], "sizeBytes": 15 << 30}]
+    held = {"cpus": [], "numaNodes": [0, 1], "memory": blocks, "devices": {}}
+    assert _keys(lines, "Pod admitted")[0]["placements"] == {"c": held}
 
 
 def test_in_pod_scope_the_pod_is_asked_once_and_every_container_told() -> None:

@@ -23,6 +23,7 @@ from numalet.config.rules import MemoryPolicy, NodeRules, Scope
 from numalet.hints.hint import ZERO_HINT, Hint, HintFamily, Impossible, NoPreference, ProviderHints
 from numalet.hints.rule import Rule
 from numalet.model.pod import ContainerKey, Pod, QosClass
+from numalet.reports import pod_placement
 from numalet.reports.log_line import LogLine
 from numalet.wording import kubelet
 
@@ -172,7 +173,12 @@ def _verdict(decision: Decision) -> LogLine:
     about = {"podUID": pod.uid, "pod": str(pod)}
     if decision.rejection is None:
         placed = {
-            name: {"cpus": sorted(held.cpus), "numaNodes": list(held.memory_nodes)}
+            name: {
+                "cpus": sorted(held.cpus),
+                "numaNodes": list(held.memory_nodes),
+                "memory": pod_placement.blocks(held),
+                "devices": pod_placement.devices(held),
+            }
             for name, held in decision.placements.items()
         }
         return LogLine("Pod admitted", {**about, "placements": placed})

@@ -75,15 +75,25 @@ def container(name: str, held: Placement, audit: Audit | None) -> dict[str, Any]
     return {
         "name": name,
         "cpus": cpu_set.text(held.cpus),
-        "memory": [
-            {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
-            for block in held.memory
-        ],
-        "devices": {name: list(ids) for name, ids in held.devices.items()},
+        "memory": blocks(held),
+        "devices": devices(held),
         "guarantee": None,
         "shortfalls": [],
         "audit": None if audit is None else audit_document(audit),
     }
+
+
+def blocks(held: Placement) -> list[dict[str, Any]]:
+    """The memory of one container, by type and NUMA nodes."""
+    return [
+        {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
+        for block in held.memory
+    ]
+
+
+def devices(held: Placement) -> dict[str, list[str]]:
+    """The ids of one container's devices, by resource."""
+    return {name: list(ids) for name, ids in held.devices.items()}
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
