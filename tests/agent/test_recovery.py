@@ -14,10 +14,11 @@ import agents
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.agent import record_file
 from numalet.agent.recovery import OnInvalidState
-from numalet.agent.wiring import RUNS
+from numalet.agent.wiring import RUNS, Hooks
 from numalet.model.findings import BadInput, Finding
 from numalet.model.pod import ContainerKey
 from numalet.snapshot import placement
+from numalet.wording import english
 
 
 async def _two_pods(root: Path) -> None:
@@ -75,6 +76,53 @@ def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path)
             assert "ContainerStatusUnknown" == ended.reason.value
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        (["uid-two", "uid-nobody", "uid-one"], ["uid-two", "uid-one"]),
+        (["uid-two"], ["uid-two", "uid-one"]),
+        ([], ["uid-one", "uid-two"]),
+    ],
+)
+def test_on_a_described_machine_pods_ask_again_in_the_order_that_was_said(
+    said: list[str], heard: list[str], tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        (tmp_path / RUNS / "order.json").write_text(json.dumps(said))
+        asked: list[str] = []
+        hooks = Hooks(heard=lambda each: asked.append(each.decision.pod.uid))
+        async with agents.running(agents.settings(tmp_path), hooks=hooks):
+            assert heard == asked
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "code"),
+    [
+        ("order.json", "uid-one", "runtime/not-json"),
+        ("order.json", '{"uid-one": 1}', "document/type"),
+        ("uid-one/main.json", "{", "runtime/not-json"),
+        ("uid-one/main.json", '{"pod_uid": "uid-one"}', "document/field-missing"),
+    ],
+)
+def test_a_described_machine_that_can_not_be_read_stops_the_start(
+    file: str, text: str, code: str, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        (tmp_path / RUNS / file).write_text(text)
+        async with agents.running(agents.settings(tmp_path)):
+            pytest.fail("it has started")
+
+    with pytest.raises(BadInput) as caught:
+        asyncio.run(scene())
+    (finding,) = caught.value.findings
+    assert (code, str(tmp_path / RUNS / file)) == (finding.code, finding.where.document)
+    assert file in english.sentence(finding)
 
 
 def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ async def _recovered(
     settings: AgentSettings, found: Found, hooks: Hooks, store: Store, runtime: Runtime
 ) -> Recovered:
     observed = await runtime.open()
+    if isinstance(runtime, FakeRuntime):
+        found = recovery.in_order(found, runtime.order())
     return recovery.recover(
         settings.premises,
         found,

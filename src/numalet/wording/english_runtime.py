@@ -55,6 +55,7 @@ SENTENCES: Mapping[str, str] = {
     "runtime/runner-gone": "the 'numalet run' that was to start the program has ended",
     "runtime/offer-not-taken": "the 'numalet run' that was to start the program did not do so",
     "runtime/no-foreground": "the machine is only described: there is nothing to run a command on",
+    "runtime/not-json": "what is known of a described machine is no JSON: {problem}",
     "runtime/nodes-exhausted": (
         "killed for memory although its own limit was not reached: the NUMA nodes that it is bound"
         " to, or a cgroup above, had none left"

@@ -3,13 +3,12 @@
 For tests, and for trying the agent on a described machine. What a program does is said by a
 *fate*: by default an init container ends well at once, everything else runs until it is stopped,
 and two words are understood: ``exit CODE`` and ``sleep SECONDS``. With a folder the entries are
-kept in it, one small file each, so that they outlive the agent as processes would.
+kept in it, one small file each, so that they outlive the agent as processes would (``fake_files``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from numalet.adapters import faults
+from numalet.adapters.runtime import fake_files
+from numalet.adapters.runtime.fake_files import KeptExit, KeptRun
 from numalet.adapters.runtime.port import (
     Arranged,
     Capabilities,
@@ -124,10 +125,11 @@ class FakeRuntime:
         return Capabilities(GuaranteeLevel.NONE)
 
     async def open(self) -> Sequence[Observed]:
-        """What an earlier agent left."""
+        """What an earlier agent left. Raises ``BadInput`` if it can not be read."""
         self._ends = asyncio.Queue()
         if self._folder is not None:
-            self._entries = {entry.key: entry for entry in _load(self._folder)}
+            found = map(_entry, fake_files.runs(self._folder))
+            self._entries = {entry.key: entry for entry in found}
         for entry in self._entries.values():
             self._next_pid = max(self._next_pid, entry.pid)
             if entry.exit is None and entry.ends_at is not None:
@@ -136,6 +138,10 @@ class FakeRuntime:
             Observed(entry.key, entry.attempt, entry.started_at, entry.exit, GuaranteeLevel.NONE)
             for entry in self._entries.values()
         ]
+
+    def order(self) -> Sequence[str]:
+        """The uids of pods in the order in which they ask again, as far as it was said."""
+        return () if self._folder is None else fake_files.order(self._folder)
 
     async def close(self) -> None:
         """Forget the timers; the entries stay."""
@@ -300,13 +306,8 @@ class FakeRuntime:
     def _save(self, entry: _Entry) -> None:
         if self._folder is None:
             return
-        folder = self._folder / entry.key.pod_uid
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        text = json.dumps(_plain(entry))
-        hidden = folder / f".{entry.key.container}"
         with faults.point("process.start" if entry.exit is None else "process.end"):
-            hidden.write_text(text)
-            hidden.replace(folder / f"{entry.key.container}.json")
+            fake_files.save(self._folder, _kept(entry))
 
 
 _NAMES: Final = tuple(
@@ -318,47 +319,39 @@ def _started(entry: _Entry) -> Started:
     return Started(entry.started_at, entry.pid, GuaranteeLevel.NONE)
 
 
-def _plain(entry: _Entry) -> dict[str, object]:
+def _kept(entry: _Entry) -> KeptRun:
     ended = entry.exit
-    return {
-        "pod_uid": entry.key.pod_uid,
-        "container": entry.key.container,
-        "attempt": entry.attempt,
-        "pid": entry.pid,
-        "started_at": entry.started_at.isoformat(),
-        "ends_at": None if entry.ends_at is None else entry.ends_at.isoformat(),
-        "code": entry.code,
-        "ignores_term": entry.ignores_term,
-        "exit": None
-        if ended is None
-        else {"code": ended.code, "finished_at": ended.finished_at.isoformat()},
-    }
+    return KeptRun(
+        pod_uid=entry.key.pod_uid,
+        container=entry.key.container,
+        attempt=entry.attempt,
+        pid=entry.pid,
+        started_at=entry.started_at,
+        ends_at=entry.ends_at,
+        code=entry.code,
+        ignores_term=entry.ignores_term,
+        exit=None if ended is None else KeptExit(ended.code, ended.finished_at),
+    )
 
 
-def _load(folder: Path) -> list[_Entry]:
-    return [_entry(json.loads(path.read_text())) for path in sorted(folder.glob("*/*.json"))]
-
-
-def _entry(plain: Mapping[str, object]) -> _Entry:
-    started_at = datetime.fromisoformat(str(plain["started_at"]))
-    ends_at, ended = plain["ends_at"], plain["exit"]
+def _entry(kept: KeptRun) -> _Entry:
     found = None
-    if isinstance(ended, dict):
-        code = int(ended["code"])
+    if kept.exit is not None:
+        code = kept.exit.code
         found = Exit(
             code=code,
             reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
-            started_at=started_at,
-            finished_at=datetime.fromisoformat(str(ended["finished_at"])),
+            started_at=kept.started_at,
+            finished_at=kept.exit.finished_at,
             signal=code - 128 if code > 128 else None,
         )
     return _Entry(
-        ContainerKey(str(plain["pod_uid"]), str(plain["container"])),
-        int(str(plain["attempt"])),
-        int(str(plain["pid"])),
-        started_at,
-        None if ends_at is None else datetime.fromisoformat(str(ends_at)),
-        int(str(plain["code"])),
-        bool(plain["ignores_term"]),
+        ContainerKey(kept.pod_uid, kept.container),
+        kept.attempt,
+        kept.pid,
+        kept.started_at,
+        kept.ends_at,
+        kept.code,
+        kept.ignores_term,
         found,
     )
