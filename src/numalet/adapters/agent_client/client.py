@@ -8,7 +8,7 @@ import json
 import re
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -75,7 +75,7 @@ class AgentClient:
         """What the agent answers to a request to delete."""
         return json.loads(self._ask("DELETE", path, None, json.dumps(options).encode()))
 
-    def stream(self, path: str, query: Query | None = None) -> Iterator[bytes]:
+    def stream(self, path: str, query: Query | None = None) -> Generator[bytes, None, None]:
         """The lines of a stream as they come, without a limit of time, until it ends.
 
         Raises ``BadInput`` behind the last line if the agent went away before it ended.
