@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from fake_cgroups import FakeCgroups
 from numalet.adapters.cgroup_v2 import counters, reading, root, writing
+from numalet.adapters.cgroup_v2.tree import CgroupTree
 from numalet.adapters.cgroup_v2.writing import Refusal
 from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
 
@@ -272,3 +275,13 @@ def test_a_place_that_can_not_be_written_is_told(tmp_path: Path, tree: FakeCgrou
     assert isinstance(found, root.Unusable)
     assert root.NOT_WRITABLE == found.code
     assert "Permission denied" == found.fields["error"]
+
+
+def test_a_kernel_without_a_file_for_it_kills_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "pod" / "c").mkdir(parents=True)
+    tree = CgroupTree(tmp_path)
+    no_pid = (1 << 22) + 1
+    with subprocess.Popen(["sleep", "1000"]) as program:
+        (tmp_path / "pod" / "c" / "cgroup.procs").write_text(f"{no_pid}\n{program.pid}\n")
+        tree.kill("pod")
+        assert -signal.SIGKILL == program.wait(20)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ _CONTROL: Final = "cgroup.subtree_control"
 CONTROLLERS: Final = "cgroup.controllers"
 _WANTED: Final = ("cpuset", "memory", "cpu", "hugetlb", "pids")
 _MODE: Final = 0o755
+_PASSES: Final = 10
 
 
 class CgroupTree:
@@ -86,7 +89,17 @@ class CgroupTree:
             with faults.point("cgroup.kill"):
                 self.write(path, _KILL, "1")
         except FileNotFoundError:
-            return
+            self._kill_one_by_one(path)
+
+    def _kill_one_by_one(self, path: str) -> None:
+        """The same before Linux 5.14; again, because a process may have forked meanwhile."""
+        for _ in range(_PASSES):
+            pids = self.processes(path)
+            if not pids:
+                return
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def remove(self, path: str) -> bool:
         """Remove the cgroup and all below; False if processes, or what is no cgroup, hold it."""
