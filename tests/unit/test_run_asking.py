@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from builders import simple
@@ -13,6 +15,7 @@ from numalet.adapters.agent_client.client import AgentClient, AgentRefused, Quer
 from numalet.agent.foreground import beside_agent
 from numalet.agent.foreground.beside_agent import Agent
 from numalet.explain import document, story
+from numalet.model.findings import BadInput, Finding
 
 BUSY = AgentRefused(429, "TooManyRequests", "it explains others")
 GONE = AgentRefused(404, "NotFound", "it knows no explanations")
@@ -27,9 +30,9 @@ class Answering(AgentClient):
 
     def post(self, path: str, value: object, query: Query | None = None) -> Any:
         """The next answer."""
-        assert path.endswith("/namespaces/run/explanations")
+        assert path.startswith("/apis/numalet.dev/v1alpha1/namespaces/run/")
         answer = self.answers.pop(0)
-        if isinstance(answer, AgentRefused):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -59,6 +62,59 @@ def test_an_agent_that_explains_others_is_asked_again(monkeypatch: pytest.Monkey
 def test_an_agent_that_has_no_time_at_all_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
     assert explanation(BUSY) is None
+
+
+def test_the_patience_begins_when_the_agent_goes_and_not_with_the_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(beside_agent, "_PAUSE_SECONDS", 0.0)
+
+    class Slow(Answering):
+        """Every question is held back for long."""
+
+        def post(self, path: str, value: object, query: Query | None = None) -> Any:
+            """The next answer."""
+            clock[0] += beside_agent.PATIENCE_SECONDS
+            return super().post(path, value, query)
+
+    agent = Agent(Slow(BUSY, told()), Path("root"), simple("one", "1Gi"), ("one",))
+    # The second question took its time too, so a third one would not have been asked.
+    assert agent.explanation() == told()
+
+
+def _silent(*, waits_until: float) -> list[str]:
+    """Codes of what is said of an agent that holds the books and never answers."""
+    problem = Finding("client/no-agent", {"path": "agent.sock", "problem": "gone"})
+    client = Answering(*[BadInput([problem])] * 3, told())
+    root = Path("root")
+    agent = Agent(client, root, simple("one", "1Gi"), ("one",), waits_until)
+    try:
+        agent.preview()
+    except BadInput as bad:
+        return [each.code for each in bad.findings]
+    except msgspec.ValidationError:
+        # It is told something in the end, which is no place.
+        return []
+    raise AssertionError
+
+
+def test_who_waits_waits_for_an_agent_that_holds_the_books_and_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(beside_agent, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beside_agent, "_holds_books", lambda _: True)
+    assert _silent(waits_until=0.0) == ["run/agent-silent"]
+    assert _silent(waits_until=float("inf")) == []
+
+
+def test_an_agent_that_lets_go_of_the_books_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(beside_agent, "_holds_books", lambda _: False)
+    with pytest.raises(beside_agent.AgentGone):
+        _silent(waits_until=float("inf"))
 
 
 @pytest.mark.parametrize("answer", [GONE, {}, {"schema": "numalet.explanation/2"}, []])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.foreground import queue
+from numalet.agent.foreground.queue import Waiter
 from numalet.model.findings import BadInput, Finding
 
 LONG = 60.0
@@ -60,13 +61,41 @@ def test_whoever_was_killed_is_passed_over(tmp_path: Path) -> None:
 def test_a_turn_that_does_not_come_in_time_is_told(tmp_path: Path) -> None:
     folder, told = tmp_path / "queue", list[Finding]()
     with (
-        queue.turn(folder, 0.0, "first", told.append) as first,
-        queue.turn(folder, 0.0, "second", told.append) as second,
+        Waiter(folder, 0.0, "first", told.append) as first,
+        Waiter(folder, 0.0, "second", told.append) as second,
     ):
-        assert isinstance(first, float)
-        assert isinstance(second, Finding)
-    assert ["run/waits", "run/not-its-turn"] == [told[0].code, second.code]
-    assert 1 == second.fields["ahead"]
+        assert first.turn() is None
+        too_late = second.turn()
+    assert too_late is not None
+    assert ["run/waits", "run/not-its-turn"] == [told[0].code, too_late.code]
+    assert 1 == too_late.fields["ahead"]
+
+
+def test_who_waits_keeps_its_place_and_its_time_until_it_leaves(tmp_path: Path) -> None:
+    folder, told = tmp_path / "queue", list[Finding]()
+    with (
+        Waiter(folder, LONG, "first", told.append) as first,
+        Waiter(folder, 0.0, "second", told.append) as second,
+    ):
+        assert first.turn() is None
+        last = first.last
+        assert second.turn() is not None
+        # It asks again, as whoever decides became another one.
+        assert first.turn() is None
+        assert second.turn() is not None
+        assert last == first.last
+        first.leave()
+        assert second.turn() is None
+        assert first.waits
+    # The second one was told once.
+    assert ["run/waits"] == [each.code for each in told]
+    assert [] == [path for path in folder.iterdir() if path.name.isdecimal()]
+
+
+def test_who_does_not_wait_takes_no_ticket(tmp_path: Path) -> None:
+    with Waiter(tmp_path / "queue", None, "command", list[Finding]().append) as waiter:
+        assert not waiter.waits
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_folder_that_can_not_be_used_is_told(tmp_path: Path) -> None:

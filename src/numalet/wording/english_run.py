@@ -37,6 +37,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{count} programs of an agent that is gone still run, and their CPUs and memory are in its"
         " books in {root}; start the agent again, or end them"
     ),
+    "run/waits-for-agent": (
+        "the agent in {root} is gone, and what it started still runs: waiting for the agent to come"
+        " back, or for its programs to end"
+    ),
     "run/agent-says-no": "the agent in {root}: {message}",
     "run/withdrawn": "the agent in {root} did not prepare the place: {message}",
     "run/no-place-beside-agent": (

@@ -25,12 +25,13 @@ from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime.attempts import RUNS, Attempts
 from numalet.adapters.runtime.watcher import family
-from numalet.agent.foreground import joining, queue, telling
+from numalet.agent.foreground import joining, telling
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.joining import Taken
 from numalet.agent.foreground.options import SEARCH_SECONDS, Explained, RunOptions, Voice
+from numalet.agent.foreground.queue import Waiter
 from numalet.agent.foreground.request import CONTAINER
-from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
+from numalet.agent.foreground.shared_books import SharedBooks
 from numalet.model.findings import BadInput, Finding, Findings, Location
 from numalet.model.pod import ContainerKey, Pod
 from numalet.wording import english
@@ -53,14 +54,15 @@ _PASSING: Final = ("client/no-agent", "client/broken-off", "client/timeout")
 _T = TypeVar("_T")
 
 
-def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
+def run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput`` and ``AgentGone``."""
     _check(root, options)
     named = replace(pod, name=_name(pod))
     with AgentClient(root / SOCKET_NAME) as client:
-        agent = Agent(client, root, named, options.request.command)
+        waits_until = waiter.last if waiter.waits else 0.0
+        agent = Agent(client, root, named, options.request.command, waits_until)
         try:
-            place = _placed(agent, options, voice)
+            place = _placed(agent, options, waiter)
             if isinstance(place, Finding):
                 voice.tell(place)
                 return EXIT_REFUSED
@@ -74,19 +76,21 @@ def run(pod: Pod, root: Path, options: RunOptions, voice: Voice) -> int:
             return EXIT_REFUSED
 
 
-def _placed(agent: Agent, options: RunOptions, voice: Voice) -> RunDocument | Finding:
+def _placed(agent: Agent, options: RunOptions, waiter: Waiter) -> RunDocument | Finding:
     """The agent's answer; a finding if its turn to ask did not come in time."""
     if options.dry_run:
         return agent.preview()
-    if options.wait_seconds is None:
+    if not waiter.waits:
         return agent.place()
     place = agent.preview()
     if not place.fits_when_empty:
         return place
-    folder = agent.root / FOLDER / queue.FOLDER
-    words = " ".join(options.request.command)
-    with queue.turn(folder, options.wait_seconds, words, voice.tell) as turn:
-        return turn if isinstance(turn, Finding) else agent.place_in_time(turn)
+    too_late = waiter.turn()
+    if too_late is not None:
+        return too_late
+    place = agent.place_in_time(waiter.last)
+    waiter.leave()
+    return place
 
 
 def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
@@ -117,10 +121,18 @@ class AgentGone(Exception):  # noqa: N818 - it is an answer
 
 
 class Agent:
-    """The agent, asked about one command."""
+    """The agent, asked about one command; until when it waits anyway, if it does."""
 
-    def __init__(self, client: AgentClient, root: Path, pod: Pod, command: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        client: AgentClient,
+        root: Path,
+        pod: Pod,
+        command: tuple[str, ...],
+        waits_until: float = 0.0,
+    ) -> None:
         self.root = root
+        self._waits_until = waits_until
         self._client = client
         self._pod = pod
         self._manifest = manifest(pod, command)
@@ -183,26 +195,35 @@ class Agent:
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """The answer, also of an agent that is away for a while. A question may be asked twice."""
-        last = time.monotonic() + PATIENCE_SECONDS
+        away_since: float | None = None
         while True:
             try:
                 return ask()
             except BadInput as bad:
-                finding = bad.findings[0]
-                if finding.code == "client/not-allowed":
-                    raise _not_allowed(self.root) from None
-                if finding.code not in _PASSING:
-                    raise
-                if time.monotonic() >= last:
-                    if not _holds_books(self.root):
-                        raise AgentGone from None
-                    fields = {"root": str(self.root), "problem": english.of_finding(finding)}
-                    where = Location(str(self.root))
-                    raise BadInput([Finding("run/agent-silent", fields, where)]) from None
+                away_since = _earlier(away_since)
+                self._bear(bad, away_since)
             except AgentRefused as refused:
-                if refused.code not in _BUSY or time.monotonic() >= last:
+                away_since = _earlier(away_since)
+                if refused.code not in _BUSY or _is_over(away_since):
                     raise
             time.sleep(_PAUSE_SECONDS)
+
+    def _bear(self, bad: BadInput, away_since: float) -> None:
+        """Return if the agent may come back yet. Raises ``BadInput`` and ``AgentGone``."""
+        finding = bad.findings[0]
+        if finding.code == "client/not-allowed":
+            raise _not_allowed(self.root) from None
+        if finding.code not in _PASSING:
+            raise bad
+        if not _is_over(away_since):
+            return
+        if not _holds_books(self.root):
+            raise AgentGone from None
+        # It is about to start, or it hangs; who waits anyway waits for that too.
+        if time.monotonic() >= self._waits_until:
+            fields = {"root": str(self.root), "problem": english.of_finding(finding)}
+            where = Location(str(self.root))
+            raise BadInput([Finding("run/agent-silent", fields, where)]) from None
 
     def _is_gone(self) -> bool:
         """Whether the agent has let go of the pod; one that does not answer has not."""
@@ -223,6 +244,16 @@ class Agent:
                 if about == self._pod.uid and event.get("type") == "Warning":
                     return str(event.get("message", ""))
         return english.of_finding(Finding("runtime/offer-not-taken"))
+
+
+def _earlier(away_since: float | None) -> float:
+    """Since when the agent is away; since now, if it was there a moment ago."""
+    return time.monotonic() if away_since is None else away_since
+
+
+def _is_over(away_since: float) -> bool:
+    """Whether the agent had its time to come back."""
+    return time.monotonic() - away_since >= PATIENCE_SECONDS
 
 
 def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from numalet.adapters import run_document
 from numalet.adapters.agent_client import places
+from numalet.adapters.agent_client.client import AgentClient, AgentRefused
 from numalet.adapters.cgroup_v2 import hold
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
@@ -20,14 +23,17 @@ from numalet.agent.foreground.beside_agent import AgentGone
 from numalet.agent.foreground.child import EXIT_REFUSED
 from numalet.agent.foreground.options import Explained, RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
+from numalet.agent.foreground.queue import Waiter
 from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentOptions
 from numalet.explain import case as cases
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.findings import BadInput, Finding, Location, Severity
 from numalet.model.pod import Pod
 from numalet.simulate.session import Session
 from numalet.wording import english, kubelet
+
+_PAUSE_SECONDS: Final = 0.25
 
 
 def run(options: RunOptions, voice: Voice) -> int:
@@ -36,46 +42,83 @@ def run(options: RunOptions, voice: Voice) -> int:
     root = options.root or places.default_root()
     for finding in other_roots.remarks(root):
         voice.tell(finding)
+    folder, words = root / FOLDER / queue.FOLDER, " ".join(options.request.command)
+    with Waiter(folder, options.wait_seconds, words, voice.tell) as waiter:
+        return _decide_and_run(pod, root, options, voice, waiter)
+
+
+def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
+    """With whoever keeps the books; while somebody waits that may become another one."""
     books = SharedBooks(root)
-    while not books.open():
-        with suppress(AgentGone):
-            return beside_agent.run(pod, root, options, voice)
-    try:
-        _refuse_agents_programs(root)
-        return _run_alone(pod, books, root, options, voice)
-    finally:
-        books.close()
+    while True:
+        if not books.open():
+            with suppress(AgentGone):
+                return beside_agent.run(pod, root, options, voice, waiter)
+            continue
+        try:
+            programs = _agents_programs(root)
+            if not programs:
+                return _run_alone(pod, books, root, options, voice, waiter)
+        finally:
+            books.close()
+        fields = {"root": str(root), "count": programs}
+        alone = Finding("run/agents-programs", fields, Location(str(root)))
+        if not waiter.waits or options.dry_run:
+            raise BadInput([alone])
+        too_late = waiter.turn()
+        if too_late is None and not _wait_for_books(root, waiter.last, voice):
+            too_late = alone
+        if too_late is not None:
+            voice.tell(too_late)
+            return EXIT_REFUSED
 
 
-def _refuse_agents_programs(root: Path) -> None:
-    """What an agent started goes on without it, on CPUs that are not in our books.
+def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
+    """Whether an agent came back, or what the last one started has ended, in this time."""
+    voice.tell(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
+    while _agents_programs(root):
+        # Its lock is not asked for: an agent that starts would be refused for that moment.
+        with suppress(BadInput, AgentRefused), AgentClient(root / places.SOCKET_NAME) as client:
+            client.text("/livez")
+            return True
+        if time.monotonic() >= last:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+    return True
 
-    Raises ``BadInput``.
-    """
+
+def _agents_programs(root: Path) -> int:
+    """What an agent started and goes on without it, on CPUs that are not in our books."""
     going_on = (State.STARTING, State.RUNNING)
-    count = sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
-    if count:
-        fields = {"root": str(root), "count": count}
-        raise BadInput([Finding("run/agents-programs", fields, Location(str(root)))])
+    return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
 
 
-def _run_alone(pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice) -> int:
+def _run_alone(
+    pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
+) -> int:
     """Where no agent keeps the books."""
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = levels.ground()
     with hold.with_others(None if ground.tree is None else ground.tree.root):
-        return _placed(pod, options, premises, Placer(books, premises, ground), voice)
+        return _placed(pod, options, premises, Placer(books, premises, ground), voice, waiter)
 
 
-def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice) -> int:
+def _placed(
+    pod: Pod,
+    options: RunOptions,
+    premises: Premises,
+    placer: Placer,
+    voice: Voice,
+    waiter: Waiter,
+) -> int:
     words = " ".join(options.request.command)
     if options.dry_run:
         answer = placer.preview(pod)
-    elif options.wait_seconds is None:
+    elif not waiter.waits:
         answer = placer.place(pod, words)
     else:
-        queued = _placed_in_turn(pod, options, premises, placer, voice)
+        queued = _placed_in_turn(pod, words, placer, waiter)
         if isinstance(queued, Finding):
             voice.tell(queued)
             return EXIT_REFUSED
@@ -99,18 +142,18 @@ def _placed(pod: Pod, options: RunOptions, premises: Premises, placer: Placer, v
 
 
 def _placed_in_turn(
-    pod: Pod, options: RunOptions, premises: Premises, placer: Placer, voice: Voice
+    pod: Pod, words: str, placer: Placer, waiter: Waiter
 ) -> Placed | NoPlace | Finding:
     """The answer when it is its turn; a finding if that did not come in time."""
     answer = placer.preview(pod)
     if isinstance(answer, NoPlace) and not answer.fits_when_empty:
         return answer
-    words = " ".join(options.request.command)
-    folder = Path(premises.root) / FOLDER / queue.FOLDER
-    with queue.turn(folder, options.wait_seconds or 0.0, words, voice.tell) as turn:
-        if isinstance(turn, Finding):
-            return turn
-        return placer.place_in_time(pod, words, turn)
+    too_late = waiter.turn()
+    if too_late is not None:
+        return too_late
+    answer = placer.place_in_time(pod, words, waiter.last)
+    waiter.leave()
+    return answer
 
 
 def _run(placed: Placed, options: RunOptions, ground: Ground, voice: Voice) -> int:

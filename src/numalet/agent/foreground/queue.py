@@ -14,7 +14,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -84,24 +84,51 @@ def joined(folder: Path) -> Iterator[Ticket]:
         os.close(descriptor)
 
 
-@contextmanager
-def turn(
-    folder: Path, seconds: float, command: str, tell: Callable[[Finding], None]
-) -> Iterator[float | Finding]:
-    """Queue up until it is our turn: until when it may be tried then, by the monotonic clock.
+class Waiter:
+    """One command that waits: its ticket is taken once, and its time begins once.
 
-    A finding if the time is over before. Raises ``BadInput``.
+    Both are kept when an agent goes and another one, or nobody, decides from then on.
     """
-    last = time.monotonic() + seconds
-    with joined(folder) as ticket:
-        ahead = ticket.ahead()
-        if ahead:
-            fields = {"ahead": ahead, "command": command}
-            tell(Finding("run/waits", fields, severity=Severity.NOTE))
-        if ticket.wait_for_turn(last):
-            yield last
-        else:
-            yield Finding("run/not-its-turn", {"ahead": ticket.ahead(), "command": command})
+
+    def __init__(
+        self, folder: Path, seconds: float | None, command: str, tell: Callable[[Finding], None]
+    ) -> None:
+        self._folder = folder
+        self._command = command
+        self._tell = tell
+        self._ticket: Ticket | None = None
+        self._held = ExitStack()
+        self.waits = seconds is not None
+        """Whether it waits at all."""
+        self.last = time.monotonic() + (seconds or 0.0)
+        """Until when, by the monotonic clock."""
+
+    def __enter__(self) -> Waiter:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.leave()
+
+    def turn(self) -> Finding | None:
+        """Queue up, unless it has, until it is its turn; a finding if the time is over before.
+
+        Raises ``BadInput``.
+        """
+        if self._ticket is None:
+            self._ticket = self._held.enter_context(joined(self._folder))
+            ahead = self._ticket.ahead()
+            if ahead:
+                fields = {"ahead": ahead, "command": self._command}
+                self._tell(Finding("run/waits", fields, severity=Severity.NOTE))
+        if self._ticket.wait_for_turn(self.last):
+            return None
+        fields = {"ahead": self._ticket.ahead(), "command": self._command}
+        return Finding("run/not-its-turn", fields)
+
+    def leave(self) -> None:
+        """Let the next one have its turn."""
+        self._ticket = None
+        self._held.close()
 
 
 def _tickets(folder: Path) -> list[Path]:
