@@ -17,9 +17,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+import agents
+import kubelet_node
 from numalet.cli import main
 from numalet.cli.ps_view import age
+from numalet.enforcement.reality import Reality
 from numalet.model.pod import ContainerKey
+from numalet.reports import kubelet_look
+from numalet.reports.kubelet_look import RECONCILED_WITHIN, Evidence, KubeletLook, PodName
+from numalet.servers.door import Standing
 from numalet.workload.run import ContainerPhase, Exit, ExitReason, PodRun
 from servers import views
 from servers.pods import pod
@@ -180,6 +186,62 @@ def test_describe_tells_placement_hints_and_events(
     assert "Events:       none" in told
     assert _run(api, "describe", "nobody") == 1
     assert 'NotFound: pods "nobody" not found' in capsys.readouterr().err
+
+
+MACHINE = agents.SHAPE.open().info
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _looked_at(tmp_path: Path) -> KubeletLook:
+    """Two pods of a kubelet: one is elsewhere than promised, of the other nothing was seen."""
+    kubelet = kubelet_node.made(tmp_path)
+    kubelet.admit("one")
+    kubelet.admit("two")
+    cpus, nodes = kubelet_node.EVERYTHING
+    seen = Reality(
+        pages_bytes={"memory": {0: 1 << 30, 1: 1 << 20}},
+        allowed_cpus=cpus,
+        allowed_nodes=tuple(sorted(nodes)),
+        cgroup=None,
+        processes=1,
+    )
+    evidence = Evidence(
+        root="/var/lib/kubelet",
+        files=kubelet.node.state_files(),
+        realities={ContainerKey("uid-one", "main"): seen},
+        pods={"uid-one": PodName("shop", "one")},
+    )
+    first = kubelet_look.look(None, evidence, MACHINE, NOW)
+    return kubelet_look.look(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
+
+
+def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
+    api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    look = _looked_at(tmp_path)
+    api.do(lambda door: door.change(kubelet=look, standing=Standing.OBSERVING))
+    assert _run(api, "describe", "shop/one") == 0
+    told = capsys.readouterr().out
+    assert "Name:         one\nNamespace:    shop\nUID:          uid-one\n" in told
+    assert "Status:       Observed: a kubelet keeps it" in told
+    assert "NUMA nodes:   0\nCPUs:         1-2\nAligned:      no, 1Mi misplaced\n" in told
+    assert "    memory: 2Gi on NUMA nodes 0\n" in told
+    assert "    has memory: 1Gi on 0, 1Mi on 1\n" in told
+    assert "Differs since 2026-01-01T00:00:00+00:00: shop/one/main: the kubelet promised" in told
+    assert "Not known here:\n" in told
+    assert "kubectl -n shop describe pod one\n" in told
+    assert "Events:       none\n" in told
+    # A pod without a link to its log is called by its uid.
+    assert _run(api, "describe", "uid-two") == 0
+    told = capsys.readouterr().out
+    assert "Name:         uid-two\nNamespace:    default\n" in told
+    assert "no cgroup of it was found" in told
+    assert "Differs" not in told
+    assert "| grep uid-two\n" in told
+    assert _run(api, "describe", "shop/uid-one") == 0
+    assert "Name:         one\n" in capsys.readouterr().out
+    assert _run(api, "describe", "one") == 1
+    assert 'NotFound: pods "one" not found' in capsys.readouterr().err
 
 
 def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,12 +97,14 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(short_pat
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
         assert b"READY=1" == told.recv(100)
         listed = CliRunner().invoke(app, ["ps", "--root", str(root)])
+        described = CliRunner().invoke(app, ["describe", "--root", str(root), "uid-one"])
         with AgentClient(root / "agent.sock") as client:
             (state,) = client.get("/apis/numalet.dev/v1alpha1/nodestates")["items"]
         agent.terminate()
         _, said = agent.communicate(timeout=30)
     assert 0 == agent.returncode, said
     assert ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"] == listed.output.split()[-7:]
+    assert "memory: 2Gi on NUMA nodes 0\n" in described.output
     assert ("observing", True) == (state["standing"], state["kubelet"]["startsWithItsFiles"])
     assert {"sound"} == {each["soundness"] for each in state["kubelet"]["files"]}
     assert ["uid-one"] == [each["podUID"] for each in state["holders"]]

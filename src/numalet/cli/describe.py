@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numalet.cli import agent_client
-from numalet.cli.agent_client import EXITS, PodName
+from numalet.cli.agent_client import EXITS, OBSERVED, PodName
 
 EPILOG = f"""Examples:
 
@@ -16,17 +16,25 @@ EPILOG = f"""Examples:
 def describe(
     pod: PodName, *, socket: agent_client.Socket = None, root: agent_client.Root = None
 ) -> None:
-    """Tell of one pod: what it asks for, where it is, which hints led there, what happened."""
+    """Tell of one pod: what it asks for, where it is, which hints led there, what happened.
+
+    Of a pod of a kubelet that the agent only observes: what its state files promise and the kernel
+    says.
+    """
     from numalet.cli import describe_view, output
 
     with agent_client.agent(socket, root) as client:
-        found = client.get(agent_client.pods_path(pod))
         placement = client.get(agent_client.own_path(pod, "podplacements"))
-        told = client.get(agent_client.own_path(pod, "pods") + "/explanation")
-        metadata = found["metadata"]
+        metadata = placement["metadata"]
         selector = f"involvedObject.uid={metadata['uid']}"
         events = client.get(
             f"/api/v1/namespaces/{metadata['namespace']}/events", {"fieldSelector": selector}
-        )
-    text = describe_view.text(found, placement, told, events["items"])
+        )["items"]
+        if placement["status"] == OBSERVED:
+            states = client.get(f"{agent_client.OWN_API}/nodestates")["items"]
+            text = describe_view.observed(placement, states[0]["kubelet"], events)
+        else:
+            found = client.get(agent_client.pods_path(pod))
+            told = client.get(agent_client.own_path(pod, "pods") + "/explanation")
+            text = describe_view.text(found, placement, told, events)
     output.print_text(text)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from numalet.cli.ps_view import age
-from numalet.wording import english
+from numalet.wording import english, observation
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -26,6 +26,43 @@ def text(pod: Json, placement: Json, told: Json, events: Sequence[Json]) -> str:
     return "".join(f"{line}\n" for part in parts for line in part)
 
 
+def observed(placement: Json, kubelet: Json | None, events: Sequence[Json]) -> str:
+    """All that is known of a pod that a kubelet keeps, and what is not."""
+    parts = (
+        _observed_head(placement),
+        _observed_containers(placement),
+        _differences(placement["metadata"]["uid"], kubelet),
+        observation.unknown_parts(placement["metadata"]),
+        _events(events, datetime.now(UTC)),
+    )
+    return "".join(f"{line}\n" for part in parts for line in part)
+
+
+def _observed_head(placement: Json) -> Iterator[str]:
+    metadata = placement["metadata"]
+    for name in ("name", "namespace"):
+        yield _field(name.title(), metadata[name])
+    yield _field("UID", metadata["uid"])
+    yield _field("Status", f"{placement['status']}: {observation.STATUS}")
+    yield from _where(placement)
+
+
+def _observed_containers(placement: Json) -> Iterator[str]:
+    yield "Containers:"
+    for container in placement["containers"]:
+        yield f"  {container['name']}:"
+        yield from _placed(container)
+        if container["audit"] is None:
+            yield f"    seen:      {observation.NOT_SEEN}"
+
+
+def _differences(uid: str, kubelet: Json | None) -> Iterator[str]:
+    """What is not as the state files say, for as long as it is so."""
+    for problem in (kubelet or {}).get("problems", ()):
+        if problem["podUID"] == uid:
+            yield f"Differs since {problem['since']}: {problem['text']}"
+
+
 def _head(pod: Json, placement: Json) -> Iterator[str]:
     metadata, status = pod["metadata"], pod["status"]
     yield _field("Name", metadata["name"])
@@ -40,6 +77,10 @@ def _head(pod: Json, placement: Json) -> Iterator[str]:
     for name in ("reason", "message", "qosClass"):
         if status.get(name):
             yield _field(name[0].upper() + name[1:], status[name])
+    yield from _where(placement)
+
+
+def _where(placement: Json) -> Iterator[str]:
     nodes = ",".join(map(str, placement["numaNodes"])) or "not promised"
     yield _field("NUMA nodes", nodes)
     yield _field("CPUs", placement["cpus"] or "shared")

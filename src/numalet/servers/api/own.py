@@ -79,8 +79,7 @@ class Own:
 
     async def placement(self, request: Request) -> Response:
         """Where one pod is."""
-        record = self._served.record(**request.path_params)
-        return forms.of_one(request, self._served.placement(record))
+        return forms.of_one(request, self._served.placement_of(**request.path_params))
 
     async def explain_stored(self, request: Request) -> Response:
         """Why a pod that the agent has is decided on as it is, were it to ask now."""

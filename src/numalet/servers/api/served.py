@@ -85,6 +85,18 @@ class Served:
         }
         return shown(value)
 
+    def placement_of(self, namespace: str, name: str) -> Shown:
+        """The PodPlacement object of this name, of a kubelet's pod too, by its uid as well.
+
+        Raises ``Failure`` 404 without one.
+        """
+        own = {each.workload.pod.name for each in self.records(namespace)}
+        for each in () if name in own else self.observed(namespace):
+            metadata = each.value["metadata"]
+            if name in (metadata["name"], metadata["uid"]):
+                return each
+        return self.placement(self.record(namespace, name))
+
     def observed(self, namespace: str | None) -> list[Shown]:
         """The PodPlacement objects of pods that a kubelet keeps, where it owns the node."""
         look = self.door.view().kubelet

@@ -1,0 +1,21 @@
+"""What is said of pods that a kubelet keeps, while the agent only observes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+STATUS: Final = "a kubelet keeps it, and this agent decides nothing"
+NOT_SEEN: Final = "no cgroup of it was found, so nothing is known but the state files"
+
+
+def unknown_parts(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """What no agent can know from state files and cgroups, and who does."""
+    yield "Not known here:"
+    yield "  what the pod asks for, its labels, its phase, and which hints led there: the kubelet's"
+    yield "  state files do not say. The cluster does:"
+    if metadata["name"] == metadata["uid"]:
+        columns = "NAMESPACE:.metadata.namespace,NAME:.metadata.name,UID:.metadata.uid"
+        yield f"  kubectl get pods -A -o custom-columns={columns} | grep {metadata['uid']}"
+        return
+    yield f"  kubectl -n {metadata['namespace']} describe pod {metadata['name']}"
