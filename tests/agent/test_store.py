@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +130,28 @@ def test_only_one_process_holds_the_books(tmp_path: Path) -> None:
     first.close()
     second.open()
     second.close()
+
+
+def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
+    tmp_path: Path,
+) -> None:
+    """What an agent forks has its files until it becomes another program."""
+    code = (
+        "import os, sys, time; from pathlib import Path; from numalet.agent.store import Store\n"
+        "Store(Path(sys.argv[1]), None, None).open()\n"
+        "if os.fork(): os._exit(0)\n"
+        "sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as agent:
+        agent.wait(agents.PATIENCE_SECONDS)
+        assert agent.stdin is not None
+        letting_go = threading.Timer(0.2, agent.stdin.close)
+        letting_go.start()
+        store = Store(tmp_path, pod_record.encode, pod_record.decode)
+        store.open()
+        store.close()
+        letting_go.join()
 
 
 def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:

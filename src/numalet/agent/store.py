@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirectory
+from numalet.adapters.runtime.watcher import family
 from numalet.agent import record_file
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
@@ -28,6 +30,9 @@ from numalet.workload.record import PodRecord
 
 LOCK: Final = "books.lock"
 _FOLDER_MODE: Final = 0o700
+_LETTING_GO_SECONDS: Final = 3.0
+"""So long a lock may outlive a holder that was killed while it started a program."""
+_PAUSE_SECONDS: Final = 0.01
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
@@ -184,18 +189,34 @@ def _locked(path: Path) -> int:
     """The descriptor of the lock file, locked; the process that holds it is written in it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    patience = time.monotonic() + _LETTING_GO_SECONDS
+    while not _is_taken(descriptor):
         holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
+        if _is_gone(holder) and time.monotonic() < patience:
+            time.sleep(_PAUSE_SECONDS)
+            continue
         os.close(descriptor)
         fields = {"path": str(path), "holder": holder}
-        raise BadInput([Finding("agent/books-held", fields, _here(path))]) from None
+        raise BadInput([Finding("agent/books-held", fields, _here(path))])
     # Who reads this wants to know whom to ask; the lock itself is the kernel's.
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     return descriptor
+
+
+def _is_taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether this process has ended; a child that it began may not have let go of its files."""
+    found = family.process(int(holder)) if holder.isdecimal() else None
+    return holder.isdecimal() and (found is None or found.is_dead)
 
 
 def _sweep(*folders: Path) -> None:
