@@ -68,7 +68,7 @@ class MachineChoice:
 
 
 def open_machine(
-    text: str | None,
+    text: str | None = None,
     *,
     memory_per_node: str | None = None,
     hugepages_per_node: Mapping[str, str] | None = None,
