@@ -115,6 +115,12 @@ def test_an_admitted_pod_has_its_allocation_and_no_search() -> None:
     ]
 
 
+def test_a_node_tells_the_devices_that_it_has() -> None:
+    begun = session(config(**STATIC_CPUS), devices={GPU: tuple(GPUS[GPU])[:2]})
+    first_node, second_node = explained(case(narrow(), begun=begun))["nodes_before"]
+    assert (first_node["devices"], second_node["devices"]) == ({GPU: {"total": 2, "free": 2}}, {})
+
+
 def test_a_refused_allocation_has_the_sets_it_chose_among() -> None:
     found = explained(case(simple("huge", "25Gi"), begun=session(config("none"))))
 
