@@ -18,7 +18,9 @@ import agents
 from numalet.adapters import faults
 from numalet.adapters.documents import pod_record
 from numalet.adapters.faults import Moment
+from numalet.adapters.files import atomic
 from numalet.agent import journal, record_file
+from numalet.agent.foreground.shared_books import SharedBooks
 from numalet.agent.journal import Journal
 from numalet.agent.store import Store
 from numalet.model.findings import BadInput
@@ -166,10 +168,48 @@ def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
         Store(open_to_all, pod_record.encode, pod_record.decode).open()
 
 
-def test_what_writing_left_behind_is_swept(tmp_path: Path) -> None:
-    left = tmp_path / ".memory_manager_state.x1"
+def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> None:
+    for name in ("empty", "etc", "mine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "mine" / "manifests").mkdir()
+    for name in ("hosts", "runs"):
+        (tmp_path / "etc" / name).mkdir()
+    with pytest.raises(BadInput) as refused:
+        Store(tmp_path / "etc", pod_record.encode, pod_record.decode).open()
+    (finding,) = refused.value.findings
+    assert ("agent/root-in-use", "hosts, runs") == (finding.code, finding.fields["others"])
+    with pytest.raises(BadInput, match="agent/root-in-use"):
+        SharedBooks(tmp_path / "etc").open()
+    assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
+    for name in ("empty", "mine"):
+        Store(tmp_path / name, pod_record.encode, pod_record.decode).open()
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("empty", "mine", "etc")]
+    assert [0o700, 0o700, 0o755] == modes
+    # It is one now, whatever is put into it.
+    (tmp_path / "mine" / "notes").touch()
+    SharedBooks(tmp_path / "mine").open()
+
+
+def test_what_writing_left_behind_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "memory_manager_state"
+    seen: list[Path] = []
+    before = faults.install(lambda *_: seen.extend(atomic.left_behind(path)))
+    try:
+        atomic.write_text(path, "whole")
+    finally:
+        faults.install(before)
+    path.unlink()
+    # As if it had been killed while it wrote.
+    left = seen[0]
     left.write_text("half")
+    (tmp_path / "books.lock").touch()
+    for name in (".bashrc", ".profile", ".cpu_manager_state.swp"):
+        (tmp_path / name).write_text("of somebody else")
     Store(tmp_path, pod_record.encode, pod_record.decode).open()
+    assert {".bashrc", ".profile", ".cpu_manager_state.swp"} == {
+        each.name for each in tmp_path.iterdir() if each.name.startswith(".")
+    }
     assert not left.exists()
 
 

@@ -30,11 +30,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from numalet.adapters.agent_client.places import KUBECONFIG
 from numalet.adapters.files import atomic
 from numalet.model.findings import BadInput, Finding, Location
 
 FOLDER: Final = "kube-api"
-KUBECONFIG: Final = "admin.kubeconfig"
 LIFETIME: Final = timedelta(days=3650)
 RENEWAL: Final = timedelta(days=365)
 _PRIVATE: Final = 0o600

@@ -17,23 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from numalet.adapters.agent_client.places import KUBECONFIG
 from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirectory
 from numalet.adapters.runtime.watcher import family
-from numalet.agent import record_file
+from numalet.agent import record_file, root_folder
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
 from numalet.agent.record_file import RecordFile
+from numalet.agent.root_folder import LOCK as LOCK
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.node.node import Node
 from numalet.workload.record import PodRecord
 
-LOCK: Final = "books.lock"
 _FOLDER_MODE: Final = 0o700
 _LETTING_GO_SECONDS: Final = 3.0
 """So long a lock may outlive a holder that was killed while it started a program."""
 _PAUSE_SECONDS: Final = 0.01
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_WRITTEN: Final = (*state_directory.FILE_NAMES, record_file.FILE_NAME, KUBECONFIG)
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
 Decode: TypeAlias = Callable[[bytes, str], PodRecord]
@@ -172,6 +174,7 @@ def _same_files(before: Node, after: Node) -> bool:
 
 def _prepare(root: Path) -> None:
     """The root folder: ours, and nobody else's to write in."""
+    root_folder.check(root)
     root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     found = root.stat()
     if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
@@ -220,10 +223,10 @@ def _is_gone(holder: str) -> bool:
 
 
 def _sweep(*folders: Path) -> None:
-    """Remove what writing left behind when it was killed."""
+    """Remove what writing left behind when it was killed, and nothing else."""
     for folder in folders:
-        for path in folder.glob(".*"):
-            if path.is_file():
+        for name in _WRITTEN:
+            for path in atomic.left_behind(folder / name):
                 with suppress(OSError):
                     path.unlink()
 

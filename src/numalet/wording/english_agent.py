@@ -11,6 +11,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "the root folder belongs to user {owner} and has mode {mode}; it must belong to user"
         " {user}, and nobody else may write in it"
     ),
+    "agent/root-in-use": (
+        "{path} has never been a root folder of an agent, and other things are in it ({others});"
+        " name a new folder, or an empty one"
+    ),
     "agent/books-held": (
         "process {holder} holds the books; one agent alone, or commands of 'numalet run' alone,"
         " can work with a root folder"

@@ -8,6 +8,7 @@ from typing import Final
 
 SYSTEM_ROOT: Final = Path("/var/lib/numalet")
 SOCKET_NAME: Final = "agent.sock"
+KUBECONFIG: Final = "admin.kubeconfig"
 
 
 def default_root() -> Path:

@@ -8,6 +8,7 @@ its mode. A link is followed, so that what it points to is replaced and the link
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 import time
@@ -24,6 +25,8 @@ from numalet.model.findings import BadInput, Finding, Location
 
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
+_RANDOM: Final = "[a-z0-9_]{8}"
+"""What ``tempfile`` puts behind the prefix."""
 _MOST_OPEN: Final = 64
 """So many temporary files are open at a time."""
 
@@ -53,6 +56,17 @@ def write_texts(texts: Mapping[Path, str | bytes]) -> None:
     finally:
         for temporary, _ in prepared:
             Path(temporary).unlink(missing_ok=True)
+
+
+def left_behind(path: Path) -> list[Path]:
+    """What is left of writes of this file that were killed, as long as nobody writes it."""
+    names = re.compile(re.escape(_prefix(path.name)) + _RANDOM)
+    return [each for each in path.parent.glob(".*") if names.fullmatch(each.name)]
+
+
+def _prefix(name: str) -> str:
+    """How the names of temporary files of a file begin; names have an end."""
+    return f".{name[:100]}."
 
 
 def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = ()) -> None:
@@ -165,7 +179,7 @@ def _write(
     folder, name = os.path.split(target)
     # mkstemp makes the file with mode 0600 whatever the umask says.
     with faults.point("file.create"):
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", dir=folder)
+        descriptor, temporary = tempfile.mkstemp(prefix=_prefix(name), dir=folder)
         written.append((path, descriptor))
         prepared.append((temporary, target))
     with faults.point("file.write"):

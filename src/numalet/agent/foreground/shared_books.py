@@ -14,13 +14,14 @@ from typing import Final
 from numalet.adapters import faults
 from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.runtime.watcher import family
+from numalet.agent import root_folder
 from numalet.agent.foreground.request import CONTAINER
+from numalet.agent.root_folder import LOCK as LOCK
 from numalet.checkpoint.state_files import StateFiles
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.pod import ContainerKey
 
 FOLDER: Final = "run"
-LOCK: Final = "books.lock"
 HOLDERS: Final = "runs.json"
 _FOLDER_MODE: Final = 0o700
 
@@ -73,6 +74,7 @@ class SharedBooks:
         Raises ``BadInput``.
         """
         try:
+            root_folder.check(self._root)
             for folder in (self._root, self.folder):
                 folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
             self._descriptor = _opened(self._root / LOCK)
