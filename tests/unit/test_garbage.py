@@ -25,8 +25,12 @@ def _as_before() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
-def test_circles_are_found_when_nothing_happens_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "_QUIET_SECONDS", 0.01)
+@pytest.mark.parametrize(("quiet", "longest"), [(0.01, 300.0), (300.0, 0.01)])
+def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
+    quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garbage, "_QUIET_SECONDS", quiet)
+    monkeypatch.setattr(garbage, "_LONGEST_BUSY_SECONDS", longest)
 
     async def scene() -> None:
         news: asyncio.Queue[int] = asyncio.Queue()

@@ -12,6 +12,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 _YOUNG: Final = 10_000
@@ -19,6 +20,7 @@ _YOUNG: Final = 10_000
 _SELDOM: Final = 1_000
 """A search through older ones by itself comes after so many: ten million objects."""
 _QUIET_SECONDS: Final = 1.0
+_LONGEST_BUSY_SECONDS: Final = 300.0
 _MOST_OFTEN_SECONDS: Final = 60.0
 
 
@@ -32,11 +34,14 @@ def after_start() -> None:
 async def whenever_quiet(changed: Callable[[], Awaitable[object]]) -> None:
     """Search everything once it was quiet for a second, at most once a minute; until cancelled.
 
-    ``changed`` returns when something happened.
+    ``changed`` returns when something happened. Where it is never quiet there is a search all the
+    same, now and then.
     """
     while True:
         await changed()
-        await _quiet(changed)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_BUSY_SECONDS):
+                await _quiet(changed)
         began = time.monotonic()
         gc.collect()
         spent = time.monotonic() - began
