@@ -139,7 +139,8 @@ class Performer:
                 return
             case ForgetPod(pod_uid):
                 await self._runtime.forget(pod_uid)
-                self._given = {k: v for k, v in self._given.items() if k.pod_uid != pod_uid}
+                for key in [key for key in self._given if key.pod_uid == pod_uid]:
+                    del self._given[key]
                 self._report(Forgotten(pod_uid))
             case Settle():
                 await self._settle()

@@ -156,10 +156,16 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 def _stale(decision: Decision) -> Iterator[LogLine]:
     """The containers whose memory was given back before this pod was looked at."""
-    if decision.after.memory.blocks is decision.before.memory.blocks:
+    before, after = decision.before.memory.blocks, decision.after.memory.blocks
+    if after is before:
         return
-    kept = set(decision.after.memory.holders())
-    for key in sorted(set(decision.before.memory.holders()) - kept):
+    gone = [
+        ContainerKey(uid, name)
+        for uid, containers in before.items()
+        if (kept := after.get(uid, {})) is not containers
+        for name in containers.keys() - kept.keys()
+    ]
+    for key in sorted(gone):
         yield LogLine("RemoveStaleState removing state", _by_uid(key))
         yield LogLine("Deleted memory assignment", _by_uid(key), level=2)
 

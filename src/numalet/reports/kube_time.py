@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 
 def seconds(at: datetime) -> str:
     """To the second, as in most places: ``2030-01-01T00:00:00Z``."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _written(at, "seconds")
 
 
 def microseconds(at: datetime) -> str:
     """To the microsecond, as in some: ``2030-01-01T00:00:00.000000Z``."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return _written(at, "microseconds")
+
+
+def _written(at: datetime, to: str) -> str:
+    return at.astimezone(UTC).isoformat(timespec=to).removesuffix("+00:00") + "Z"

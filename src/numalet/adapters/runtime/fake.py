@@ -257,7 +257,8 @@ class FakeRuntime:
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
             del self._entries[key]
         pod = paths.pod_segment(pod_uid)
-        self.tree = {path: each for path, each in self.tree.items() if not path.endswith(pod)}
+        for path in [path for path in self.tree if path.endswith(pod)]:
+            del self.tree[path]
         if self._folder is not None:
             with faults.point("process.forget"):
                 shutil.rmtree(self._folder / pod_uid, ignore_errors=True)
