@@ -23,6 +23,8 @@ from numalet.model.numa_mask import NumaMask
 MOST_NODES_LISTED = 12
 """Up to here a family may be listed, 4095 sets at most; beyond it only the rule is asked."""
 
+_FEW_NODES = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Rule:
@@ -66,7 +68,9 @@ class Rule:
     @cached_property
     def smallest_open(self) -> NumaMask | None:
         """The smallest set of the open part, the lowest of these; None if it is empty."""
-        return LowestSet(self.open_sets).smallest() if self.has_open_sets else None
+        if not self.has_open_sets:
+            return None
+        return _single(self.open_sets) or LowestSet(self.open_sets).smallest()
 
     @cached_property
     def smallest_size(self) -> int:
@@ -102,5 +106,16 @@ class FamilyByRule(HintFamily, Protocol):
 
 def smallest_size(sets: OpenSets, otherwise: int) -> int:
     """The number of nodes of the smallest set; ``otherwise`` if no set is offered."""
-    size = LowestSet(sets).fewest()
+    size = 1 if _single(sets) else LowestSet(sets).fewest()
     return otherwise if size is None else size
+
+
+def _single(sets: OpenSets) -> NumaMask | None:
+    """The lowest set of one node; None without one, or where there are too many to try them all.
+
+    On few nodes this is nearly always the answer, and quicker than to lay out a search for it.
+    """
+    if sets.universe.bit_count() > _FEW_NODES:
+        return None
+    masks = (1 << node_id for node_id in numa_mask.ids(sets.universe))
+    return next(filter(sets.offers, masks), None)
