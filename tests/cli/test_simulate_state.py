@@ -116,7 +116,7 @@ def test_who_is_not_there_can_not_be_forgotten(numalet: Runner, state: Path) -> 
             b'{"policyName":"Static","machineState":{},"entries":{},"checksum":1}',
             "says checksum 1",
         ),
-        (NAMES[0], b"\xff", "is not UTF-8 text"),
+        (NAMES[0], b"\xff", "can not be decoded"),
         (NAMES[0], b"x", "can not be decoded"),
         (NAMES[0], b" " * (33 << 20), "too large"),
     ],
