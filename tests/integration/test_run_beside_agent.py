@@ -528,6 +528,7 @@ def test_a_command_that_waits_goes_on_waiting_for_an_agent_that_is_gone(
     until(site.is_clean)
 
 
+@pytest.mark.slow
 def test_commands_that_wait_go_on_without_an_agent_that_does_not_come_back(site: Site) -> None:
     site.start()
     first, _ = site.up(cpus=MOST)
