@@ -7,9 +7,11 @@ side have nowhere to print.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,12 +28,22 @@ for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
 
+_IN_MEMORY: Final = "/dev/shm"
+
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
     """A folder like ``tmp_path``, with a name that leaves room for those of sockets."""
     with tempfile.TemporaryDirectory(prefix="node", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """The same in memory where there is such a folder, for tests that would wait for the disk."""
+    folder = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="node", dir=folder, ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

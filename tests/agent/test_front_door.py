@@ -48,11 +48,11 @@ def forks() -> Iterator[Forks]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), CHUNKS)
 def test_recorded_decisions_come_out_of_the_whole_agent(
-    name: str, start: int, forks: Forks, short_path: Path
+    name: str, start: int, forks: Forks, quick_path: Path
 ) -> None:
     found = {}
     for scenario in itertools.islice(scenarios(name), start, start + CHUNK):
-        actual = played(scenario, forks, short_path / scenario["name"])
+        actual = played(scenario, forks, quick_path / scenario["name"])
         difference = comparison.first_difference(scenario["expect"], actual)
         if difference is not None:
             found[scenario["name"]] = difference
@@ -62,13 +62,13 @@ def test_recorded_decisions_come_out_of_the_whole_agent(
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", AS_TYPED)
 def test_a_command_that_is_typed_does_the_same_as_a_copy_of_a_process(
-    wanted: str, forks: Forks, short_path: Path
+    wanted: str, forks: Forks, quick_path: Path
 ) -> None:
     name, _, _ = wanted.partition("-")
     (scenario,) = (each for each in scenarios(name) if each["name"] == wanted)
     with closing(Interpreters()) as interpreters:
-        typed = played(scenario, interpreters, short_path / "typed")
-    copied = played(scenario, forks, short_path / "copied")
+        typed = played(scenario, interpreters, quick_path / "typed")
+    copied = played(scenario, forks, quick_path / "copied")
 
     assert comparison.first_difference(scenario["expect"], typed) is None
     assert typed == copied
