@@ -17,6 +17,7 @@ from typing import Any, Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
+from numalet.reports import kube_time
 from numalet.reports.log_line import LogLine
 
 _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
@@ -50,7 +51,7 @@ class Log:
 
     def write(self, lines: Iterable[LogLine]) -> None:
         """Write these lines, as far as the verbosity lets them pass."""
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        now = kube_time.microseconds(datetime.now(UTC))
         texts = [
             self._text(line, now) for line in lines if line.level <= self.verbosity or line.is_error
         ]

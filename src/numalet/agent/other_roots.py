@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.adapters.agent_client.places import SYSTEM_ROOT
-from numalet.agent.store import LOCK
+from numalet.agent.root_folder import LOCK
 from numalet.model.findings import Finding, Location, Severity
 
 LOCKS: Final = Path("/proc/locks")

@@ -25,7 +25,7 @@ from numalet.agent import record_file, root_folder
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
 from numalet.agent.record_file import RecordFile
-from numalet.agent.root_folder import LOCK as LOCK
+from numalet.agent.root_folder import LOCK
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.node.node import Node
 from numalet.workload.record import PodRecord

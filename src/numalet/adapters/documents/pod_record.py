@@ -25,7 +25,7 @@ from numalet.adapters.documents.pod_record_schema import (
     WorkloadPart,
 )
 from numalet.adapters.documents.typed import Place
-from numalet.model.findings import BadInput, Findings
+from numalet.model.findings import Findings
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerRun, Deletion, Evicted, Exit, PodRun, Verdict
@@ -51,14 +51,7 @@ def decode(content: bytes, document: str) -> PodRecord:
         BadInput: it is not JSON, a part is missing or of the wrong type, or parts disagree.
     """
     findings, place = Findings(), Place(document)
-    try:
-        value = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        findings.add("record/not-json", place.location, problem=str(error))
-        raise BadInput(findings.all) from None
-    file = typed.decode(value, RecordFile, place, findings)
-    if file is None:
-        raise BadInput(findings.all)
+    file = typed.decode_json(content, RecordFile, place, "record/not-json")
     record = PodRecord(
         workload=_workload(file.workload, place.member("workload"), findings),
         run=_run(file.run),

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from numalet.model.findings import Finding, Findings, Location
+from numalet.model.findings import BadInput, Finding, Findings, Location
 
 LineOf = Callable[[str], int | None]
 T = TypeVar("T")
@@ -71,6 +71,24 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
     except msgspec.ValidationError as error:
         findings.extend([_finding(str(error), place)])
         return None
+
+
+def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> T:
+    """A JSON text in the given shape.
+
+    Raises:
+        BadInput: it is no JSON (a finding of the code ``not_json``), or of another shape.
+    """
+    findings = Findings()
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        findings.add(not_json, place.location, problem=str(error))
+        raise BadInput(findings.all) from None
+    found = decode(value, shape, place, findings)
+    if found is None:
+        raise BadInput(findings.all)
+    return found
 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:

@@ -16,7 +16,6 @@ import msgspec
 
 from numalet.adapters.documents import typed, yaml_source
 from numalet.adapters.documents.typed import Place
-from numalet.model.findings import BadInput, Findings
 
 ORDER: Final = "order.json"
 
@@ -70,13 +69,5 @@ def save(folder: Path, run: KeptRun) -> None:
 
 
 def _read(path: Path, shape: type[T]) -> T:
-    findings, place = Findings(), Place(str(path))
-    try:
-        value = msgspec.json.decode(yaml_source.read_bytes(path))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        findings.add("runtime/not-json", place.location, problem=str(error))
-        raise BadInput(findings.all) from None
-    found = typed.decode(value, shape, place, findings)
-    if found is None:
-        raise BadInput(findings.all)
-    return found
+    content = yaml_source.read_bytes(path)
+    return typed.decode_json(content, shape, Place(str(path)), "runtime/not-json")

@@ -16,7 +16,7 @@ from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.runtime.watcher import family
 from numalet.agent import root_folder
 from numalet.agent.foreground.request import CONTAINER
-from numalet.agent.root_folder import LOCK as LOCK
+from numalet.agent.root_folder import LOCK
 from numalet.checkpoint.state_files import StateFiles
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.pod import ContainerKey
