@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod asks for it; nothing is bound here
+EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod asks for it; nothing is bound here
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class HostPort:
 
     number: int
     protocol: str = "TCP"
-    address: str = _EVERY_ADDRESS
+    address: str = EVERY_ADDRESS
 
     def conflicts_with(self, other: HostPort) -> bool:
         """Whether not both can be had."""
         if (self.number, self.protocol) != (other.number, other.protocol):
             return False
-        return self.address == other.address or _EVERY_ADDRESS in (self.address, other.address)
+        return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
 
 
 def are_free(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:

@@ -116,9 +116,7 @@ def _leaving(books: Books) -> Iterator[Evicted]:
     """Every evicted pod of which something may still run, and how long it is waited for."""
     for record in books.records.values():
         told_at = record.run.decided_at
-        if told_at is None or not predicates.is_evicted(record):
-            continue
-        if not lifecycle.has_ended(record.workload, record.run):
+        if told_at is not None and predicates.is_leaving(record):
             patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
             until = told_at + timedelta(seconds=patience)
             yield Evicted(record.uid, str(record.workload.pod), until)

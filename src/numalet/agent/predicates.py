@@ -12,6 +12,7 @@ from numalet.admission.preemption import Claim
 from numalet.agent import wishes
 from numalet.agent.books import Books
 from numalet.node.node import Node
+from numalet.workload import lifecycle
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Source, Workload
 
@@ -48,6 +49,11 @@ def is_evicted(record: PodRecord) -> bool:
     """Whether a pod was told to end for another one."""
     verdict = record.run.verdict
     return verdict is not None and verdict.cause == EVICTED
+
+
+def is_leaving(record: PodRecord) -> bool:
+    """Whether a pod was told so and something of it may still run."""
+    return is_evicted(record) and not lifecycle.has_ended(record.workload, record.run)
 
 
 def _claim(workload: Workload) -> Claim:

@@ -63,13 +63,7 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
 def _still_ending(books: Books, record: PodRecord) -> tuple[str, ...]:
     """Which of those that were evicted for a pod are not finished."""
     there = (books.records.get(each.uid) for each in record.run.evicted)
-    return tuple(
-        each.uid
-        for each in there
-        if each is not None
-        and predicates.is_evicted(each)
-        and not lifecycle.has_ended(each.workload, each.run)
-    )
+    return tuple(each.uid for each in there if each is not None and predicates.is_leaving(each))
 
 
 def _with_overdue(books: Books, uids: Iterable[str], now: datetime) -> Books:

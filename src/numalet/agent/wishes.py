@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from numalet.admission.host_ports import HostPort
+from numalet.admission.host_ports import EVERY_ADDRESS, HostPort
 from numalet.admission.node_affinity import Requirement, Term
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -64,7 +64,7 @@ def _ports(spec: Mapping[str, Any]) -> Iterator[HostPort]:
             number = given.get("hostPort") or 0
             if not number and spec.get("hostNetwork") is True:
                 number = given.get("containerPort")
-            protocol, address = given.get("protocol") or "TCP", given.get("hostIP") or "0.0.0.0"  # noqa: S104
+            protocol, address = given.get("protocol") or "TCP", given.get("hostIP") or EVERY_ADDRESS
             if type(number) is int and number > 0:
                 yield HostPort(number, str(protocol), str(address))
 
