@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +26,18 @@ except BadInput as bad:
 """
 
 
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A folder that other users can reach; those above ``tmp_path`` are closed to them."""
+    with tempfile.TemporaryDirectory(prefix="node") as folder:
+        path = Path(folder)
+        path.chmod(0o711)
+        yield path
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_another_user_is_told_whose_books_they_are(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o711)
-    root = tmp_path / "root"
+def test_another_user_is_told_whose_books_they_are(reachable: Path) -> None:
+    root = reachable / "root"
     root.mkdir(mode=0o700)
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(root)], capture_output=True, text=True, check=True
@@ -40,10 +49,8 @@ def test_another_user_is_told_whose_books_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_books_that_can_not_be_made_belong_to_nobody(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o711)
-    command = [sys.executable, "-c", CODE, str(tmp_path / "root")]
+def test_books_that_can_not_be_made_belong_to_nobody(reachable: Path) -> None:
+    command = [sys.executable, "-c", CODE, str(reachable / "root")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("agent/root-unusable ")
     assert "Permission denied" in done.stdout
