@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -85,3 +88,61 @@ def test_a_kubelet_that_pins_is_not_fought() -> None:
     with pytest.raises(BadInput) as refused:
         owners.refuse_to_enforce((Owner(OwnerKind.STATIC_KUBELET, "kubelet 7"),))
     assert "kubelet 7" == refused.value.findings[0].fields["owner"]
+
+
+STATIC = '{"policyName":"static"}'
+
+
+@pytest.mark.parametrize(("cpu", "found"), [(STATIC, 1), ('{"policyName":"none"}', 0), (None, 0)])
+def test_a_kubelet_with_another_root_directory_counts_if_it_pins(
+    tmp_path: Path, cpu: str | None, found: int
+) -> None:
+    places = _places(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if cpu is not None:
+        (elsewhere / "cpu_manager_state").write_text(cpu)
+    _process(places, 7, "kubelet", f"--root-dir={elsewhere}")
+    (places.proc / "7" / "root").symlink_to("/")
+    owned = owners.find(places)
+    assert [OwnerKind.STATIC_KUBELET] * found == [each.kind for each in owned]
+    assert all(f"process 7, kubelet) in {elsewhere}" in each.who for each in owned)
+
+
+def test_a_kubelet_in_a_container_counts_if_it_pins(tmp_path: Path) -> None:
+    places = _places(tmp_path)
+    inside = tmp_path / "container" / "var/lib/kubelet"
+    inside.mkdir(parents=True)
+    (inside / "memory_manager_state").write_text('{"policyName":"Static"}')
+    _process(places, 7, "kubelet", "--config=x")
+    (places.proc / "7" / "root").symlink_to(tmp_path / "container")
+    assert [OwnerKind.STATIC_KUBELET] == [each.kind for each in owners.find(places)]
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from numalet.agent import owners
+os.setgroups([])
+os.setuid(65534)
+root = Path(sys.argv[1])
+places = owners.Places(
+    proc=root / "proc", kubelet_root=root / "kubelet", nri_socket=root / "run" / "n"
+)
+print([each.kind.value for each in owners.find(places)])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_kubelet_whose_files_are_closed_to_this_user_may_pin(short_path: Path) -> None:
+    short_path.chmod(0o755)
+    places = _places(short_path)
+    for number, root in ((7, places.kubelet_root), (8, short_path / "elsewhere")):
+        root.mkdir(exist_ok=True)
+        (root / "cpu_manager_state").write_text('{"policyName":"none"}')
+        root.chmod(0o700)
+        _process(places, number, "kubelet", f"--root-dir={root}")
+        (places.proc / str(number) / "root").symlink_to("/")
+    line = [sys.executable, "-c", AS_NOBODY, str(short_path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert "['static-kubelet', 'static-kubelet']" == done.stdout.strip()

@@ -6,10 +6,11 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -313,3 +314,33 @@ def test_other_books_that_are_in_use_are_told(
     assert "other programs" not in run(tmp_path / "root", "--dry-run", "--", "true").stderr
     assert child.stdout is not None
     child.stdout.close()
+
+
+@pytest.fixture
+def kubelet(short_path: Path) -> Iterator[Path]:
+    """The root directory of a kubelet whose socket answers; its process is not of this machine."""
+    root = short_path / "kubelet"
+    (root / "pod-resources").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(root / "pod-resources" / "kubelet.sock"))
+        listening.listen()
+        yield root
+
+
+def test_nothing_is_started_beside_a_kubelet_that_pins(kubelet: Path, tmp_path: Path) -> None:
+    (kubelet / "cpu_manager_state").write_text('{"policyName":"static"}')
+    for rest in (("--",), ("--dry-run", "--"), ("--wait", "--")):
+        line = (f"--kubelet-root={kubelet}", *rest, "touch", str(tmp_path / "x"))
+        done = run(tmp_path / "root", *line)
+        assert 2 == done.returncode
+        assert "kubelet.sock answers) in" in done.stderr
+        assert "run it as a pod of the cluster" in done.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_kubelet_that_does_not_pin_is_told(kubelet: Path, tmp_path: Path) -> None:
+    (kubelet / "cpu_manager_state").write_text('{"policyName":"none"}')
+    (kubelet / "memory_manager_state").write_text('{"policyName":"None"}')
+    done = run(tmp_path / "root", f"--kubelet-root={kubelet}", "-q", "--", "echo", "ran")
+    assert (0, "ran\n") == (done.returncode, done.stdout)
+    assert "warning: kubelet (pod-resources/kubelet.sock answers)" in done.stderr

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,39 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
         if problem is not None:
             return f"{folder / _SOCKET} {problem}"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletProcess:
+    """A process that is a kubelet, or has one inside.
+
+    ``who`` names it in a few words, ``root_dir`` is its root directory as it names it itself, and
+    ``seen_as`` the same directory from here: the process may live in a container.
+    """
+
+    who: str
+    root_dir: Path
+    seen_as: Path
+
+
+def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
+    """Every kubelet process of this machine, whichever its root directory is."""
+    for process in _processes(proc):
+        name = _name(process)
+        if name is None:
+            continue
+        try:
+            root_dir = _root_dir(process) or ROOT_DIR
+        except OSError:
+            continue
+        seen_as = process / "root" / root_dir.lstrip("/")
+        with suppress(FileNotFoundError):
+            try:
+                seen_as.stat()
+            except PermissionError:
+                # Who may not look into the process can only take the name as it is here.
+                seen_as = Path(root_dir)
+        yield KubeletProcess(f"process {process.name}, {name}", Path(root_dir), seen_as)
 
 
 def config_file(directory: Path, proc: Path = PROC) -> Path | None:
@@ -77,20 +112,25 @@ def _name(process: Path) -> str | None:
     """The name of the process if it is, or may contain, a kubelet that has not ended."""
     try:
         name = (process / "comm").read_text(errors="replace").strip()
-        arguments = (process / "cmdline").read_bytes()
+        if name != _KUBELET and name not in _WITH_A_KUBELET_INSIDE:
+            return None
+        # A process that has ended and waits for its parent has no command line any more.
+        return name if (process / "cmdline").read_bytes() else None
     except OSError:
         return None
-    known = name == _KUBELET or name in _WITH_A_KUBELET_INSIDE
-    # A process that has ended and waits for its parent has no command line any more.
-    return name if known and arguments else None
+
+
+def _root_dir(process: Path) -> str | None:
+    """The root directory on the command line of a process; None if there is none."""
+    text = (process / "cmdline").read_bytes().decode(errors="replace")
+    return _last_of(text.split("\0"), "root-dir")
 
 
 def _works_in(process: Path, name: str, directory: Path) -> bool:
     try:
-        text = (process / "cmdline").read_bytes().decode(errors="replace")
+        root_dir = _root_dir(process)
     except OSError:
         return True
-    root_dir = _last_of(text.split("\0"), "root-dir")
     if root_dir is None and name != _KUBELET:
         # Such programs have defaults of their own, and files with further arguments.
         return directory.resolve().as_posix().endswith(ROOT_DIR)

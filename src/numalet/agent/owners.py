@@ -69,11 +69,40 @@ def find(places: Places = Places()) -> tuple[Owner, ...]:
     found = list(_others(places.proc))
     if _answers(places.nri_socket):
         found.append(Owner(OwnerKind.OTHER, f"NRI socket {places.nri_socket}"))
+    return (*_kubelets(places), *found)
+
+
+def _kubelets(places: Places) -> Iterator[Owner]:
+    """The kubelet of the usual directory, and others on this machine that pin.
+
+    One with another directory, be it in a container, counts where its state files say that it
+    pins or may not be looked at: a cluster of containers for tests, whose kubelets do not, is
+    nobody's neighbour.
+    """
     at_work = kubelets.at_work_in(places.kubelet_root, places.proc)
     if at_work is not None:
         kind = OwnerKind.STATIC_KUBELET if _pins(places.kubelet_root) else OwnerKind.KUBELET
-        found.insert(0, Owner(kind, f"kubelet ({at_work}) in {places.kubelet_root}"))
-    return tuple(found)
+        yield Owner(kind, f"kubelet ({at_work}) in {places.kubelet_root}")
+    for each in kubelets.processes(places.proc):
+        if not _is_same(each.seen_as, places.kubelet_root) and _says_it_pins(each.seen_as):
+            yield Owner(OwnerKind.STATIC_KUBELET, f"kubelet ({each.who}) in {each.root_dir}")
+
+
+def refuse_to_pin(owners: tuple[Owner, ...]) -> None:
+    """The same for one command, which gets CPUs and memory of its own as an agent's pods do.
+
+    Raises ``BadInput``.
+    """
+    pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
+    if pinning:
+        raise BadInput([Finding("run/kubelet-pins", {"owner": each.who}) for each in pinning])
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == other
 
 
 def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
@@ -84,13 +113,24 @@ def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
 
 
 def _pins(root: Path) -> bool:
-    """Whether the state files tell of a static policy; files that can not be read may."""
+    """Whether the state files tell of a static policy; where there are none it may be one."""
     try:
         files = state_directory.read(root).files
     except BadInput:
         return True
-    if not files:
-        return True
+    return _tell_of_static(files) if files else True
+
+
+def _says_it_pins(root: Path) -> bool:
+    """Whether the state files tell of a static policy, or can not be read."""
+    try:
+        files = state_directory.read(root).files
+    except BadInput as bad:
+        return any(each.code != "files/no-such-directory" for each in bad.findings)
+    return _tell_of_static(files)
+
+
+def _tell_of_static(files: Mapping[str, str]) -> bool:
     texts = [files.get(name, "") for name in (cpu_file.FILE_NAME, memory_file.FILE_NAME)]
     return any('"policyname":"static"' in text.lower() for text in texts)
 

@@ -137,6 +137,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    kubelet_root: Annotated[
+        Path,
+        typer.Option(
+            "--kubelet-root",
+            metavar="DIR",
+            help="Where a kubelet of this machine keeps its state; beside one that pins nothing is"
+            " started.",
+        ),
+    ] = Path("/var/lib/kubelet"),
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Do not say where the command was put.")
     ] = False,
@@ -169,6 +178,7 @@ def run(
         devices_file=devices,
         wait_seconds=_seconds(wait),
         dry_run=dry_run,
+        kubelet_root=kubelet_root,
     )
 
     def tell(finding: Finding) -> None:

@@ -33,6 +33,15 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "run/waits": "{ahead} commands wait before {command!r}",
     "run/not-its-turn": "the time is over, and {ahead} commands still wait before {command!r}",
+    "run/kubelet-pins": (
+        "{owner} pins CPUs or memory and does not know of commands, so the same CPUs would be given"
+        " to its pods and to this command; run it as a pod of the cluster, or set the kubelet's"
+        " cpuManagerPolicy and memoryManagerPolicy to none"
+    ),
+    "run/other-owner": (
+        "{owner} is at work on this machine and does not know of this command: it may use or change"
+        " the same CPUs and memory"
+    ),
     "run/agents-programs": (
         "{count} programs of an agent that is gone still run, and their CPUs and memory are in its"
         " books in {root}; start the agent again, or end them"

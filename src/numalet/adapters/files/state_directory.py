@@ -7,7 +7,8 @@ written, all of them or none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -55,14 +56,15 @@ def read(path: Path) -> StateDirectory:
 
     Raises ``BadInput`` if there is no such directory or a file can not be read.
     """
-    if not path.is_dir():
-        where = Location("--state-dir")
-        raise BadInput([Finding("files/no-such-directory", {"path": str(path)}, where)])
     files = {}
-    for name in FILE_NAMES:
-        text = read_file(_path_of(path, name))
-        if text is not None:
-            files[name] = text
+    with _readable(path):
+        if not path.is_dir():
+            where = Location("--state-dir")
+            raise BadInput([Finding("files/no-such-directory", {"path": str(path)}, where)])
+        for name in FILE_NAMES:
+            text = read_file(_path_of(path, name))
+            if text is not None:
+                files[name] = text
     return StateDirectory(path, files)
 
 
@@ -83,9 +85,10 @@ def read_file(path: Path) -> str | None:
 
     Raises ``BadInput`` if it can not be read.
     """
-    if path.exists() and not path.is_file():
-        fields = {"path": str(path)}
-        raise BadInput([Finding("files/not-a-file", fields, Location(str(path)))])
+    with _readable(path):
+        if path.exists() and not path.is_file():
+            fields = {"path": str(path)}
+            raise BadInput([Finding("files/not-a-file", fields, Location(str(path)))])
     try:
         return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:
@@ -93,3 +96,13 @@ def read_file(path: Path) -> str | None:
         if path.exists():
             raise
         return None
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise ``BadInput`` where the folders above do not let this user look."""
+    try:
+        yield
+    except OSError as error:
+        fields = {"reason": error.strerror or str(error)}
+        raise BadInput([Finding("document/unreadable", fields, Location(str(path)))]) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
 from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
-from numalet.agent import other_roots, settings
+from numalet.agent import other_roots, owners, settings
 from numalet.agent.foreground import beside_agent, program, queue, request, telling
 from numalet.agent.foreground.beside_agent import AgentGone
 from numalet.agent.foreground.child import EXIT_REFUSED
@@ -25,6 +26,7 @@ from numalet.agent.foreground.options import Explained, RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
 from numalet.agent.foreground.queue import Waiter
 from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
+from numalet.agent.owners import OwnerKind, Places
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentOptions
 from numalet.explain import case as cases
@@ -40,11 +42,21 @@ def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = options.root or places.default_root()
-    for finding in other_roots.remarks(root):
+    for finding in (*_of_owners(options), *other_roots.remarks(root)):
         voice.tell(finding)
     folder, words = root / FOLDER / queue.FOLDER, " ".join(options.request.command)
     with Waiter(folder, options.wait_seconds, words, voice.tell) as waiter:
         return _decide_and_run(pod, root, options, voice, waiter)
+
+
+def _of_owners(options: RunOptions) -> Iterator[Finding]:
+    """What to know about others who set CPUs and memory. Raises ``BadInput`` if one pins."""
+    found = owners.find(Places(kubelet_root=options.kubelet_root))
+    owners.refuse_to_pin(found)
+    for each in found:
+        # Many container runtimes have a door for plugins through which nobody comes.
+        severity = Severity.NOTE if each.kind is OwnerKind.OTHER else Severity.WARNING
+        yield Finding("run/other-owner", {"owner": each.who}, severity=severity)
 
 
 def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
@@ -100,8 +112,9 @@ def _run_alone(
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = levels.ground()
+    placer = Placer(books, premises, ground, Places(kubelet_root=options.kubelet_root))
     with hold.with_others(None if ground.tree is None else ground.tree.root):
-        return _placed(pod, options, premises, Placer(books, premises, ground), voice, waiter)
+        return _placed(pod, options, premises, placer, voice, waiter)
 
 
 def _placed(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from numalet.adapters import kubelets
 from numalet.adapters.run_document import RunDocument
 from numalet.agent.foreground.request import RunRequest
 from numalet.explain.case import Case
@@ -29,6 +30,7 @@ class RunOptions:
     devices_file: str | None = None
     wait_seconds: float | None = None
     dry_run: bool = False
+    kubelet_root: Path = kubelets.ROOT
 
 
 @dataclass(frozen=True, slots=True)

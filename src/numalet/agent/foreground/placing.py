@@ -16,9 +16,11 @@ from numalet.adapters.runtime import process_look
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
 from numalet.admission.decision import Decision
+from numalet.agent import owners
 from numalet.agent.foreground import leftovers
 from numalet.agent.foreground.request import CONTAINER
 from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks
+from numalet.agent.owners import Places
 from numalet.agent.recovery import Premises
 from numalet.config.rules import StartRefused
 from numalet.enforcement import desired, limits
@@ -64,11 +66,14 @@ Answer: TypeAlias = Placed | NoPlace
 
 
 class Placer:
-    """Decides on commands over shared books."""
+    """Decides on commands over shared books, beside other owners that are looked for."""
 
-    def __init__(self, books: SharedBooks, premises: Premises, ground: Ground) -> None:
+    def __init__(
+        self, books: SharedBooks, premises: Premises, ground: Ground, places: Places
+    ) -> None:
         self._books = books
         self._premises = premises
+        self._places = places
         self.ground = ground
         self._limits = limits.resolve(
             premises.config, premises.machine, premises.behaviour, kernel.here()
@@ -104,6 +109,8 @@ class Placer:
             with self._books.held() as content:
                 live, _ = _by_life(content)
             _until_one_ends(live, left)
+            # A kubelet may have come to this machine meanwhile.
+            owners.refuse_to_pin(owners.find(self._places))
 
     def release(self, uid: str) -> None:
         """Give back what a run held. Raises ``BadInput``."""
