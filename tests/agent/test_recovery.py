@@ -145,7 +145,7 @@ def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> 
 def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path: Path) -> None:
     async def scene() -> None:
         await _two_pods(tmp_path)
-        given = agents.settings(tmp_path)
+        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.STOP)
         nodes = tuple(
             replace(node, memory_bytes=node.memory_bytes - (1 << 30))
             for node in given.premises.machine.nodes

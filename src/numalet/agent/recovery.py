@@ -4,6 +4,11 @@ In this order: the state files are restored as the kubelet restores them; what b
 program is taken over from the runtime; every pod that is not finished asks for admission again,
 which changes nothing for one whose promises are in the books; what is held for nobody is let go;
 what runs for nobody is ended. Nothing that is healthy is restarted.
+
+A machine that changed while no agent ran (a reboot, a balloon, a CPU that went offline) does not
+keep an agent in native mode down: the files are rebased, and a pod that runs and is refused now
+goes on running with what the books still hold for it, marked as unpromised until a later start
+admits it.
 """
 
 from __future__ import annotations
@@ -15,11 +20,12 @@ from enum import Enum
 from types import MappingProxyType
 
 from numalet.adapters.runtime.port import Observed
-from numalet.agent import decisions, facts, steps
+from numalet.agent import decisions, facts, steps, unpromised
 from numalet.agent.books import Books
 from numalet.agent.decisions import Heard, Stopwatch
 from numalet.agent.store import Found
 from numalet.agent.tasks import ForgetPod, StartContainer, Task
+from numalet.checkpoint.rebase import Lost, Rebased
 from numalet.checkpoint.state_files import StateFiles
 from numalet.config.behaviour import Behaviour
 from numalet.config.kubelet_config import KubeletConfig
@@ -44,7 +50,10 @@ class OnInvalidState(Enum):
 
     STOP = "stop"
     REBASE = "rebase"
-    """Keep what still fits, as ``numalet state rebase`` does."""
+    """Keep what still fits, as ``numalet state rebase`` does; nothing of a file that is damaged."""
+    BY_MODE = "by-mode"
+    """As the rule ``state_follows_the_machine`` says: rebase if it is the machine that changed and
+    no file is damaged, else stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +65,7 @@ class Premises:
     behaviour: Behaviour
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
     plugins: PreferredDevices = NO_SAY
-    on_invalid_state: OnInvalidState = OnInvalidState.STOP
+    on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
     root: str = ""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -80,10 +89,27 @@ def in_order(found: Found, uids: Iterable[str]) -> Found:
     return replace(found, records={**first, **found.records})
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A node on its state files, and how they were made to fit.
+
+    ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.
+    """
+
+    node: Node
+    drift: tuple[Finding, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What an administrator should know of it."""
+        return (*self.drift, *map(_record_lost, self.lost))
+
+
 def start_node(
-    premises: Premises, files: StateFiles, running: Iterable[ContainerKey]
-) -> tuple[Node, tuple[Finding, ...]]:
-    """The node on these files, and what rebasing them lost.
+    premises: Premises, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> Started:
+    """The node on these files, rebased if they do not fit and that is permitted.
 
     Raises:
         BadInput: the node does not start; the kubelet's complaint, what became different, and
@@ -92,29 +118,38 @@ def start_node(
     running = tuple(running)
     started = _start(premises, files, running)
     if isinstance(started, Node):
-        return started, ()
+        return Started(started)
     if not state_check.is_about_files(started):
         fields = {"text": kubelet_start.text(started), "stage": started.stage.value}
         raise BadInput([Finding("agent/start-refused", fields)])
     checked = state_check.check(premises.config, premises.machine, files, premises.behaviour)
     rebased = checked.rebased
-    if premises.on_invalid_state is OnInvalidState.REBASE and rebased is not None:
+    if rebased is not None and _may_rebase(premises, checked.drift, rebased):
         kept = {name: text for name, text in files.items() if name not in rebased.unusable}
         mended = _start(premises, kept | dict(rebased.files), running)
         if isinstance(mended, Node):
-            lost = [
-                Finding(
-                    "agent/record-lost",
-                    {"uid": each.key.pod_uid, "container": each.key.container, "file": each.file}
-                    | {"why": english.of_finding(each.why)},
-                )
-                for each in rebased.lost
-            ]
-            return mended, (*checked.drift, *lost)
+            return Started(mended, checked.drift, rebased.lost)
     text = kubelet_start.text(started, premises.root)
     where = Location(premises.root)
     mend = {"text": text, "root": premises.root, "stage": started.stage.value}
     raise BadInput([Finding("agent/state-invalid", mend, where), *checked.drift])
+
+
+def _may_rebase(premises: Premises, drift: tuple[Finding, ...], rebased: Rebased) -> bool:
+    match premises.on_invalid_state:
+        case OnInvalidState.STOP:
+            return False
+        case OnInvalidState.REBASE:
+            return True
+        case OnInvalidState.BY_MODE:
+            follows = premises.behaviour.state_follows_the_machine
+            return follows and not rebased.unusable and state_check.is_about_machine(drift)
+
+
+def _record_lost(lost: Lost) -> Finding:
+    key = lost.key
+    fields = {"uid": key.pod_uid, "container": key.container, "file": lost.file}
+    return Finding("agent/record-lost", fields | {"why": english.of_finding(lost.why)})
 
 
 def _start(
@@ -142,8 +177,8 @@ def recover(
 ) -> Recovered:
     """The books after a start. Raises ``BadInput`` if there can be none; see ``start_node``."""
     running = [each.key for each in observed if each.exit is None]
-    node, findings = start_node(premises, found.state_files, running)
-    node = _waiting(node, found.records)
+    started = start_node(premises, found.state_files, running)
+    node = _waiting(started.node, found.records)
     version = max(
         [record.resource_version for record in found.records.values()]
         + [event.resource_version for event in events],
@@ -157,7 +192,8 @@ def recover(
         labels=premises.labels,
     )
     books = facts.taken_over(books, observed, now)
-    books, asked = _readmitted(books, premises, now, stopwatch)
+    books = unpromised.with_lost(books, started.lost, now)
+    books, asked = _readmitted(books, premises, started.lost, now, stopwatch)
     tasks: list[Task] = [
         StartContainer(ContainerKey(uid, name), run.attempt)
         for uid, record in books.records.items()
@@ -165,7 +201,7 @@ def recover(
         if run.phase is ContainerPhase.STARTING
     ]
     tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in books.records]
-    return Recovered(books, tuple(tasks), asked, findings)
+    return Recovered(books, tuple(tasks), asked, started.findings)
 
 
 def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
@@ -178,10 +214,11 @@ def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
 
 
 def _readmitted(
-    books: Books, premises: Premises, now: datetime, stopwatch: Stopwatch
+    books: Books, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
 ) -> tuple[Books, tuple[Heard, ...]]:
     """Every pod that may run asks again, the oldest first."""
     heard: list[Heard] = []
+    expected = {each.key for each in lost}
     for uid, record in books.records.items():
         if not _asks_again(record, now):
             books = _let_go(books, uid)
@@ -189,18 +226,21 @@ def _readmitted(
         held = placement.of_pod(books.node.snapshot, record.workload.pod)
         decided = decisions.readmit(books, record, now, stopwatch)
         decision = decided.heard[0].decision
+        heard += decided.heard
+        if not decision.admitted and unpromised.goes_on(books, record):
+            books = unpromised.kept(books, decided, record, now)
+            continue
         after = decision.placements
         moved = [
             name
             for name, run in record.run.containers.items()
             if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
         ]
-        if moved and premises.behaviour.release_at_once:
-            _refuse_lost_books(premises, record, moved)
-        books = decided.books
+        if premises.behaviour.release_at_once and not record.run.unpromised:
+            _refuse_lost_books(premises, record, [n for n in moved if (uid, n) not in expected])
+        books = unpromised.admitted(decided.books, record, moved, now)
         if not decision.admitted:
             books = _let_go(books, uid)
-        heard += decided.heard
     return books, tuple(heard)
 
 
@@ -212,7 +252,7 @@ def _let_go(books: Books, uid: str) -> Books:
 
 def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
     """A running container whose promise is not in the books can not come from a crash."""
-    if premises.on_invalid_state is OnInvalidState.REBASE:
+    if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
     fields = {"pod": str(record.workload.pod), "containers": ", ".join(moved)}
     where = Location(premises.root)

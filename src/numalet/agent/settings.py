@@ -65,7 +65,7 @@ class AgentOptions:
     machine: MachineChoice = field(default_factory=MachineChoice)
     devices_file: str | None = None
     devices: Sequence[str] = ()
-    on_invalid_state: OnInvalidState = OnInvalidState.STOP
+    on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
     node_name: str = ""
     ownership: OwnerChoice = OwnerChoice.AUTO
     verbosity: int = 2

@@ -43,7 +43,7 @@ def view(
         counts=books.counts,
         config=around.config,
         kubelet=books.kubelet,
-        notes=tuple(_notes(around, condition, performer)),
+        notes=tuple(_notes(around, books, condition, performer)),
     )
 
 
@@ -57,8 +57,12 @@ def _unready(around: Surroundings, books: Books, condition: Condition) -> Unread
     return Unready.OBSERVING if around.standing is Standing.OBSERVING else None
 
 
-def _notes(around: Surroundings, condition: Condition, performer: Performer) -> list[str]:
+def _notes(
+    around: Surroundings, books: Books, condition: Condition, performer: Performer
+) -> list[str]:
     notes = list(around.notes)
+    if any(each.run.unpromised for each in books.records.values()):
+        notes.append("agent/pods-unpromised")
     if condition.problem:
         notes.append("agent/books-unwritable")
     if around.store.journal_problem:

@@ -48,6 +48,7 @@ class Runtime(StrEnum):
 class Invalid(StrEnum):
     """What to do with state files that can not be restored."""
 
+    BY_MODE = "by-mode"
     STOP = "stop"
     REBASE = "rebase"
 
@@ -123,8 +124,13 @@ def agent(
     ] = Path("/var/lib/kubelet"),
     on_invalid_state: Annotated[
         Invalid,
-        typer.Option("--on-invalid-state", help="State files that can not be restored."),
-    ] = Invalid.STOP,
+        typer.Option(
+            "--on-invalid-state",
+            help="State files that can not be restored. by-mode: with --exact stop; else rebase"
+            " them if it is the machine that has changed. rebase: keep what still fits, and"
+            " nothing of a damaged file.",
+        ),
+    ] = Invalid.BY_MODE,
     podresources_qps: Annotated[
         float,
         typer.Option(

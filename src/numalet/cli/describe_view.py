@@ -84,6 +84,8 @@ def _where(placement: Json) -> Iterator[str]:
     nodes = ",".join(map(str, placement["numaNodes"])) or "not promised"
     yield _field("NUMA nodes", nodes)
     yield _field("CPUs", placement["cpus"] or "shared")
+    if placement.get("unpromised"):
+        yield _field("Unpromised", placement["unpromised"])
     if placement["aligned"] is not None:
         misplaced = f", {english.size(placement['misplacedBytes'])} misplaced"
         yield _field("Aligned", "yes" if placement["aligned"] else f"no{misplaced}")

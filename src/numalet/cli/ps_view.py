@@ -12,6 +12,7 @@ import typer
 
 from numalet.cli.output import printable
 from numalet.wording import english
+from numalet.wording.kubelet_events import UNPROMISED
 
 _COLUMNS: Final = ("NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE")
 _WIDE: Final = (*_COLUMNS, "GUARANTEE", "UID")
@@ -52,7 +53,7 @@ class PodTable:
         cells: tuple[str, ...] = (
             name if namespace == "default" else f"{namespace}/{name}",
             item["ready"],
-            item["status"],
+            _status(item),
             ",".join(map(str, item["numaNodes"])) or "-",
             item["cpus"] or "-",
             _memory(item["memory"]),
@@ -63,6 +64,12 @@ class PodTable:
             levels = {each["guarantee"] or "-" for each in item["containers"]}
             cells += (",".join(sorted(levels)) or "-", metadata["uid"])
         return tuple(printable(cell) for cell in cells)
+
+
+def _status(item: Mapping[str, Any]) -> str:
+    """What a pod does; one that runs without its promise is marked."""
+    status: str = item["status"]
+    return f"{status}/{UNPROMISED}" if item.get("unpromised") else status
 
 
 def _memory(sizes: Mapping[str, int]) -> str:

@@ -56,6 +56,8 @@ class Behaviour:
     too, and for their pods.
     ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
     for the sum of all requests, node selector, node name; and pods are evicted for static ones.
+    ``state_follows_the_machine``: an agent or command that starts on state files of a machine that
+    has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -76,6 +78,7 @@ class Behaviour:
     sizes_are_go_integers: bool = True
     exclusive_cpus_have_quota: bool = True
     predicates_are_asked: bool = True
+    state_follows_the_machine: bool = False
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
@@ -108,5 +111,6 @@ NATIVE = Behaviour(
     sizes_are_go_integers=False,
     exclusive_cpus_have_quota=False,
     predicates_are_asked=False,
+    state_follows_the_machine=True,
     memory_node_classes=(NodeClass.CPU,),
 )

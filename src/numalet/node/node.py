@@ -84,6 +84,13 @@ class Node:
         """The node on which these containers count as active, though no manifest is known."""
         return self.at(replace(self.snapshot, assumed=self.snapshot.assumed | set(keys)))
 
+    def keep_active(self, pod: Pod) -> Node:
+        """The node on which this pod is active with what the books hold for it, if anything.
+
+        Nothing is decided: it is for a pod that runs and could not be admitted again.
+        """
+        return self.at(self.snapshot.with_pod(pod))
+
     def release_stale(self) -> Node:
         """The node after every manager forgot what is not active, as at the next admission."""
         return self.at(lifecycle.release_stale(self.roster, self.snapshot))

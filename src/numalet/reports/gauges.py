@@ -48,8 +48,13 @@ def gauges(
     pods: Mapping[str, Named],
     audits: Mapping[ContainerKey, Audit] = _NO_AUDITS,
     kubelet: KubeletLook | None = None,
+    *,
+    unpromised: int = 0,
 ) -> Gauges:
-    """All gauges; ``pods`` are those by uid that give audited containers their names."""
+    """All gauges; ``pods`` are those by uid that give audited containers their names.
+
+    ``unpromised`` is how many of them run without their promise.
+    """
     shared, exclusive = _cpus(node)
     return {
         names.SHARED_POOL: (((), 1000.0 * shared),),
@@ -60,6 +65,7 @@ def gauges(
         names.GUARANTEE: tuple(
             ((("level", each.value),), float(each is level)) for each in GuaranteeLevel
         ),
+        names.UNPROMISED: (((), float(unpromised)),),
         **_kubelet(kubelet),
     }
 

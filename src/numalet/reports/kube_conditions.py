@@ -2,7 +2,8 @@
 
 The agent keeps no history of conditions; the moment of a change is the moment of what brought it
 about: a decision, the start of a container, its end. ``numalet.dev/Enforced`` is our own and says
-how strongly the running containers are held to what was promised.
+how strongly the running containers are held to what was promised; ``numalet.dev/Promised`` is false
+of a pod that runs although its promise does not fit the machine any more, and absent of all others.
 Kubelet: ``status.GenerateContainersReadyCondition`` and its neighbours, v1.32.
 """
 
@@ -22,6 +23,7 @@ from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerRun, PodRun
 
 ENFORCED: Final = "numalet.dev/Enforced"
+PROMISED: Final = "numalet.dev/Promised"
 
 _LEVEL_REASONS: Final = {
     GuaranteeLevel.KERNEL: "Kernel",
@@ -63,6 +65,7 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
         *_ready(record, phase),
         scheduled,
         *_enforced(record),
+        *_unpromised(record),
     ]
     return [condition.shown() for condition in found]
 
@@ -129,6 +132,15 @@ def _enforced(record: PodRecord) -> list[_Condition]:
             message="; ".join(_shortfalls(run) for run in short),
         )
     ]
+
+
+def _unpromised(record: PodRecord) -> list[_Condition]:
+    """That the books do not promise a running pod what it runs with."""
+    message = record.run.unpromised
+    if not message:
+        return []
+    since = _latest_start(record)
+    return [_Condition(PROMISED, holds=False, since=since, reason="DoesNotFit", message=message)]
 
 
 def _shortfalls(run: ContainerRun) -> str:

@@ -56,6 +56,8 @@ RESERVED: Final = "numalet_numa_reserved_bytes"
 FREE: Final = "numalet_numa_free_bytes"
 IN_GROUP: Final = "numalet_numa_group_member"
 MISPLACED: Final = "numalet_container_misplaced_bytes"
+RECORDS_LOST: Final = "numalet_state_records_lost_total"
+UNPROMISED: Final = "numalet_unpromised_pods"
 GUARANTEE: Final = "numalet_guarantee_level"
 KUBELET_STATE_CHANGES: Final = "numalet_kubelet_state_changes_total"
 KUBELET_STATE: Final = "numalet_kubelet_state_soundness"
@@ -93,6 +95,8 @@ DEFINITIONS: Final = (
     Definition(IN_GROUP, Kind.GAUGE, ("numa_node", "group")),
     Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
     Definition(GUARANTEE, Kind.GAUGE, ("level",)),
+    Definition(RECORDS_LOST, labels=("file",)),
+    Definition(UNPROMISED, Kind.GAUGE),
     Definition(KUBELET_STATE_CHANGES, labels=("file",)),
     Definition(KUBELET_STATE, Kind.GAUGE, ("file", "soundness")),
     Definition(KUBELET_PROBLEMS, Kind.GAUGE, ("code",)),

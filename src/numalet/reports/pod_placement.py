@@ -34,6 +34,7 @@ def pod_placement(
     found = {key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active}
     return {
         **whole(held, list(found.values())),
+        "unpromised": record.run.unpromised or None,
         "containers": [
             _of_run(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
             for name, each in held.items()

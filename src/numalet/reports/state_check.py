@@ -36,6 +36,22 @@ from numalet.reports.state_restart import Restart
 _NO_MEMORY = MemoryPolicy.NONE
 
 _OF_FILES = ("cpu-state", "memory-state")
+_OF_MACHINE = frozenset(
+    f"drift/{name}"
+    for name in (
+        "node-lost",
+        "node-new",
+        "total",
+        "randomised",
+        "small-total",
+        "type-gone",
+        "type-new",
+        "hugepages",
+        "cpus-gone",
+        "cpus-new",
+    )
+)
+"""What the machine does, and no configuration."""
 
 
 class Answer(Enum):
@@ -92,6 +108,11 @@ def _check(
 def is_about_files(refused: StartRefused) -> bool:
     """Whether it is a state file that keeps the kubelet from starting, or makes it crash."""
     return refused.findings[0].code.partition("/")[0] in _OF_FILES
+
+
+def is_about_machine(drift: Iterable[Finding]) -> bool:
+    """Whether the machine is another one than when the files were written."""
+    return any(finding.code in _OF_MACHINE for finding in drift)
 
 
 def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> Answer:

@@ -38,7 +38,14 @@ class ViewCollector(Collector):
         pods: dict[str, Named] = {uid: each.workload.pod for uid, each in view.records.items()}
         if view.kubelet is not None:
             pods |= view.kubelet.evidence.pods
-        measured = gauges.gauges(view.node, view.level, pods, view.audits, view.kubelet)
+        measured = gauges.gauges(
+            view.node,
+            view.level,
+            pods,
+            view.audits,
+            view.kubelet,
+            unpromised=sum(bool(each.run.unpromised) for each in view.records.values()),
+        )
         for definition in DEFINITIONS:
             match definition.kind:
                 case Kind.COUNTER:

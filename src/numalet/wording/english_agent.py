@@ -47,6 +47,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "the kernel does not hold every cgroup to what was promised; the events of the pods say"
         " which setting, and every look tries again"
     ),
+    "agent/pods-unpromised": (
+        "pods go on running although what they were promised does not fit the machine any more;"
+        " 'numalet ps' marks them"
+    ),
     "agent/runtime-failed": "the runtime failed and is tried again",
     "agent/kubelet-config-unknown": (
         "the configuration of the kubelet in {root} is not known, so whether it would start with"

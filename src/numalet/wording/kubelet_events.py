@@ -1,8 +1,8 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
-``DriftNotMended``, ``InvalidManifest``, ``ManifestRemarks``, ``NotAsPromised`` and ``StateInDoubt``
-are our own.
+``DriftNotMended``, ``InvalidManifest``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``,
+``PromisedAnew``, ``StateInDoubt`` and ``Unpromised`` are our own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ DRIFT_MENDED: Final = "DriftMended"
 NOT_HELD: Final = "DriftNotMended"
 NOT_AS_PROMISED: Final = "NotAsPromised"
 BOOKS_IN_DOUBT: Final = "StateInDoubt"
+PROMISE_LOST: Final = "PromiseLost"
+PROMISED_ANEW: Final = "PromisedAnew"
+UNPROMISED: Final = "Unpromised"
 INVALID_MANIFEST: Final = "InvalidManifest"
 MANIFEST_REMARKS: Final = "ManifestRemarks"
 
@@ -57,6 +60,24 @@ def drift_mended(settings: str) -> str:
 def not_held(text: str) -> str:
     """What runs is not held to its settings, and could not be."""
     return f"Settings are not as promised and can not be put right: {text}"
+
+
+def promise_lost(file: str, text: str) -> str:
+    """The machine changed, and what a container was promised does not fit it."""
+    return f"The machine has changed, and the record in {file} does not fit any more: {text}"
+
+
+def unpromised(reason: str, text: str) -> str:
+    """A pod that runs was refused when the agent started, and goes on."""
+    return (
+        f"It goes on running, but the node no longer promises it all its CPUs and memory:"
+        f" {reason}: {text}. Delete it, or make room and restart the agent"
+    )
+
+
+def promised_anew(container: str) -> str:
+    """A container that runs has other CPUs or other memory than before the start."""
+    return f"Container {container} has been placed anew while it runs"
 
 
 def manifest_remarks(path: str, text: str) -> str:

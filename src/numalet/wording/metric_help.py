@@ -77,6 +77,12 @@ _OWN: Mapping[str, str] = {
         "Memory of a running container on NUMA nodes that it was not promised."
     ),
     "numalet_guarantee_level": "1 for the level at which containers are held to their promise.",
+    "numalet_state_records_lost_total": (
+        "Records of containers in state files that did not fit the machine when the agent started."
+    ),
+    "numalet_unpromised_pods": (
+        "Pods that go on running although their promise does not fit the machine any more."
+    ),
     "numalet_kubelet_state_changes_total": (
         "Changes of the state files of the kubelet that owns this node, as far as they were seen."
     ),

@@ -112,7 +112,8 @@ class PodRun:
     """Everything that has happened to one pod. ``verdict`` is None before the decision.
 
     ``evicted`` are pods that were evicted, for this one or one before it, and had not ended when it
-    was admitted; it begins after them.
+    was admitted; it begins after them. ``unpromised`` says why a pod that ran when the agent
+    started could not be promised again what it runs with; empty if it is.
     """
 
     accepted_at: datetime
@@ -121,6 +122,7 @@ class PodRun:
     containers: Mapping[str, ContainerRun] = field(default_factory=lambda: MappingProxyType({}))
     deletion: Deletion | None = None
     evicted: tuple[Evicted, ...] = ()
+    unpromised: str = ""
 
     def of(self, name: str) -> ContainerRun:
         """The run of a container; one that never started if nothing is known of it."""

@@ -214,6 +214,7 @@ def _run_part(run: PodRun) -> RunPart:
         evicted=[
             EvictedPart(uid=each.uid, name=each.name, until=each.until) for each in run.evicted
         ],
+        unpromised=run.unpromised,
     )
 
 
@@ -255,6 +256,7 @@ def _run(part: RunPart) -> PodRun:
         if part.deletion is None
         else Deletion(part.deletion.requested_at, part.deletion.grace_seconds),
         evicted=tuple(Evicted(each.uid, each.name, each.until) for each in part.evicted),
+        unpromised=part.unpromised,
     )
 
 

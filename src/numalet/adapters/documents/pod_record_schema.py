@@ -132,6 +132,7 @@ class RunPart(_Part, frozen=True, kw_only=True):
     containers: list[ContainerRunPart] = []
     deletion: DeletionPart | None = None
     evicted: list[EvictedPart] = []
+    unpromised: str = ""
 
 
 class RecordFile(_Part, frozen=True, kw_only=True):
