@@ -59,6 +59,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     "run/refused": "{reason}: {message}",
     "run/agent-has-no-tree": "the agent has no cgroups here",
     "run/books-damaged": "the list of runs can not be read: {error}; remove it when none runs",
+    "run/unpromised": (
+        "the machine has changed, and {command!r} (process {pid}) goes on running although what it"
+        " was promised does not fit any more: {why}"
+    ),
     "run/other-configuration": (
         "other commands run under a configuration that this one does not agree with; take theirs,"
         " or wait until they have ended: {text}"

@@ -136,6 +136,8 @@ def _placed(
             voice.tell(queued)
             return EXIT_REFUSED
         answer = queued
+    for finding in placer.remarks:
+        voice.tell(finding)
     document = _document(answer, placer.ground)
     if isinstance(answer, NoPlace):
         telling.refused(document, _explained(answer, premises, voice), voice)

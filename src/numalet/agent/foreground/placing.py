@@ -16,24 +16,24 @@ from numalet.adapters.runtime import process_look
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
 from numalet.admission.decision import Decision
-from numalet.agent import owners
+from numalet.agent import owners, recovery
 from numalet.agent.foreground import leftovers
 from numalet.agent.foreground.request import CONTAINER
 from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks
 from numalet.agent.owners import Places
 from numalet.agent.recovery import Premises
-from numalet.config.rules import StartRefused
+from numalet.checkpoint import cpu_file
+from numalet.checkpoint.rebase import Lost
 from numalet.enforcement import desired, limits
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model.findings import BadInput, Finding
+from numalet.model.findings import BadInput, Finding, Severity
 from numalet.model.pod import Pod
-from numalet.node import node as nodes
 from numalet.node.node import Node
 from numalet.snapshot import placement
 from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
-from numalet.wording import kubelet_start
+from numalet.wording import english
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,10 @@ Answer: TypeAlias = Placed | NoPlace
 
 
 class Placer:
-    """Decides on commands over shared books, beside other owners that are looked for."""
+    """Decides on commands over shared books, beside other owners that are looked for.
+
+    ``remarks`` are what a user should know of the books as they were found.
+    """
 
     def __init__(
         self, books: SharedBooks, premises: Premises, ground: Ground, places: Places
@@ -75,6 +78,7 @@ class Placer:
         self._premises = premises
         self._places = places
         self.ground = ground
+        self.remarks: list[Finding] = []
         self._limits = limits.resolve(
             premises.config, premises.machine, premises.behaviour, kernel.here()
         )
@@ -83,13 +87,14 @@ class Placer:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
         with self._books.held() as content:
             live, _ = _by_life(content)
-            return self._decided(self._node(content, live), pod, len(live))[0]
+            node, live = self._node(content, live)
+            return self._decided(node, pod, len(live))[0]
 
     def place(self, pod: Pod, command: str) -> Answer:
         """Admit the pod and write it down. Raises ``BadInput``."""
         with self._books.held() as content:
-            live = self._let_go(content)
-            answer, after = self._decided(self._node(content, live), pod, len(live))
+            node, live = self._node(content, self._let_go(content))
+            answer, after = self._decided(node, pod, len(live))
             if isinstance(answer, Placed):
                 ours = self._holder(answer, command)
                 self._books.write(after.state_files(), (*live, ours))
@@ -117,8 +122,7 @@ class Placer:
         with self._books.held() as content:
             kept = tuple(each for each in content.holders if each.uid != uid)
             others = replace(content, holders=kept)
-            live = self._let_go(others)
-            node = self._node(others, live)
+            node, live = self._node(others, self._let_go(others))
             self._books.write(node.state_files(), live)
             self._share(node, live)
 
@@ -129,28 +133,29 @@ class Placer:
             leftovers.clear(each, self.ground.tree)
         return live
 
-    def _node(self, content: Content, live: Sequence[Holder]) -> Node:
-        """The node on which these runs hold what the books say."""
-        premises, keys = self._premises, [each.key for each in live]
-        files = content.files if live else {}
-        node = nodes.start(
-            premises.config,
-            premises.machine,
-            files,
-            premises.devices,
-            running=keys,
-            behaviour=premises.behaviour,
-        )
-        if isinstance(node, StartRefused):
-            fields = {"text": kubelet_start.text(node)}
-            code = "run/other-configuration" if live else "agent/start-refused"
-            raise BadInput([Finding(code, fields)])
-        return node.assume_running(keys).release_stale()
+    def _node(self, content: Content, live: Sequence[Holder]) -> tuple[Node, tuple[Holder, ...]]:
+        """The node on which these runs hold what the books say, and the runs as they are now."""
+        keys = [each.key for each in live]
+        try:
+            started = recovery.start_node(self._premises, content.files if live else {}, keys)
+        except BadInput as bad:
+            if not live:
+                raise
+            fields = {"text": bad.findings[0].fields["text"]}
+            raise BadInput([Finding("run/other-configuration", fields)]) from None
+        marked = [_marked(each, started.lost) for each in live]
+        for before, after in zip(live, marked, strict=True):
+            if before is not after:
+                of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
+                finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
+                self.remarks.append(finding)
+        return started.node.assume_running(keys).release_stale(), tuple(marked)
 
     def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
-            _, alone = self._node(Content({}, ()), ()).admit(pod)
+            empty, _ = self._node(Content({}, ()), ())
+            _, alone = empty.admit(pod)
             return NoPlace(node, pod, running, decision, alone.admitted), node
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
@@ -181,6 +186,16 @@ class Placer:
                 writing.apply(self.ground.tree, each.path, pool)
             else:
                 process_look.move(each.pid, pool)
+
+
+def _marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
+    """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
+    of_it = [each for each in lost if each.key == holder.key]
+    if not of_it:
+        return holder
+    why = "; ".join(english.of_finding(each.why) for each in of_it)
+    shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
+    return replace(holder, unpromised=why, is_shared=shares)
 
 
 def _by_life(content: Content) -> tuple[tuple[Holder, ...], tuple[Holder, ...]]:

@@ -32,6 +32,7 @@ class Holder:
 
     ``ticks`` and ``boot`` tell a process from a later one with the same id. ``is_shared`` says
     that it runs in the shared pool; ``path`` is its cgroup below the root, empty without one.
+    ``unpromised`` says why the books do not hold all that it runs with, since the machine changed.
     """
 
     uid: str
@@ -41,6 +42,7 @@ class Holder:
     command: str
     is_shared: bool
     path: str = ""
+    unpromised: str = ""
 
     @property
     def key(self) -> ContainerKey:
