@@ -39,6 +39,15 @@ def short_path() -> Iterator[Path]:
 
 
 @pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A folder that other users can reach; those above ``tmp_path`` are closed to them."""
+    with tempfile.TemporaryDirectory(prefix="node") as folder:
+        path = Path(folder)
+        path.chmod(0o711)
+        yield path
+
+
+@pytest.fixture
 def quick_path() -> Iterator[Path]:
     """The same in memory where there is such a folder, for tests that would wait for the disk."""
     folder = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None

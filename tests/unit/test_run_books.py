@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,15 +22,6 @@ try:
 except BadInput as bad:
     print(bad.findings[0].code, english.sentence(bad.findings[0]))
 """
-
-
-@pytest.fixture
-def reachable() -> Iterator[Path]:
-    """A folder that other users can reach; those above ``tmp_path`` are closed to them."""
-    with tempfile.TemporaryDirectory(prefix="node") as folder:
-        path = Path(folder)
-        path.chmod(0o711)
-        yield path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")

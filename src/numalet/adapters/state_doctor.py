@@ -16,7 +16,7 @@ from typing import Final
 from numalet.adapters import kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.adapters.files import atomic, backups, state_directory
+from numalet.adapters.files import atomic, backups, intent, state_directory
 from numalet.adapters.machines import LoadedMachine, MachineChoice
 from numalet.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.checkpoint.go_json import GoJsonError
@@ -78,6 +78,17 @@ def read(path: Path) -> Source:
         raise BadInput([Finding("rebase/no-state-files", {"path": str(path)}, where)])
     paths = {name: directory.path_of(name) for name in directory.files}
     return Source(path, directory.files, paths)
+
+
+def settle(path: Path, proc: Path = kubelets.PROC) -> None:
+    """Finish a rebase that was killed while it replaced the files in this directory.
+
+    Raises:
+        BadInput: a kubelet is at work there, or the disk does not let it be done.
+    """
+    if path.is_dir():
+        refuse_if_held(Source(path, {}, {}), proc)
+        intent.settle(path)
 
 
 def _kind_of(path: Path, text: str) -> str:

@@ -85,7 +85,8 @@ class Store:
         except OSError as error:
             fields = {"path": str(self.root), "error": error.strerror or str(error)}
             raise BadInput([Finding("agent/root-unusable", fields, _here(self.root))]) from None
-        _sweep(self.root, self.root / DEVICE_PLUGINS)
+        for folder in (self.root, self.root / DEVICE_PLUGINS):
+            atomic.sweep(folder, _WRITTEN)
         self._directory = state_directory.read(self.root)
         texts = record_file.read(self.root)
         records = sorted(
@@ -140,10 +141,9 @@ class Store:
         whole = self._records.whole(changed, gone)
         if whole is not None:
             texts[self._records.path] = whole
-        if texts:
-            atomic.write_texts(texts)
-        self._directory = StateDirectory(self.root, files)
         with ExitStack() as until_written:
+            until_written.enter_context(atomic.replaced(texts))
+            self._directory = StateDirectory(self.root, files)
             appended = []
             if whole is None and (changed or gone):
                 descriptor = until_written.enter_context(self._records.appended(changed, gone))
@@ -220,15 +220,6 @@ def _is_gone(holder: str) -> bool:
     """Whether this process has ended; a child that it began may not have let go of its files."""
     found = family.process(int(holder)) if holder.isdecimal() else None
     return holder.isdecimal() and (found is None or found.is_dead)
-
-
-def _sweep(*folders: Path) -> None:
-    """Remove what writing left behind when it was killed, and nothing else."""
-    for folder in folders:
-        for name in _WRITTEN:
-            for path in atomic.left_behind(folder / name):
-                with suppress(OSError):
-                    path.unlink()
 
 
 def _problem(error: BadInput | OSError) -> str:

@@ -229,6 +229,8 @@ def rebase(
     from numalet.adapters import state_doctor
     from numalet.cli import state_view
 
+    if write:
+        state_doctor.settle(path)
     source = state_doctor.read(path)
     check = _checked(source, state_doctor.load_kubelet(machine.choice(), flags.sources(config)))
     if check.rebased is None:

@@ -13,6 +13,14 @@ SENTENCES: Mapping[str, str] = {
         " state files, or one such file"
     ),
     "files/unwritable": "{path!r} can not be written: {error}; nothing was changed",
+    "files/unfinished": (
+        "{path!r} can not be given back its former content: {error}; files that belong together are"
+        " of different moments until the next start finishes the write"
+    ),
+    "files/foreign-intent": (
+        "{path!r} says which files were being written, and was not written by numalet as this user;"
+        " see whose it is, and remove it"
+    ),
     "files/extra-missing": (
         "this command needs the package {module!r}, which is not installed;"
         " install numalet with what the agent needs: pip install 'numalet[agent]'"

@@ -1,12 +1,14 @@
 """Files written whole or not at all: temporary files beside them, fsync, rename.
 
-A reader, or a crash at any moment, sees the old content or the new one. A temporary file has a
-leading dot. A new file has mode 0600, as the kubelet's checkpoints have; an existing one keeps
-its mode. A link is followed, so that what it points to is replaced and the link stays.
+A reader, or a crash at any moment, sees the old content or the new one; of several files that are
+written together whoever opens their folder next sees all old or all new (``intent``). A temporary
+file has a leading dot. A new file has mode 0600, as the kubelet's checkpoints have; an existing one
+keeps its mode. A link is followed, so that what it points to is replaced and the link stays.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -14,19 +16,19 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from numalet.adapters import faults
+from numalet.adapters.files import intent
+from numalet.adapters.files.intent import Step, refusing
 from numalet.model.findings import BadInput, Finding, Location
 
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
-_RANDOM: Final = "[a-z0-9_]{8}"
-"""What ``tempfile`` puts behind the prefix."""
 _MOST_OPEN: Final = 64
 """So many temporary files are open at a time."""
 
@@ -39,34 +41,136 @@ def write_text(path: Path, text: str) -> None:
 def write_texts(texts: Mapping[Path, str | bytes]) -> None:
     """Replace the content of several files; a text is written as UTF-8.
 
-    No file is touched before the new contents of all are on the disk.
+    No file is touched before the new contents of all are on the disk. A process that is killed
+    between two files leaves an ``intent`` in the folder that all of them are in or below; the next
+    one that writes there, or calls ``intent.settle``, finishes what was begun.
 
     Raises:
         BadInput: one of them can not be written; none was changed.
     """
-    prepared: list[tuple[str, str]] = []
-    try:
-        _prepare(texts, prepared)
-        prepared.reverse()
-        while prepared:
-            temporary, target = prepared[-1]
-            with _refusing(target), faults.point("file.replace"):
-                Path(temporary).replace(target)
-            prepared.pop()
-    finally:
-        for temporary, _ in prepared:
-            Path(temporary).unlink(missing_ok=True)
+    with replaced(texts):
+        pass
+
+
+@contextmanager
+def replaced(texts: Mapping[Path, str | bytes]) -> Iterator[None]:
+    """Do the same before the block, and count it as finished after it.
+
+    In the block the folders may be had on the disk, where one may arrive before the other.
+    """
+    if not texts:
+        yield
+        return
+    folder = Path(os.path.commonpath([path.absolute().parent for path in texts]))
+    intent.settle(folder)
+    with ExitStack() as lock:
+        writing = _Writing(folder, len(texts) > 1, lock)
+        try:
+            writing.prepare(texts)
+            intent.carry_out(folder, writing.steps)
+            yield
+        except intent.Unfinished:
+            # The next one needs everything that is there.
+            raise
+        except BaseException:
+            writing.clear()
+            raise
+        else:
+            writing.clear()
+
+
+class _Writing:
+    """New contents under temporary names, and the intent to put them in their places.
+
+    ``are_several`` says that an intent is needed, because it is more than one file. The lock on it
+    is held as long as ``lock`` is not closed.
+    """
+
+    def __init__(self, folder: Path, are_several: bool, lock: ExitStack) -> None:
+        self.steps: list[Step] = []
+        self._folder = folder
+        self._are_several = are_several
+        self._lock = lock
+        self._temporary: list[Path] = []
+
+    def clear(self) -> None:
+        """Remove the intent, then the names that nothing needs any more."""
+        if self._are_several:
+            intent.forget(self._folder)
+        for path in self._temporary:
+            path.unlink(missing_ok=True)
+
+    def prepare(self, texts: Mapping[Path, str | bytes]) -> None:
+        """Have all new contents on the disk, and the intent. Raises ``BadInput``."""
+        waiting = [*texts.items()]
+        for first in range(0, len(waiting), _MOST_OPEN):
+            with ExitStack() as opened:
+                batch = waiting[first : first + _MOST_OPEN]
+                written = [(path, self._write(path, text, opened)) for path, text in batch]
+                if self._are_several and first + _MOST_OPEN >= len(waiting):
+                    written.append(self._write_intent())
+                _sync(written)
+        if self._are_several:
+            with refusing(self._folder), faults.point("file.intend"):
+                self._temporary[-1].replace(self._folder / intent.NAME)
+            if len({path.absolute().parent for path in texts}) > 1:
+                # The names in one folder get to the disk in the order in which they changed.
+                sync_folders([self._folder])
+
+    def _write(self, path: Path, text: str | bytes, opened: ExitStack) -> int:
+        """A descriptor of a temporary file with the text in it, not yet on the disk."""
+        with refusing(path):
+            target, mode = _target_and_mode(path)
+            place = Path(target)
+            descriptor, new = self._create(place.parent, intent.prefix(place.name))
+            opened.callback(os.close, descriptor)
+            with faults.point("file.write"):
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
+                _write_all(descriptor, text.encode() if isinstance(text, str) else text)
+            kept, before = intent.keep(place, self._temporary) if self._are_several else ("", ())
+            name = os.path.relpath(path.absolute(), self._folder)
+            after = intent.identity(new)
+            assert after is not None
+            step = Step(name=name, new=new.name, after=after, kept=kept, before=before)
+            self.steps.append(step)
+            return descriptor
+
+    def _write_intent(self) -> tuple[Path, int]:
+        """The intent under a temporary name, locked, not yet on the disk."""
+        path = self._folder / intent.NAME
+        with refusing(path):
+            descriptor, _ = self._create(self._folder, intent.prefix(intent.NAME))
+            self._lock.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with faults.point("file.write"):
+                _write_all(descriptor, intent.encode(self.steps))
+        return path, descriptor
+
+    def _create(self, folder: Path, prefix: str) -> tuple[int, Path]:
+        # mkstemp makes the file with mode 0600 whatever the umask says.
+        with faults.point("file.create"):
+            descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
+            self._temporary.append(Path(name))
+        return descriptor, self._temporary[-1]
 
 
 def left_behind(path: Path) -> list[Path]:
     """What is left of writes of this file that were killed, as long as nobody writes it."""
-    names = re.compile(re.escape(_prefix(path.name)) + _RANDOM)
+    names = re.compile(re.escape(intent.prefix(path.name)) + intent.RANDOM)
     return [each for each in path.parent.glob(".*") if names.fullmatch(each.name)]
 
 
-def _prefix(name: str) -> str:
-    """How the names of temporary files of a file begin; names have an end."""
-    return f".{name[:100]}."
+def sweep(folder: Path, names: Iterable[str]) -> None:
+    """Finish what was being written in a folder that nobody else writes, and remove leftovers.
+
+    ``names`` are the files that are written there. Raises ``BadInput`` as ``intent.settle`` does.
+    """
+    intent.settle(folder)
+    for name in (*names, intent.NAME):
+        for path in left_behind(folder / name):
+            with suppress(OSError):
+                path.unlink()
 
 
 def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = ()) -> None:
@@ -78,28 +182,13 @@ def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = 
     opened = [*written]
     try:
         for folder in folders:
-            with _refusing(folder):
+            with refusing(folder):
                 flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
                 opened.append((folder, os.open(folder, flags)))
         _sync(opened)
     finally:
         for _, descriptor in opened[len(written) :]:
             os.close(descriptor)
-
-
-def _prepare(texts: Mapping[Path, str | bytes], prepared: list[tuple[str, str]]) -> None:
-    """Have all new contents on the disk; ``prepared`` gets every temporary file there is."""
-    waiting = [*texts.items()]
-    for first in range(0, len(waiting), _MOST_OPEN):
-        written: list[tuple[Path, int]] = []
-        try:
-            for path, text in waiting[first : first + _MOST_OPEN]:
-                with _refusing(path):
-                    _write(path, text, written, prepared)
-            _sync(written)
-        finally:
-            for _, descriptor in written:
-                os.close(descriptor)
 
 
 def _sync(opened: Sequence[tuple[Path, int]]) -> None:
@@ -127,7 +216,7 @@ def _sync(opened: Sequence[tuple[Path, int]]) -> None:
 
 def _sync_share(share: Sequence[tuple[Path, int]]) -> None:
     for path, descriptor in share:
-        with _refusing(path), faults.point("file.sync"):
+        with refusing(path), faults.point("file.sync"):
             os.fsync(descriptor)
 
 
@@ -160,34 +249,10 @@ def _threads() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
-@contextmanager
-def _refusing(path: Path | str) -> Iterator[None]:
-    """Turns an error of the operating system into a finding about this file."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        fields = {"path": str(path), "error": reason}
-        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from None
-
-
-def _write(
-    path: Path, text: str | bytes, written: list[tuple[Path, int]], prepared: list[tuple[str, str]]
-) -> None:
-    """Make a temporary file beside the target, and have the text in it, not yet on the disk."""
-    target, mode = _target_and_mode(path)
-    folder, name = os.path.split(target)
-    # mkstemp makes the file with mode 0600 whatever the umask says.
-    with faults.point("file.create"):
-        descriptor, temporary = tempfile.mkstemp(prefix=_prefix(name), dir=folder)
-        written.append((path, descriptor))
-        prepared.append((temporary, target))
-    with faults.point("file.write"):
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        left = memoryview(text.encode() if isinstance(text, str) else text)
-        while left:
-            left = left[os.write(descriptor, left) :]
+def _write_all(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def _target_and_mode(path: Path) -> tuple[str, int | None]:

@@ -108,6 +108,7 @@ class SharedBooks:
             raise BadInput([Finding("agent/root-unusable", fields)]) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
         finally:
             os.close(descriptor)
