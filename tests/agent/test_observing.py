@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,17 +19,26 @@ import pytest
 import agents
 import kubelet_node
 from kubelet_node import KubeletNode
+from numalet.adapters import kubelets
+from numalet.adapters.documents import kubelet_config
+from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.agent import record_file, settings, wiring
 from numalet.agent.keeper import Keeper
 from numalet.agent.observing import KubeletPlaces
 from numalet.agent.wiring import Hooks
-from numalet.model.findings import Finding
+from numalet.checkpoint import cpu_file
+from numalet.managers.cpu.ledger import CpuLedger
+from numalet.model.findings import Finding, Severity
 from numalet.model.pod import ContainerKey
+from numalet.node import node as nodes
+from numalet.node.node import Node
 from numalet.reports import kubelet_document
-from numalet.reports.kubelet_look import KubeletLook
+from numalet.reports.kubelet_look import MISSED_AFTER, SETTLED_WITHIN, KubeletLook
 from numalet.reports.state_verify import Soundness
 from numalet.servers import metrics
+from numalet.servers.api import projections
 from numalet.servers.door import Refusal, Refused, Standing
+from numalet.snapshot import placement
 
 ONE = ContainerKey("uid-one", "main")
 TWO = ContainerKey("uid-two", "main")
@@ -69,18 +81,25 @@ class Observer:
 
 @asynccontextmanager
 async def observing(
-    kubelet: KubeletNode, tmp_path: Path, every_seconds: float = 0.05, **given: Any
+    kubelet: KubeletNode,
+    tmp_path: Path,
+    every_seconds: float = 0.05,
+    *,
+    proc: Path | None = None,
+    real_time: bool = False,
+    **given: Any,
 ) -> AsyncIterator[Observer]:
     clock = [datetime(2026, 1, 1, tzinfo=UTC)]
+    processes = proc or tmp_path / "no-proc"
     said: list[Finding] = []
     asked = agents.settings(tmp_path / "root", kubelet_root=kubelet.root, **given)
     hooks = Hooks(
-        clock=lambda: clock[0],
+        clock=wiring.utc_now if real_time else lambda: clock[0],
         told=said.extend,
         look_every_seconds=every_seconds,
-        kubelet=KubeletPlaces(cgroups=kubelet.cgroups, logs=kubelet.logs),
+        kubelet=KubeletPlaces(cgroups=kubelet.cgroups, logs=kubelet.logs, proc=processes),
     )
-    seeing = settings.observing(asked, tmp_path / "no-proc")
+    seeing = settings.observing(asked, processes)
     async with wiring.opened(seeing, hooks) as keeper:
         found = Observer(keeper, clock, said)
         await found.until(lambda: keeper.view().ready)
@@ -133,7 +152,7 @@ def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_pa
             assert kubelet.node.state_files() == observer.keeper.view().node.state_files()
             assert "kubelet/state-changed" in {each.code for each in observer.said}
             page = metrics.text(observer.keeper.view()).decode()
-            changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 2.0'
+            changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
             assert changes in page
             rows = {
                 each["metadata"]["name"]: each
@@ -149,13 +168,17 @@ def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_pa
     asyncio.run(scene())
 
 
-def test_a_file_that_is_broken_is_told_at_once(kubelet: KubeletNode, tmp_path: Path) -> None:
+def test_a_file_that_stays_broken_is_told(kubelet: KubeletNode, tmp_path: Path) -> None:
     async def scene() -> None:
         async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
             file = kubelet.root / "memory_manager_state"
             sound = file.read_text()
             file.write_text(sound.replace('"checksum":', '"checksum":1'))
-            await observer.after_writing(file, lambda: "memory-state/corrupted" in observer.codes())
+            await observer.after_writing(file, lambda: observer.look.is_unsettled)
+            # The kubelet may be about to write it once more.
+            assert set() == observer.codes()
+            observer.later(SETTLED_WITHIN.total_seconds())
+            await observer.until(lambda: "memory-state/corrupted" in observer.codes())
             # A kubelet would not start with it either; what was known before stays shown.
             assert "kubelet/would-not-start" in observer.codes()
             assert {"memory-state/corrupted", "kubelet/would-not-start"} <= {
@@ -245,7 +268,11 @@ def test_the_configuration_that_somebody_names_wins(kubelet: KubeletNode, tmp_pa
 
     async def scene() -> None:
         async with observing(kubelet, tmp_path, config_file=named) as observer:
-            assert {"kubelet/would-not-start"} == observer.codes()
+            observer.later(SETTLED_WITHIN.total_seconds())
+            await observer.until(lambda: {"kubelet/would-not-start"} == observer.codes())
+            # What the files promise is shown nevertheless.
+            node = observer.keeper.view().node
+            assert placement.of_all(kubelet.node.snapshot) == placement.of_all(node.snapshot)
             # What the files promise is held against the kernel nevertheless.
             assert observer.keeper.view().audits[ONE].aligned
 
@@ -271,7 +298,8 @@ def test_a_file_that_can_not_be_read_is_told(kubelet: KubeletNode, tmp_path: Pat
 
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
-            assert {"files/not-a-file"} == observer.codes()
+            observer.later(SETTLED_WITHIN.total_seconds())
+            await observer.until(lambda: {"files/not-a-file"} == observer.codes())
 
     asyncio.run(scene())
 
@@ -289,5 +317,166 @@ def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
             assert (set(), ()) == (observer.codes(), observer.look.files)
             kubelet_node.made(later)
             await observer.until(lambda: len(observer.look.files) == 2)
+
+    asyncio.run(scene())
+
+
+STAND_IN = """
+import sys
+open("/proc/self/comm", "w").write("kubelet")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[int]:
+    """A process that looks like a kubelet, with these arguments; its pid."""
+    command = [sys.executable, "-c", STAND_IN, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        try:
+            yield started.pid
+        finally:
+            started.kill()
+
+
+async def _with_stack(scene: Callable[[AsyncExitStack], Awaitable[None]]) -> None:
+    async with AsyncExitStack() as ended_later:
+        await scene(ended_later)
+
+
+def test_the_node_has_the_name_that_the_kubelet_gives_it(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    given = agents.settings(tmp_path / "root", kubelet_root=kubelet.root)
+    with process(f"--root-dir={kubelet.root}", "--hostname-override=GPU-7"):
+        unnamed = settings.observing(replace(given, is_node_named=False))
+        assert ("gpu-7", "gpu-7") == (
+            unnamed.node_name,
+            unnamed.premises.labels["kubernetes.io/hostname"],
+        )
+        assert "node-a" == settings.observing(given).node_name
+
+
+def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    (kubelet.root / "config.yaml").replace(first)
+    second.write_text(kubelet_node.CONFIG.replace("924Mi", "1948Mi").replace("1Gi}", "2Gi}"))
+    root = f"--root-dir={kubelet.root}"
+
+    async def scene(ended_later: AsyncExitStack) -> None:
+        with process(root, f"--config={first}"):
+            observer = await ended_later.enter_async_context(
+                observing(kubelet, tmp_path, proc=kubelets.PROC)
+            )
+            assert "1.0" == _metric(observer, "numalet_kubelet_up")
+        # The kubelet is gone, and what it was started with still holds.
+        await observer.until(lambda: observer.look.evidence.running == "")
+        assert set() == observer.codes()
+        assert str(first) == observer.look.evidence.config
+        # Another one with another configuration wrote its files by that.
+        config = kubelet_config.load(ConfigSources(config_file=second)).config
+        started = nodes.start(config, agents.SHAPE.open().info)
+        assert isinstance(started, Node)
+        kubelet.node = started.sources_ready()
+        with process(root, "--config", str(second), "--topology-manager-scope=pod", "--v=2"):
+            shutil.rmtree(kubelet.logs)
+            kubelet.write()
+            await observer.until(lambda: str(second) == observer.look.evidence.config)
+            await observer.until(lambda: observer.look.problems == ())
+            observer.later(60)
+            await observer.until(lambda: observer.look.at == observer.clock[0])
+            assert set() == observer.codes()
+            view = observer.keeper.view()
+            assert "1948Mi" == view.config.kube_reserved["memory"]
+            assert "kubelet/started" in {each.code for each in observer.said}
+            assert "KubeletStarted" in {each.reason for each in view.events}
+
+    asyncio.run(_with_stack(scene))
+
+
+def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) -> None:
+    async def scene(ended_later: AsyncExitStack) -> None:
+        with process(f"--root-dir={kubelet.root}") as pid:
+            observer = await ended_later.enter_async_context(
+                observing(kubelet, tmp_path, proc=kubelets.PROC)
+            )
+            shown = kubelet_document.kubelet_document(observer.look)
+            assert shown is not None
+            assert (True, f"process {pid}, kubelet") == (shown["running"], shown["process"])
+            assert "True" == _condition(observer)["status"]
+        await observer.until(lambda: observer.look.evidence.running == "")
+        assert "0.0" == _metric(observer, "numalet_kubelet_up")
+        assert set() == observer.codes()
+        observer.later(MISSED_AFTER.total_seconds())
+        await observer.until(lambda: {"kubelet/not-running"} == observer.codes())
+        assert ("False", "KubeletNotRunning") == (
+            _condition(observer)["status"],
+            _condition(observer)["reason"],
+        )
+        assert "KubeletNotRunning" in {each.reason for each in observer.keeper.view().events}
+        assert "kubelet/not-running" in {each.code for each in observer.said}
+
+    asyncio.run(_with_stack(scene))
+
+
+def _metric(observer: Observer, name: str) -> str:
+    page = metrics.text(observer.keeper.view()).decode()
+    (line,) = [each for each in page.splitlines() if each.startswith(f"{name} ")]
+    return line.partition(" ")[2]
+
+
+def _condition(observer: Observer) -> dict[str, Any]:
+    node = projections.node(observer.keeper.view())
+    (found,) = [each for each in node["status"]["conditions"] if each["type"] == "KubeletRunning"]
+    return dict(found)
+
+
+def test_what_a_kubelet_shows_itself_is_not_shown_a_second_time(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path) as observer:
+            page = metrics.text(observer.keeper.view()).decode()
+            assert [] == [each for each in page.splitlines() if each.startswith("kubelet_")]
+            assert "2.0" == _metric(observer, "numalet_kubelet_exclusive_cpus")
+            assert "13000.0" == _metric(observer, "numalet_kubelet_shared_pool_millicores")
+
+    asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    file = kubelet.root / "cpu_manager_state"
+    sound = file.read_text()
+    # As between the two writes of a container's removal: its CPUs belong to nothing.
+    half = cpu_file.write("static", CpuLedger(kubelet.node.snapshot.cpu.default))
+
+    def write(text: str) -> None:
+        beside = file.with_suffix(".new")
+        beside.write_text(text)
+        beside.replace(file)
+
+    def write_twice() -> None:
+        for _ in range(1000):
+            write(half)
+            write(sound)
+
+    async def scene() -> None:
+        async with observing(kubelet, tmp_path, every_seconds=3600.0, real_time=True) as observer:
+            await asyncio.to_thread(write_twice)
+            await observer.until(lambda: observer.look.problems == ())
+            assert [] == [each for each in observer.said if each.severity is not Severity.NOTE]
+            assert set() == observer.codes()
+            write(half)
+            async with asyncio.timeout(30):
+                while "kubelet/would-not-start" not in observer.codes():
+                    await observer.keeper.changed()
 
     asyncio.run(scene())

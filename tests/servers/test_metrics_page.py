@@ -14,6 +14,7 @@ from numalet.reports import admission_counts, metric_definitions
 from numalet.reports.metric_definitions import DEFINITIONS
 from numalet.reports.metrics import Counts
 from numalet.servers import metrics
+from numalet.servers.door import Standing
 from numalet.wording.metric_help import HELP
 from servers import views
 
@@ -41,11 +42,17 @@ def _page() -> str:
 
 
 def test_every_metric_has_help_and_type() -> None:
-    page = _page()
-    for definition in DEFINITIONS:
-        assert f"# HELP {definition.name} {HELP[definition.name]}\n" in page
-        assert f"# TYPE {definition.name} {definition.kind.value}\n" in page
-    assert len(re.findall("^# TYPE", page, re.MULTILINE)) == len(DEFINITIONS)
+    observed = metrics.text(views.view(standing=Standing.OBSERVING)).decode()
+    for page, is_observing in ((_page(), False), (observed, True)):
+        definitions = metric_definitions.shown(is_observing)
+        for definition in definitions:
+            assert f"# HELP {definition.name} {HELP[definition.name]}\n" in page
+            assert f"# TYPE {definition.name} {definition.kind.value}\n" in page
+        assert len(re.findall("^# TYPE", page, re.MULTILINE)) == len(definitions)
+
+
+def test_each_metric_is_shown_by_one_kind_of_agent_at_least() -> None:
+    assert {*metric_definitions.shown(True), *metric_definitions.shown(False)} == {*DEFINITIONS}
 
 
 def test_values_are_where_prometheus_looks_for_them() -> None:

@@ -17,7 +17,16 @@ from numalet.model.findings import Finding, Severity
 from numalet.model.pod import ContainerKey
 from numalet.reports import gauges, kubelet_document, kubelet_look, state_verify
 from numalet.reports import metric_definitions as names
-from numalet.reports.kubelet_look import RECONCILED_WITHIN, Evidence, PodName
+from numalet.reports.kubelet_look import (
+    MANY_RESTARTS,
+    MISSED_AFTER,
+    RECONCILED_WITHIN,
+    RESTARTS_COUNTED_FOR,
+    SETTLED_WITHIN,
+    Evidence,
+    KubeletLook,
+    PodName,
+)
 
 MACHINE = agents.SHAPE.open().info
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,8 +61,12 @@ def test_what_is_as_promised_is_no_problem(evidence: Evidence) -> None:
     first = kubelet_look.look(None, evidence, MACHINE, NOW)
     assert () == first.problems
     assert first.audits[KEY].aligned
-    assert sorted(evidence.files) == list(first.changed)
-    assert () == kubelet_look.look(first, evidence, MACHINE, NOW).changed
+    # That files are there is no sign that they were written just now.
+    assert () == first.changed
+    second = kubelet_look.look(first, replace(evidence, files={}), MACHINE, NOW)
+    assert ((), tuple(sorted(evidence.files))) == (second.changed, second.removed)
+    third = kubelet_look.look(second, evidence, MACHINE, NOW)
+    assert (tuple(sorted(evidence.files)), ()) == (third.changed, third.removed)
 
 
 def test_a_container_elsewhere_is_told_when_it_lasts_and_once(evidence: Evidence) -> None:
@@ -105,10 +118,101 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     monkeypatch.setattr(state_verify, "verify", lambda *_: (noted,))
     unread = (Finding("files/not-a-file", {"path": "p", "error": "e"}),)
     refusal = Finding("kubelet/would-not-start", {"text": "t", "config": "c"})
-    look = kubelet_look.look(None, replace(evidence, unread=unread, refusal=refusal), MACHINE, NOW)
+    bad = replace(evidence, unread=unread, refusal=refusal)
+    look = kubelet_look.look(None, bad, MACHINE, NOW)
+    assert (True, ()) == (look.is_unsettled, look.news)
+    look = kubelet_look.look(look, bad, MACHINE, NOW + SETTLED_WITHIN)
     assert ["files/not-a-file", "kubelet/would-not-start"] == [
         each.finding.code for each in look.news
     ]
+
+
+def _refused(evidence: Evidence, text: str) -> Evidence:
+    """The same in the middle of two writes: the file contradicts itself."""
+    refusal = Finding("kubelet/would-not-start", {"text": text, "config": "c"})
+    files = {**evidence.files, "cpu_manager_state": text}
+    return replace(evidence, files=files, refusal=refusal)
+
+
+def test_what_is_wrong_between_two_writes_is_no_problem(evidence: Evidence) -> None:
+    look = kubelet_look.look(None, evidence, MACHINE, NOW)
+    for number in range(1000):
+        at = NOW + timedelta(seconds=number)
+        look = kubelet_look.look(look, _refused(evidence, f"write {number}"), MACHINE, at)
+        assert () == look.told
+        assert look.is_unsettled
+        look = kubelet_look.look(look, evidence, MACHINE, at + timedelta(seconds=0.5))
+        assert () == look.problems
+
+
+def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
+    evidence: Evidence,
+) -> None:
+    look = kubelet_look.look(None, evidence, MACHINE, NOW)
+    told_at = None
+    for number in range(31):
+        look = kubelet_look.look(
+            look, _refused(evidence, f"write {number}"), MACHINE, NOW + timedelta(seconds=number)
+        )
+        if look.told and told_at is None:
+            told_at = number
+    assert RECONCILED_WITHIN.total_seconds() == told_at
+
+
+def test_a_kubelet_that_stays_away_is_missed(evidence: Evidence) -> None:
+    def seen(before: KubeletLook | None, running: str | None, seconds: float) -> KubeletLook:
+        at = NOW + timedelta(seconds=seconds)
+        return kubelet_look.look(before, replace(evidence, running=running), MACHINE, at)
+
+    # Where processes can not be seen nothing is known.
+    assert () == seen(seen(None, None, 0), None, 3600).problems
+    look = seen(None, "process 1, kubelet", 0)
+    look = seen(look, "", 60)
+    assert (True, ()) == (look.is_unsettled, look.told)
+    away = seen(look, "", 60 + MISSED_AFTER.total_seconds())
+    assert ["kubelet/not-running"] == [each.finding.code for each in away.news]
+    back = seen(away, "process 2, kubelet", 90)
+    assert ((), ["kubelet/started"]) == (back.problems, [each.code for each in back.notes])
+    nothing = replace(evidence, files={}, running="")
+    assert () == kubelet_look.look(None, nothing, MACHINE, NOW).problems
+
+
+def test_a_kubelet_that_is_started_again_and_again_is_a_problem(evidence: Evidence) -> None:
+    look = kubelet_look.look(None, replace(evidence, running="process 0"), MACHINE, NOW)
+    codes = []
+    for number in range(1, MANY_RESTARTS + 1):
+        running = replace(evidence, running=f"process {number}")
+        look = kubelet_look.look(look, running, MACHINE, NOW + timedelta(seconds=10 * number))
+        codes += [each.finding.code for each in look.news]
+    assert ["kubelet/keeps-restarting"] == codes
+    at = NOW + timedelta(seconds=10) + RESTARTS_COUNTED_FOR
+    assert () == kubelet_look.look(look, look.evidence, MACHINE, at).problems
+
+
+def test_a_pod_that_its_kubelet_does_not_know_any_more_is_stale(evidence: Evidence) -> None:
+    def status(known: frozenset[str] | None) -> str:
+        look = kubelet_look.look(None, replace(evidence, known_pods=known), MACHINE, NOW)
+        (row,) = kubelet_document.placements(look)
+        return str(row["status"])
+
+    assert ["Observed", "Observed", "Stale"] == [
+        status(None),
+        status(frozenset({"uid-one"})),
+        status(frozenset()),
+    ]
+
+
+def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: Evidence) -> None:
+    def ready(of: Evidence) -> str:
+        (row,) = kubelet_document.placements(kubelet_look.look(None, of, MACHINE, NOW))
+        return str(row["ready"])
+
+    assert "1/1" == ready(evidence)
+    listed = {PodName("shop", "one"): frozenset({"main", "other"})}
+    assert "1/2" == ready(replace(evidence, app_containers=listed))
+    # An init container that has ended is none of them, though it is in the files.
+    ended = {PodName("shop", "one"): frozenset({"app"})}
+    assert "0/1" == ready(replace(evidence, app_containers=ended))
 
 
 def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -> None:
@@ -122,6 +226,7 @@ def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -
     shown = kubelet_document.kubelet_document(look)
     assert shown is not None
     assert (False, 1) == (shown["startsWithItsFiles"], shown["containersFound"])
+    assert (None, None) == (shown["running"], shown["process"])
     assert {"sound"} == {each["soundness"] for each in shown["files"]}
     assert [None, "main", "main"] == [each["container"] for each in shown["problems"]]
     (row,) = kubelet_document.placements(look)

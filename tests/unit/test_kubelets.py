@@ -173,14 +173,36 @@ def test_the_configuration_is_the_one_on_the_command_line(proc: Path, root_dir: 
     words = ["kubelet", f"--root-dir={root_dir}", "--config=/etc/a.yaml", "--config", "/etc/b.yaml"]
     folder = process(proc, "kubelet", *words, root=host)
     (root_dir / "config.yaml").write_text("")
-    found = kubelets.config_file(root_dir, proc)
+    found = kubelets.config_file(root_dir, kubelets.process_of(root_dir, proc))
     assert folder / "root/etc/b.yaml" == found
 
 
 def test_without_one_it_is_where_kubeadm_has_it(proc: Path, root_dir: Path) -> None:
-    assert kubelets.config_file(root_dir, proc) is None
+    assert kubelets.config_file(root_dir, kubelets.process_of(root_dir, proc)) is None
     (root_dir / "config.yaml").write_text("")
     process(proc, "kubelet", "kubelet", "--root-dir=/elsewhere")
     # Flags of a larger program are its own.
     process(proc, "k3s", "k3s", "--config=/etc/k3s.yaml", f"--kubelet-arg=root-dir={root_dir}")
-    assert root_dir / "config.yaml" == kubelets.config_file(root_dir, proc)
+    assert root_dir / "config.yaml" == kubelets.config_file(
+        root_dir, kubelets.process_of(root_dir, proc)
+    )
+
+
+def test_flags_and_start_of_a_kubelet_are_known(proc: Path, root_dir: Path) -> None:
+    assert kubelets.process_of(root_dir, proc) is None
+    words = ["kubelet", f"--root-dir={root_dir}", "--cpu-cfs-quota", "--v", "2", "--config=k.yaml"]
+    folder = process(proc, "kubelet", *words)
+    (folder / "stat").write_text(f"{folder.name} (ku) be (let) S " + "0 " * 18 + "4711 0")
+    found = kubelets.process_of(root_dir, proc)
+    assert found is not None
+    assert ("v", "2") in found.flags()
+    assert ("true",) == found.values("cpu-cfs-quota")
+    assert 4711 == found.started_ticks
+    # What is no absolute path begins where the kubelet was started.
+    assert folder / "cwd" / "k.yaml" == kubelets.config_file(root_dir, found)
+
+
+def test_the_name_of_the_node_is_the_one_on_the_command_line(proc: Path, root_dir: Path) -> None:
+    assert "" == kubelets.node_name(root_dir, proc)
+    process(proc, "kubelet", "kubelet", f"--root-dir={root_dir}", "--hostname-override", " Node-7 ")
+    assert "node-7" == kubelets.node_name(root_dir, proc)

@@ -50,54 +50,121 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
 class KubeletProcess:
     """A process that is a kubelet, or has one inside.
 
-    ``who`` names it in a few words, ``root_dir`` is its root directory as it names it itself, and
-    ``seen_as`` the same directory from here: the process may live in a container.
+    ``started_ticks`` is when it started, in clock ticks after boot. ``root_dir`` is its root
+    directory as it names it itself, and ``seen_as`` the same directory from here: the process may
+    live in a container. ``folder`` is its folder in the proc file system.
     """
 
-    who: str
+    pid: int
+    started_ticks: int
+    name: str
+    arguments: tuple[str, ...]
     root_dir: Path
     seen_as: Path
+    folder: Path
+
+    @property
+    def who(self) -> str:
+        """The process in a few words."""
+        return f"process {self.pid}, {self.name}"
+
+    @property
+    def root(self) -> Path:
+        """The root of its file system, as this program can open it."""
+        return self.folder / "root"
+
+    def values(self, flag: str) -> tuple[str, ...]:
+        """All values of a flag, in order, given to the kubelet or through another program."""
+        return tuple(value for name, value in _flags(self.arguments) if name == flag)
+
+    def flags(self) -> tuple[tuple[str, str], ...]:
+        """Every flag that has a value, in order, without dashes."""
+        return tuple(_flags(self.arguments))
+
+    def path(self, named: str) -> Path:
+        """A path that this process names, as this program can open it."""
+        start = self.root if named.startswith("/") else self.folder / "cwd"
+        return start / named.lstrip("/")
 
 
 def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
     """Every kubelet process of this machine, whichever its root directory is."""
-    for process in _processes(proc):
-        name = _name(process)
-        if name is None:
-            continue
+    for folder in _processes(proc):
+        process = _process(folder)
+        if process is not None:
+            yield process
+
+
+def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
+    """The kubelet process whose root directory this is, None if there is none to be seen."""
+    for folder in _processes(proc):
+        name = _name(folder)
+        if name is not None and _works_in(folder, name, directory):
+            process = _process(folder)
+            if process is not None:
+                return process
+    return None
+
+
+def _process(folder: Path) -> KubeletProcess | None:
+    """A kubelet process of the proc file system, None if it is none or has gone."""
+    name = _name(folder)
+    if name is None:
+        return None
+    try:
+        text = (folder / "cmdline").read_bytes().decode(errors="replace")
+        root_dir = _root_dir(folder) or ROOT_DIR
+    except OSError:
+        return None
+    seen_as = folder / "root" / root_dir.lstrip("/")
+    with suppress(FileNotFoundError):
         try:
-            root_dir = _root_dir(process) or ROOT_DIR
-        except OSError:
-            continue
-        seen_as = process / "root" / root_dir.lstrip("/")
-        with suppress(FileNotFoundError):
-            try:
-                seen_as.stat()
-            except PermissionError:
-                # Who may not look into the process can only take the name as it is here.
-                seen_as = Path(root_dir)
-        yield KubeletProcess(f"process {process.name}, {name}", Path(root_dir), seen_as)
+            seen_as.stat()
+        except PermissionError:
+            # Who may not look into the process can only take the name as it is here.
+            seen_as = Path(root_dir)
+    return KubeletProcess(
+        pid=int(folder.name),
+        started_ticks=_started_ticks(folder),
+        name=name,
+        arguments=tuple(text.removesuffix("\0").split("\0")),
+        root_dir=Path(root_dir),
+        seen_as=seen_as,
+        folder=folder,
+    )
 
 
-def config_file(directory: Path, proc: Path = PROC) -> Path | None:
+def _started_ticks(process: Path) -> int:
+    """When a process started, in clock ticks after boot; 0 if that can not be read."""
+    try:
+        text = (process / "stat").read_text(errors="replace")
+        # The name of a program, which may hold anything, ends with the last parenthesis.
+        return int(text.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
     """The configuration file of the kubelet of a directory, None if it is not known.
 
     It is the one on the kubelet's command line, as the kubelet sees it, or ``config.yaml`` in the
     directory, where kubeadm has it.
     """
-    for process in _processes(proc):
-        name = _name(process)
-        if name is None or not _works_in(process, name, directory):
-            continue
-        try:
-            text = (process / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        named = _last_of(text.split("\0"), "config")
-        if named is not None and name == _KUBELET:
-            return process / "root" / named.lstrip("/")
+    named = process.values("config") if process is not None and process.name == _KUBELET else ()
+    if process is not None and named:
+        return process.path(named[-1])
     beside = directory / "config.yaml"
     return beside if beside.is_file() else None
+
+
+def node_name(directory: Path, proc: Path = PROC) -> str:
+    """What the kubelet of a directory calls its node by its command line, empty if that is silent.
+
+    Kubelet v1.32: ``nodeutil.GetHostname``; a cloud provider may choose another name.
+    """
+    process = process_of(directory, proc)
+    named = () if process is None else process.values("hostname-override")
+    return named[-1].strip().lower() if named else ""
 
 
 def _processes(proc: Path) -> Iterator[Path]:
@@ -143,15 +210,25 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
 
 def _last_of(arguments: Sequence[str], flag: str) -> str | None:
     """The last value of a flag, given to the kubelet or through another program."""
-    found = None
+    return next((value for name, value in reversed([*_flags(arguments)]) if name == flag), None)
+
+
+def _flags(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Flags and values of a command line.
+
+    A flag without ``=`` has the argument after it, or, before another flag, is a switch that is on.
+    """
     for at, argument in enumerate(arguments):
         option, has_value, value = argument.lstrip("-").partition("=")
+        if not argument.startswith("-"):
+            continue
+        following = "".join(arguments[at + 1 : at + 2])
         if option == "kubelet-arg":
-            passed_on = value if has_value else "".join(arguments[at + 1 : at + 2])
+            passed_on = value if has_value else following
             option, has_value, value = passed_on.lstrip("-").partition("=")
-        if option == flag and argument.startswith("-"):
-            found = value if has_value else "".join(arguments[at + 1 : at + 2])
-    return found
+        if not has_value:
+            value = "true" if not following or following.startswith("-") else following
+        yield option, value
 
 
 def _answer(folder: Path) -> str | None:

@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.node.node import Node
+from numalet.reports import cpu_gauges
+from numalet.reports.cpu_gauges import CpuGauges
 from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts, Labels
 from numalet.workload.record import NodeEvent, PodRecord
@@ -30,7 +32,8 @@ class Books:
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
     the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
-    owns the node in the agent's place. ``labels`` are those of the node.
+    owns the node in the agent's place. ``labels`` are those of the node. ``cpu_gauges`` are the
+    kubelet's gauges that move with events, None where they say what the node holds.
     """
 
     node: Node
@@ -40,17 +43,21 @@ class Books:
     counts: Counts = field(default_factory=Counts)
     kubelet: KubeletLook | None = None
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    cpu_gauges: CpuGauges | None = None
 
     def at(self, node: Node) -> Books:
         """The same records over another node."""
-        return self if node is self.node else replace(self, node=node)
+        if node is self.node:
+            return self
+        moved = cpu_gauges.after(self.cpu_gauges, self.node, node)
+        return replace(self, node=node, cpu_gauges=moved)
 
     def emptied(self) -> Books:
         """The books without any pod."""
         node = self.node
         for uid in self.records:
             node = node.remove(uid)
-        return replace(self, node=node.release_stale(), records=Records())
+        return replace(self.at(node.release_stale()), records=Records())
 
     def named(self, namespace: str, name: str) -> PodRecord | None:
         """The record of the pod of this name; rather one that stays than one that is to go."""

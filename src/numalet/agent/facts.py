@@ -5,10 +5,10 @@ A fact that came late or twice, or about a pod that is gone, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import assert_never
+from typing import Final, assert_never
 
 from numalet.adapters.runtime.port import Answered, Ended, NotStarted, Observed, Started
 from numalet.agent import decisions
@@ -28,6 +28,7 @@ from numalet.agent.requests import (
 )
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
+from numalet.reports import kubelet_look
 from numalet.reports.kubelet_look import KubeletLook, PodName, Problem
 from numalet.reports.metric_definitions import DRIFT_MENDED, KUBELET_STATE_CHANGES
 from numalet.snapshot import placement
@@ -173,20 +174,44 @@ def _kubelet_seen(books: Books, seen: KubeletSeen, now: datetime) -> Books:
         # What another owner holds is not stale, though nobody here knows its pods.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
         after = after.at(node.sources_ready() if books.node.snapshot.sources_ready else node)
-    for name in look.changed:
+    for name in (*look.changed, *look.removed):
         after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
+    for note in look.notes:
+        after = after.with_event(
+            _node_event(EventKind.NORMAL, kubelet_events.KUBELET_STARTED, note, now)
+        )
     for problem in look.news:
         after = after.with_event(_problem_event(look, problem, now))
     return after
 
 
+_REASONS: Final[Mapping[str, str]] = {
+    kubelet_look.NOT_RUNNING: kubelet_events.KUBELET_NOT_RUNNING,
+    kubelet_look.KEEPS_RESTARTING: kubelet_events.KUBELET_KEEPS_RESTARTING,
+}
+
+
+def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -> NodeEvent:
+    """An event that is about no pod."""
+    return NodeEvent(
+        kind=kind,
+        reason=reason,
+        message=english.sentence(finding),
+        at=now,
+        resource_version=0,
+    )
+
+
 def _problem_event(look: KubeletLook, problem: Problem, now: datetime) -> NodeEvent:
     """An event about a container of the kubelet, or about the node."""
-    key = problem.key or ContainerKey("", "")
+    key = problem.key
+    if key is None:
+        reason = _REASONS.get(problem.finding.code, kubelet_events.BOOKS_IN_DOUBT)
+        return _node_event(EventKind.WARNING, reason, problem.finding, now)
     name = look.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
     return NodeEvent(
         kind=EventKind.WARNING,
-        reason=kubelet_events.NOT_AS_PROMISED if problem.key else kubelet_events.BOOKS_IN_DOUBT,
+        reason=kubelet_events.NOT_AS_PROMISED,
         message=english.sentence(problem.finding),
         at=now,
         resource_version=0,

@@ -1,21 +1,25 @@
 """Beside a kubelet: follow its books as they change, and hold them against the kernel.
 
-Nothing is written and nobody is asked: state files, links to logs and the files of cgroups are
-read, whenever the kubelet writes its state and from time to time. What a look comes to is a value
-(``reports.kubelet_look``); the keeper shows it, as it shows books of its own.
+Nothing is written. State files, links to logs and the files of cgroups are read, and the
+kubelet's PodResources API is asked, whenever the kubelet writes its state and from time to time;
+which kubelet that is, and by which configuration it works, may change. What a look comes to is a
+value (``reports.kubelet_look``); the keeper shows it, as it shows books of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from numalet.adapters import kubelets
 from numalet.adapters.files import folder_news, state_directory
 from numalet.adapters.kubelet_node import containers
+from numalet.agent.kubelet_configuration import ConfigurationReader, ObservedConfiguration
 from numalet.agent.recovery import Premises
 from numalet.agent.requests import KubeletSeen
 from numalet.config.rules import StartRefused
@@ -28,27 +32,38 @@ from numalet.reports import kubelet_look
 from numalet.reports.kubelet_look import Evidence, KubeletLook, PodName
 from numalet.wording import kubelet_start
 
+_CHECK_SECONDS: Final = 1.0
+"""How often the state files are compared with those that were read, at no more than a ``stat``
+each: a change while nobody waited for the kernel to tell of it is then seen this soon."""
+_SETTLE_SECONDS: Final = 0.5
+"""How soon everything is read again while there is a problem that may pass."""
+
+_POD_RESOURCES: Final = Path("pod-resources", "kubelet.sock")
+_ANSWER_SECONDS: Final = 2.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletPlaces:
     """Where what a kubelet leaves on its node is looked for."""
 
     root: Path = kubelets.ROOT
+    proc: Path = kubelets.PROC
     cgroups: Path = containers.CGROUPS
     logs: Path = containers.LOGS
 
 
 @dataclass(slots=True, kw_only=True)
 class KubeletWatch:
-    """Looks at one kubelet. ``config`` is the file of its configuration, empty if unknown."""
+    """Looks at one kubelet, by the configuration that it has at that moment."""
 
     places: KubeletPlaces
-    premises: Premises
-    config: str
+    configuration: ConfigurationReader
     page_sizes: tuple[int, ...]
     clock: Callable[[], datetime]
     every_seconds: float
     _last: KubeletLook | None = field(default=None, init=False)
+    _read: tuple[object, ...] = field(default=(), init=False)
+    """The signatures of the state files that were read last."""
 
     async def looks(self) -> AsyncIterator[KubeletSeen]:
         """A look now, then after every change of a state file and from time to time."""
@@ -58,20 +73,82 @@ class KubeletWatch:
 
     def look(self) -> KubeletSeen:
         """What there is now. Blocks."""
+        # Before the files are read: what is written meanwhile is a change.
+        self._read = tuple(self._signatures())
         files, unread = self._files()
-        node, refusal = self._started(files)
+        configuration = self.configuration.read()
+        node, refusal = self._started(configuration, files)
         realities, pods = self._containers()
         evidence = Evidence(
             root=str(self.places.root),
             files=files,
-            unread=unread,
+            unread=(*unread, *configuration.findings),
             refusal=refusal,
-            config=self.config,
+            config=configuration.file,
+            settings=configuration.premises.config if configuration.file else None,
+            running=self._running(),
             realities=realities,
             pods=pods,
+            known_pods=self._known_pods(),
+            app_containers=self._app_containers(),
         )
-        self._last = kubelet_look.look(self._last, evidence, self.premises.machine, self.clock())
+        machine = configuration.premises.machine
+        self._last = kubelet_look.look(self._last, evidence, machine, self.clock())
         return KubeletSeen(node, self._last)
+
+    def _running(self) -> str | None:
+        """Which kubelet is at work, empty if none is, None if that can not be known."""
+        if not self.places.proc.is_dir():
+            return None
+        return kubelets.at_work_in(self.places.root, self.places.proc) or ""
+
+    def _known_pods(self) -> frozenset[str] | None:
+        """The uids of the pods that the kubelet has folders for, None if that is not to be seen.
+
+        It makes the folder of a pod when it begins to work on it, and removes it when the pod is
+        gone. Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
+        """
+        try:
+            return frozenset(each.name for each in (self.places.root / "pods").iterdir())
+        except OSError:
+            return None
+
+    def _app_containers(self) -> Mapping[PodName, frozenset[str]] | None:
+        """Containers by pod as the kubelet's PodResources API lists them, None if nobody answers.
+
+        It lists containers and sidecars, and no other init containers.
+        Kubelet v1.32: ``v1PodResourcesServer.List``.
+        """
+        socket = self.places.root / _POD_RESOURCES
+        if not socket.is_socket():
+            return None
+        from numalet.adapters.pod_resources_client import Answered, PodResourcesClient
+
+        try:
+            answer = PodResourcesClient(socket, _ANSWER_SECONDS).list_pods()
+        except BadInput:
+            return None
+        if not isinstance(answer, Answered):
+            return None
+        return {
+            PodName(pod.get("namespace", ""), pod.get("name", "")): frozenset(
+                container.get("name", "") for container in pod.get("containers", ())
+            )
+            for pod in answer.document.get("podResources", ())
+        }
+
+    def _signatures(self) -> Iterator[object]:
+        for folder in self._folders():
+            for name in state_directory.FILE_NAMES:
+                try:
+                    status = (folder / name).stat()
+                except OSError:
+                    continue
+                yield folder, name, status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _folders(self) -> tuple[Path, ...]:
+        root = self.places.root
+        return root, root / state_directory.DEVICE_PLUGINS
 
     def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
         if not self.places.root.is_dir():
@@ -82,22 +159,22 @@ class KubeletWatch:
         except BadInput as bad:
             return {}, bad.findings
 
-    def _started(self, files: Mapping[str, str]) -> tuple[Node | None, Finding | None]:
-        """The node of a kubelet that starts on these files now, or why it would not start."""
-        premises = self.premises
-        if not self.config or not files:
+    def _started(
+        self, configuration: ObservedConfiguration, files: Mapping[str, str]
+    ) -> tuple[Node | None, Finding | None]:
+        """The node of a kubelet that starts on these files now, or why it would not start.
+
+        The node of one that would not has what the files promise nevertheless.
+        """
+        if not configuration.file or not files:
             return None, None
-        started = nodes.start(
-            premises.config,
-            premises.machine,
-            files,
-            premises.devices,
-            behaviour=premises.behaviour,
-        )
+        premises = configuration.premises
+        started = _start(premises, files)
         if isinstance(started, StartRefused):
             text = kubelet_start.text(started, str(self.places.root))
-            fields = {"text": text, "config": self.config}
-            return None, Finding("kubelet/would-not-start", fields, severity=Severity.WARNING)
+            fields = {"text": text, "config": configuration.file}
+            refusal = Finding("kubelet/would-not-start", fields, severity=Severity.WARNING)
+            return _with_promises(_start(premises, {}), files), refusal
         return started, None
 
     def _containers(self) -> tuple[Mapping[ContainerKey, Reality], Mapping[str, PodName]]:
@@ -114,18 +191,44 @@ class KubeletWatch:
 
     async def _news(self) -> None:
         """Wait until a state file may have changed, but no longer than until the next look."""
-        root = self.places.root
-        await folder_news.wait(
-            (root, root / state_directory.DEVICE_PLUGINS),
-            self.every_seconds,
-            lambda path: path.name in state_directory.FILE_NAMES,
-        )
+        last = self._last
+        is_unsettled = last is not None and last.is_unsettled
+        within = min(_SETTLE_SECONDS if is_unsettled else self.every_seconds, self.every_seconds)
+        until = time.monotonic() + within
+        while (left := until - time.monotonic()) > 0:
+            await folder_news.wait(
+                self._folders(),
+                min(left, _CHECK_SECONDS),
+                lambda path: path.name in state_directory.FILE_NAMES,
+            )
+            if self._read != tuple(self._signatures()):
+                return
+
+
+def _start(premises: Premises, files: Mapping[str, str]) -> Node | StartRefused:
+    return nodes.start(
+        premises.config, premises.machine, files, premises.devices, behaviour=premises.behaviour
+    )
+
+
+def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node | None:
+    """A node that has promised what the files say, as far as they can be decoded."""
+    if isinstance(empty, StartRefused):
+        return None
+    promised = kubelet_look.promises(files)
+    snapshot = empty.snapshot
+    if promised.cpu.exclusive or promised.cpu.default:
+        snapshot = replace(snapshot, cpu=promised.cpu)
+    if promised.memory.nodes:
+        snapshot = replace(snapshot, memory=promised.memory)
+    return empty.at(snapshot)
 
 
 def log_findings(look: KubeletLook) -> tuple[Finding, ...]:
     """What the log says of a look: which files changed, and problems that were not told before."""
-    news = tuple(each.finding for each in look.news)
-    if not look.changed:
-        return news
-    fields = {"files": ", ".join(look.changed)}
-    return (Finding("kubelet/state-changed", fields, severity=Severity.NOTE), *news)
+    news = [*look.notes, *(each.finding for each in look.news)]
+    for code, names in (("state-changed", look.changed), ("state-removed", look.removed)):
+        if names:
+            fields = {"files": ", ".join(names)}
+            news.insert(0, Finding(f"kubelet/{code}", fields, severity=Severity.NOTE))
+    return tuple(news)

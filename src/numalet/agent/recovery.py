@@ -36,7 +36,7 @@ from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import ContainerKey
 from numalet.node import node as nodes
 from numalet.node.node import NO_DEVICES, Devices, Node
-from numalet.reports import state_check
+from numalet.reports import cpu_gauges, state_check
 from numalet.snapshot import placement
 from numalet.wording import english, kubelet_start
 from numalet.workload.record import NodeEvent, PodRecord
@@ -190,6 +190,7 @@ def recover(
         events=tuple(events),
         resource_version=version + 1,
         labels=premises.labels,
+        cpu_gauges=cpu_gauges.at_start(node),
     )
     books = facts.taken_over(books, observed, now)
     books = unpromised.with_lost(books, started.lost, now)

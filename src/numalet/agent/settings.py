@@ -20,7 +20,9 @@ from numalet.adapters.agent_client.places import SYSTEM_ROOT
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.machines import LoadedMachine, MachineChoice
-from numalet.agent import other_roots, recovery
+from numalet.admission import predicates
+from numalet.agent import other_roots
+from numalet.agent.kubelet_configuration import ConfigurationReader
 from numalet.agent.recovery import OnInvalidState, Premises
 from numalet.config import node_allocatable, reservation
 from numalet.config.behaviour import EXACT, Behaviour, Mode
@@ -86,6 +88,7 @@ class AgentSettings:
     manifests: Path | None
     runtime: RuntimeKind
     node_name: str
+    is_node_named: bool = False
     verbosity: int = 2
     log_format: str = "console"
     ownership: OwnerChoice = OwnerChoice.AUTO
@@ -130,6 +133,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
         manifests=options.manifests,
         runtime=options.runtime,
         node_name=_node_name(options),
+        is_node_named=bool(options.node_name),
         verbosity=options.verbosity,
         log_format=options.log_format,
         ownership=options.ownership,
@@ -188,26 +192,27 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
     """The same for an agent that only looks on.
 
     It has the rules of a kubelet; and the configuration of the kubelet that it looks at, if that
-    can be found and nobody named another one.
+    can be found and nobody named another one. Its node is called as that kubelet calls it.
     """
     premises = replace(settings.premises, behaviour=EXACT, on_invalid_state=OnInvalidState.STOP)
-    seeing = replace(settings, observe=True, premises=premises)
-    if settings.config_file is not None:
-        return seeing
-    if not settings.kubelet_root.is_dir():
-        # There are other owners than kubelets.
-        return seeing
-    file = kubelets.config_file(settings.kubelet_root, proc)
-    unknown = Finding("agent/kubelet-config-unknown", {"root": str(settings.kubelet_root)})
-    if file is None:
-        return replace(seeing, notes=(*settings.notes, unknown))
-    try:
-        loaded = kubelet_config.load(ConfigSources(config_file=file, mode=Mode.EXACT))
-        theirs = replace(premises, config=loaded.config)
-        recovery.start_node(theirs, {}, ())
-    except BadInput as bad:
-        return replace(seeing, notes=(*settings.notes, *bad.findings, unknown))
-    return replace(seeing, premises=theirs, config_file=file)
+    root = settings.kubelet_root
+    name = "" if settings.is_node_named else kubelets.node_name(root, proc)
+    if name:
+        labels = {**premises.labels, predicates.HOST_LABEL: name}
+        premises = replace(premises, labels=labels)
+    seeing = replace(
+        settings, observe=True, premises=premises, node_name=name or settings.node_name
+    )
+    theirs = configuration_reader(seeing, proc).read()
+    return replace(seeing, premises=theirs.premises, notes=(*settings.notes, *theirs.findings))
+
+
+def configuration_reader(
+    settings: AgentSettings, proc: Path = kubelets.PROC
+) -> ConfigurationReader:
+    """What reads the configuration of the kubelet beside which an agent observes."""
+    named = "" if settings.config_file is None else str(settings.config_file)
+    return ConfigurationReader(settings.premises, settings.kubelet_root, proc, named)
 
 
 def fitted(machine: MachineInfo) -> KubeletConfig:

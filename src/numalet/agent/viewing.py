@@ -9,6 +9,7 @@ from datetime import datetime
 from numalet.agent.books import Books
 from numalet.agent.performer import Performer
 from numalet.agent.surroundings import Surroundings
+from numalet.config.kubelet_config import KubeletConfig
 from numalet.enforcement.audit import Audit
 from numalet.model.pod import ContainerKey
 from numalet.reports.kube_node import Unready
@@ -41,10 +42,18 @@ def view(
         events=books.events,
         audits=condition.audits,
         counts=books.counts,
-        config=around.config,
+        config=_config(around, books),
         kubelet=books.kubelet,
+        cpu_gauges=books.cpu_gauges,
         notes=tuple(_notes(around, books, condition, performer)),
     )
+
+
+def _config(around: Surroundings, books: Books) -> KubeletConfig:
+    """The configuration that decides here: that of the kubelet, which may get another one."""
+    look = books.kubelet
+    theirs = None if look is None else look.evidence.settings
+    return around.config if theirs is None else theirs
 
 
 def _unready(around: Surroundings, books: Books, condition: Condition) -> Unready | None:

@@ -26,7 +26,7 @@ from numalet.agent.neighbours import Neighbours
 from numalet.agent.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
-from numalet.agent.settings import AgentSettings, RuntimeKind
+from numalet.agent.settings import AgentSettings, RuntimeKind, configuration_reader
 from numalet.agent.store import Found, StorageFailed, Store
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.wanted import FromBooks
@@ -208,10 +208,10 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
 
 async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
     """Look at the kubelet that owns this node, again and again."""
+    places = replace(hooks.kubelet, root=settings.kubelet_root)
     watch = KubeletWatch(
-        places=replace(hooks.kubelet, root=settings.kubelet_root),
-        premises=settings.premises,
-        config="" if settings.config_file is None else str(settings.config_file),
+        places=places,
+        configuration=configuration_reader(settings, places.proc),
         page_sizes=_limits(settings).page_sizes,
         clock=hooks.clock,
         every_seconds=hooks.look_every_seconds,

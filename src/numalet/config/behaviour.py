@@ -58,6 +58,8 @@ class Behaviour:
     for the sum of all requests, node selector, node name; and pods are evicted for static ones.
     ``state_follows_the_machine``: an agent or command that starts on state files of a machine that
     has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
+    ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
+    release, and a CPU that containers of a pod use one after the other is allocated twice.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -79,6 +81,7 @@ class Behaviour:
     exclusive_cpus_have_quota: bool = True
     predicates_are_asked: bool = True
     state_follows_the_machine: bool = False
+    reused_cpus_are_counted_twice: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
@@ -112,5 +115,6 @@ NATIVE = Behaviour(
     exclusive_cpus_have_quota=False,
     predicates_are_asked=False,
     state_follows_the_machine=True,
+    reused_cpus_are_counted_twice=False,
     memory_node_classes=(NodeClass.CPU,),
 )

@@ -1,7 +1,7 @@
 """The gauges of a node: what is read off its books at one moment, by metric.
 
-The kubelet moves its two gauges of the CPU Manager with every event, and counts a CPU that an init
-container leaves to an app container of its pod a second time; here they say what the books hold.
+Two of them move with events in exact mode: see ``reports.cpu_gauges``. Beside a kubelet the CPUs
+have names of their own, because the kubelet shows those with its names itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Protocol, TypeAlias
 
 from numalet.enforcement.audit import Audit
 from numalet.enforcement.levels import GuaranteeLevel
-from numalet.managers.cpu import cpu_mask
 from numalet.model import cpu_set, numa_mask
 from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
+from numalet.reports import cpu_gauges
 from numalet.reports import metric_definitions as names
+from numalet.reports.cpu_gauges import CpuGauges
 from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.memory_map import type_rows
 from numalet.reports.metrics import Labels
@@ -26,7 +27,12 @@ from numalet.reports.state_verify import Soundness
 Gauges: TypeAlias = Mapping[str, tuple[tuple[Labels, float], ...]]
 """Labels and value of every series, by metric."""
 
-_OF_KUBELETS = (names.KUBELET_STATE, names.KUBELET_PROBLEMS, names.KUBELET_CONTAINERS)
+_OF_KUBELETS = (
+    names.KUBELET_UP,
+    names.KUBELET_STATE,
+    names.KUBELET_PROBLEMS,
+    names.KUBELET_CONTAINERS,
+)
 _NO_AUDITS: Mapping[ContainerKey, Audit] = MappingProxyType({})
 
 
@@ -50,15 +56,20 @@ def gauges(
     kubelet: KubeletLook | None = None,
     *,
     unpromised: int = 0,
+    moved: CpuGauges | None = None,
 ) -> Gauges:
     """All gauges; ``pods`` are those by uid that give audited containers their names.
 
-    ``unpromised`` is how many of them run without their promise.
+    ``unpromised`` is how many of them run without their promise, ``moved`` the gauges of the CPU
+    Manager where they move with events.
     """
-    shared, exclusive = _cpus(node)
+    held = CpuGauges(cpu_gauges.shared_count(node), cpu_gauges.exclusive_count(node))
+    ours = held if moved is None else moved
     return {
-        names.SHARED_POOL: (((), 1000.0 * shared),),
-        names.EXCLUSIVE_CPUS: (((), float(exclusive)),),
+        names.SHARED_POOL: (((), 1000.0 * ours.shared_count),),
+        names.EXCLUSIVE_CPUS: (((), float(ours.exclusive_count)),),
+        names.KUBELET_SHARED_POOL: (((), 1000.0 * held.shared_count),),
+        names.KUBELET_EXCLUSIVE_CPUS: (((), float(held.exclusive_count)),),
         **_memory(node),
         names.IN_GROUP: tuple(_membership(node)),
         names.MISPLACED: tuple(_misplaced(pods, audits)),
@@ -76,7 +87,9 @@ def _kubelet(look: KubeletLook | None) -> Gauges:
         return dict.fromkeys(_OF_KUBELETS, ())
     problems = Counter(each.finding.code for each in look.told)
     aligned = Counter(each.aligned for each in look.audits.values())
+    running = look.evidence.running
     return {
+        names.KUBELET_UP: () if running is None else (((), float(bool(running))),),
         names.KUBELET_STATE: tuple(
             ((("file", each.name), ("soundness", word.value)), float(each.soundness is word))
             for each in look.files
@@ -89,21 +102,6 @@ def _kubelet(look: KubeletLook | None) -> Gauges:
             ((("aligned", str(is_so).lower()),), float(aligned[is_so])) for is_so in (True, False)
         ),
     }
-
-
-def _cpus(node: Node) -> tuple[int, int]:
-    """CPUs in the shared pool that could be given away, and CPUs that are."""
-    static = node.roster.static_cpus
-    if static is None:
-        return 0, 0
-    ledger = node.snapshot.cpu
-    held = {
-        cpu
-        for containers in ledger.exclusive.values()
-        for cpus in containers.values()
-        for cpu in cpus
-    }
-    return len(ledger.default - cpu_mask.to_set(static.reserved.cpus)), len(held)
 
 
 def _memory(node: Node) -> Gauges:

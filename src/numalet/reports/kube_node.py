@@ -31,6 +31,14 @@ class Unready(Enum):
     STOPPING = "AgentStops"
 
 
+@dataclass(frozen=True, slots=True)
+class KubeletCondition:
+    """Whether the kubelet that owns the node runs, since when; None if that can not be known."""
+
+    is_running: bool | None
+    since: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
     """What the node object says of the host; empty where it is not known.
@@ -48,6 +56,7 @@ class NodeFacts:
     machine_id: str = ""
     boot_id: str = ""
     resource_version: int = 0
+    kubelet: KubeletCondition | None = None
 
 
 def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
@@ -110,7 +119,20 @@ def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
         {"type": f"{what}Pressure", "status": "Unknown", "reason": "NotWatched"}
         for what in _PRESSURES
     ]
-    return [{**condition, **moments} for condition in (*pressures, ready)]
+    conditions = [{**condition, **moments} for condition in (*pressures, ready)]
+    if facts.kubelet is not None:
+        status, reason = _KUBELET_RUNNING[facts.kubelet.is_running]
+        since = {"lastTransitionTime": kube_time.seconds(facts.kubelet.since)}
+        running = {"type": "KubeletRunning", "status": status, "reason": reason}
+        conditions.append({**running, **moments, **since})
+    return conditions
+
+
+_KUBELET_RUNNING: Final = {
+    True: ("True", "KubeletRuns"),
+    False: ("False", "KubeletNotRunning"),
+    None: ("Unknown", "ProcessesNotVisible"),
+}
 
 
 def _node_info(node: Node, facts: NodeFacts) -> dict[str, str]:

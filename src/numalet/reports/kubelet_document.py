@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.model.pod import ContainerKey
-from numalet.reports import pod_placement
+from numalet.reports import kube_time, pod_placement
 from numalet.reports.kubelet_look import KubeletLook, PodName, Problem
 from numalet.reports.state_verify import FileReport
 from numalet.snapshot.placement import Placement
@@ -18,6 +18,8 @@ from numalet.wording import english
 
 OBSERVED: Final = "Observed"
 """The status of a pod that somebody else keeps."""
+STALE: Final = "Stale"
+"""The status of one that its kubelet does not know any more, though its state files do."""
 
 
 def kubelet_document(look: KubeletLook | None) -> dict[str, Any] | None:
@@ -29,7 +31,10 @@ def kubelet_document(look: KubeletLook | None) -> dict[str, Any] | None:
     return {
         "root": evidence.root,
         "configuration": evidence.config or None,
-        "at": look.at.isoformat(),
+        "at": kube_time.seconds(look.at),
+        "running": None if evidence.running is None else bool(evidence.running),
+        "process": evidence.running or None,
+        "since": kube_time.seconds(look.state_since),
         "startsWithItsFiles": evidence.refusal is None if asked else None,
         "files": [_file(each) for each in look.files],
         "containersFound": len(look.audits),
@@ -50,7 +55,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     return {
         "code": finding.code,
         "text": english.sentence(finding),
-        "since": problem.since.isoformat(),
+        "since": kube_time.seconds(problem.since),
         "podUID": None if key is None else key.pod_uid,
         "container": None if key is None else key.container,
     }
@@ -74,8 +79,8 @@ def _placement(look: KubeletLook, uid: str, held: Mapping[str, Placement]) -> di
             "uid": uid,
             "creationTimestamp": None,
         },
-        "ready": f"{len(audits)}/{len(held)}",
-        "status": OBSERVED,
+        "ready": _ready(look, uid, named, held),
+        "status": STALE if look.is_stale(uid) else OBSERVED,
         "restarts": 0,
         **pod_placement.whole(held, audits),
         "containers": [
@@ -83,3 +88,15 @@ def _placement(look: KubeletLook, uid: str, held: Mapping[str, Placement]) -> di
             for name, each in held.items()
         ],
     }
+
+
+def _ready(look: KubeletLook, uid: str, named: PodName, held: Mapping[str, Placement]) -> str:
+    """How many containers run, of how many, as ``kubectl get pods`` counts them.
+
+    Init containers that are no sidecars do not count. Which those are only the kubelet knows; if it
+    does not say, all containers count that have a name here.
+    """
+    running = {key.container for key in look.evidence.realities if key.pod_uid == uid}
+    counted = (look.evidence.app_containers or {}).get(named)
+    names = frozenset(held) | running if counted is None else counted
+    return f"{len(running & names)}/{len(names)}"

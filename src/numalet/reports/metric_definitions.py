@@ -63,7 +63,11 @@ KUBELET_STATE_CHANGES: Final = "numalet_kubelet_state_changes_total"
 KUBELET_STATE: Final = "numalet_kubelet_state_soundness"
 KUBELET_PROBLEMS: Final = "numalet_kubelet_problems"
 KUBELET_CONTAINERS: Final = "numalet_kubelet_containers"
+KUBELET_UP: Final = "numalet_kubelet_up"
+KUBELET_SHARED_POOL: Final = "numalet_kubelet_shared_pool_millicores"
+KUBELET_EXCLUSIVE_CPUS: Final = "numalet_kubelet_exclusive_cpus"
 
+_KUBELETS: Final = "kubelet_"
 DURATION_BOUNDS_MS: Final = tuple(0.05 * 2**power for power in range(15))
 ALLOCATION_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 DECISION_BOUNDS: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
@@ -101,4 +105,30 @@ DEFINITIONS: Final = (
     Definition(KUBELET_STATE, Kind.GAUGE, ("file", "soundness")),
     Definition(KUBELET_PROBLEMS, Kind.GAUGE, ("code",)),
     Definition(KUBELET_CONTAINERS, Kind.GAUGE, ("aligned",)),
+    Definition(KUBELET_UP, Kind.GAUGE),
+    Definition(KUBELET_SHARED_POOL, Kind.GAUGE),
+    Definition(KUBELET_EXCLUSIVE_CPUS, Kind.GAUGE),
 )
+OBSERVERS_ALONE: Final = frozenset(
+    {
+        KUBELET_STATE_CHANGES,
+        KUBELET_STATE,
+        KUBELET_PROBLEMS,
+        KUBELET_CONTAINERS,
+        KUBELET_UP,
+        KUBELET_SHARED_POOL,
+        KUBELET_EXCLUSIVE_CPUS,
+    }
+)
+"""What only an agent beside a kubelet shows."""
+
+
+def shown(is_observing: bool) -> tuple[Definition, ...]:
+    """The metrics of an agent that enforces, or of one that only observes.
+
+    Beside a kubelet those with the kubelet's names are left to the kubelet: the same series from
+    two places would be counted twice by every dashboard.
+    """
+    if is_observing:
+        return tuple(each for each in DEFINITIONS if not each.name.startswith(_KUBELETS))
+    return tuple(each for each in DEFINITIONS if each.name not in OBSERVERS_ALONE)

@@ -15,6 +15,7 @@ from numalet.enforcement.audit import Audit
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
+from numalet.reports.cpu_gauges import CpuGauges
 from numalet.reports.kube_node import Unready
 from numalet.reports.kubelet_look import KubeletLook
 from numalet.reports.metrics import Counts
@@ -55,6 +56,8 @@ class AgentView:
     """Codes of what an administrator should know, such as what can not be enforced here."""
     config: KubeletConfig = field(default_factory=KubeletConfig)
     """The configuration that the node was started with."""
+    cpu_gauges: CpuGauges | None = None
+    """The gauges of the CPU Manager where they move with events: in exact mode."""
     kubelet: KubeletLook | None = None
     """The latest look at the kubelet that owns this node; None where the agent does."""
 

@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from numalet.reports import gauges, metrics
+from numalet.reports import gauges, metric_definitions, metrics
 from numalet.reports.gauges import Gauges, Named
 from numalet.reports.metric_definitions import DEFINITIONS, Definition, Kind
 from numalet.reports.metrics import Counts, Labels
-from numalet.servers.door import AgentView
+from numalet.servers.door import AgentView, Standing
 from numalet.wording.metric_help import HELP
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -45,8 +45,9 @@ class ViewCollector(Collector):
             view.audits,
             view.kubelet,
             unpromised=sum(bool(each.run.unpromised) for each in view.records.values()),
+            moved=view.cpu_gauges,
         )
-        for definition in DEFINITIONS:
+        for definition in metric_definitions.shown(view.standing is Standing.OBSERVING):
             match definition.kind:
                 case Kind.COUNTER:
                     yield _counter(definition, self._counts)

@@ -69,6 +69,12 @@ SENTENCES: Final[Mapping[str, str]] = {
         " promised"
     ),
     "kubelet/state-changed": "the kubelet wrote {files}",
+    "kubelet/state-removed": "state files of the kubelet were removed: {files}",
+    "kubelet/started": "a kubelet started in {root}: {kubelet}",
+    "kubelet/not-running": "no kubelet runs in {root}, though its state files are there",
+    "kubelet/keeps-restarting": (
+        "the kubelet in {root} was started again and again in the last {minutes} minutes"
+    ),
     "agent/other-root": (
         "other programs run under the books of this folder; they do not know those in {root}, so"
         " both may get the same CPUs and the same memory"

@@ -1,8 +1,9 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
-``DriftNotMended``, ``InvalidManifest``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``,
-``PromisedAnew``, ``StateInDoubt`` and ``Unpromised`` are our own.
+``DriftNotMended``, ``InvalidManifest``, ``KubeletKeepsRestarting``, ``KubeletNotRunning``,
+``KubeletStarted``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``,
+``StateInDoubt`` and ``Unpromised`` are our own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ BOOKS_IN_DOUBT: Final = "StateInDoubt"
 PROMISE_LOST: Final = "PromiseLost"
 PROMISED_ANEW: Final = "PromisedAnew"
 UNPROMISED: Final = "Unpromised"
+KUBELET_STARTED: Final = "KubeletStarted"
+KUBELET_NOT_RUNNING: Final = "KubeletNotRunning"
+KUBELET_KEEPS_RESTARTING: Final = "KubeletKeepsRestarting"
 INVALID_MANIFEST: Final = "InvalidManifest"
 MANIFEST_REMARKS: Final = "ManifestRemarks"
 

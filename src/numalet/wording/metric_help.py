@@ -93,6 +93,14 @@ _OWN: Mapping[str, str] = {
         "What is wrong now with the books of the kubelet that owns this node, or with what the"
         " kernel has of them."
     ),
+    "numalet_kubelet_up": "1 while the kubelet that owns this node runs, else 0.",
+    "numalet_kubelet_shared_pool_millicores": (
+        "CPUs that no container of the kubelet has to itself, without reserved ones, in millicores,"
+        " by its state files."
+    ),
+    "numalet_kubelet_exclusive_cpus": (
+        "CPUs that containers of the kubelet have to themselves, by its state files."
+    ),
     "numalet_kubelet_containers": (
         "Containers of the kubelet that owns this node, by whether all of them is where it was"
         " promised."

@@ -32,6 +32,11 @@ Parse = Callable[[Sequence[str]], Any]
 """From all values of a flag, in order, to the value of the field."""
 
 
+def is_known(name: str) -> bool:
+    """Whether a flag, with dashes or without, is one of those that decide something here."""
+    return f"--{name.removeprefix('--')}" in _FLAGS
+
+
 def parse(flags: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
     """The values of the flags that were given, by flag; their names may lack the dashes.
 

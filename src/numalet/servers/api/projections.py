@@ -12,7 +12,8 @@ from numalet.adapters import hosts
 from numalet.config.behaviour import Mode
 from numalet.reports import kube_columns, kube_event, kube_node, kube_pod, kube_time
 from numalet.reports.kube_columns import PodColumns
-from numalet.reports.kube_node import NodeFacts
+from numalet.reports.kube_node import KubeletCondition, NodeFacts
+from numalet.reports.kubelet_look import KubeletLook
 from numalet.servers.door import AgentView, Standing
 from numalet.workload.record import NodeEvent, PodRecord
 
@@ -54,9 +55,17 @@ def node(view: AgentView) -> dict[str, Any]:
         unready=view.unready,
         version=__version__,
         resource_version=view.resource_version,
+        kubelet=_kubelet_condition(view.kubelet),
         **_host(),
     )
     return kube_node.node_object(view.node, facts)
+
+
+def _kubelet_condition(look: KubeletLook | None) -> KubeletCondition | None:
+    if look is None:
+        return None
+    running = look.evidence.running
+    return KubeletCondition(None if running is None else bool(running), look.state_since)
 
 
 @functools.cache
