@@ -87,6 +87,50 @@ def test_a_command_runs_where_it_is_said_to(tmp_path: Path) -> None:
     assert [told] == allowed
 
 
+def test_a_command_has_the_files_that_its_caller_gave_and_none_of_ours(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"through a pipe")
+    os.close(writing)
+    script = f"cat /dev/fd/{reading}; echo; exec ls -m /proc/self/fd"
+    done = subprocess.run(
+        words(tmp_path, "-q", "--", "sh", "-c", script),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        pass_fds=[reading],
+    )
+    os.close(reading)
+    told, files = done.stdout.splitlines()
+    assert "through a pipe" == told
+    # The folder that is listed has the lowest number that is free.
+    listed = {int(each) for each in files.split(", ")}
+    assert {0, 1, 2, 3 if reading != 3 else 4, reading} == listed
+
+
+def test_sockets_that_are_handed_to_us_are_for_the_command(tmp_path: Path) -> None:
+    """As a socket unit of systemd does it: from descriptor 3 on, for the process that is named."""
+    starter = (
+        "import os, sys; os.environ['LISTEN_PID'] = str(os.getpid());"
+        "os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    command = words(tmp_path, "-q", "--", "sh", "-c", "echo $$ $LISTEN_PID $LISTEN_FDS")
+    done = subprocess.run(
+        [sys.executable, "-c", starter, *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=os.environ | {"LISTEN_FDS": "1"},
+    )
+    own, named, count = done.stdout.split()
+    assert (own, "1") == (named, count)
+    # What is meant for another process stays so.
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"LISTEN_PID": "1"}
+    )
+    assert "1" == done.stdout.split()[1]
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -110,3 +111,89 @@ def test_kills_for_memory_are_counted_from_the_start(tmp_path: Path) -> None:
     process.wait(PATIENCE_SECONDS)
     assert (1, 1) == (end(tmp_path)["limit_hits"], end(tmp_path)["oom_kills"])
     assert "1" == (group / "cgroup.kill").read_text(encoding="ascii")
+
+
+def listed(folder: Path) -> list[str]:
+    """What a program wrote to its output, by line."""
+    lines = (folder / papers.LOG).read_text(encoding="utf-8").splitlines()
+    return [line.split(" ", 3)[3] for line in lines]
+
+
+def test_a_program_has_its_input_and_outputs_and_no_other_file(tmp_path: Path) -> None:
+    """Whatever the agent was started with, be it a file of root's."""
+    reading, writing = os.pipe()
+    secret = os.open(tmp_path / "secret", os.O_CREAT | os.O_RDWR)
+    given = (reading, writing, secret)
+    order(tmp_path, "sh", "-c", "exec ls /proc/self/fd")
+    process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path)], pass_fds=given)
+    for each in given:
+        os.close(each)
+    assert 0 == process.wait(PATIENCE_SECONDS)
+    # The last one is the folder that is listed.
+    assert ["0", "1", "2", "3"] == listed(tmp_path)
+
+
+def test_a_pipe_ends_though_a_watcher_lives(tmp_path: Path) -> None:
+    """Who reads what an agent's starter prints is not kept waiting by programs that go on."""
+    reading, writing = os.pipe()
+    order(tmp_path, "sleep", "1000")
+    process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path)], pass_fds=[writing])
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        assert b"" == file.read()
+    until((tmp_path / papers.STARTED).exists)
+    process.send_signal(signal.SIGUSR1)
+    assert 0 == process.wait(PATIENCE_SECONDS)
+
+
+WHO = "id -u; id -g; id -G; echo $HOME; echo $USER"
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+
+
+@AS_ROOT
+def test_a_user_has_the_groups_and_the_home_of_its_entry(tmp_path: Path) -> None:
+    entry = next(each for each in pwd.getpwall() if each.pw_uid and each.pw_gid)
+    order(tmp_path, "sh", "-c", WHO)
+    change(tmp_path, user=entry.pw_uid)
+    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    groups = set(os.getgrouplist(entry.pw_name, entry.pw_gid)) - {0}
+    user, group, all_groups, home, name = listed(tmp_path)
+    assert [str(entry.pw_uid), str(entry.pw_gid)] == [user, group]
+    assert groups == {int(each) for each in all_groups.split()}
+    assert (entry.pw_dir, entry.pw_name) == (home, name)
+
+
+@AS_ROOT
+def test_a_user_of_whom_nothing_is_known_is_in_no_group_of_others(tmp_path: Path) -> None:
+    order(tmp_path, "sh", "-c", WHO)
+    change(tmp_path, user=_unknown())
+    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert [str(_unknown()), "65534", "65534", "/", ""] == listed(tmp_path)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("group", [0, 12345])
+def test_a_group_that_is_asked_for_is_the_only_one(tmp_path: Path, group: int) -> None:
+    order(tmp_path, "sh", "-c", WHO)
+    change(tmp_path, user=65534, group=group)
+    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert ["65534", str(group), str(group)] == listed(tmp_path)[:3]
+
+
+@AS_ROOT
+def test_what_a_manifest_says_of_the_home_counts(tmp_path: Path) -> None:
+    order(tmp_path, "sh", "-c", WHO)
+    change(tmp_path, user=65534, env={"PATH": os.environ["PATH"], "HOME": "/srv"})
+    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert "/srv" == listed(tmp_path)[3]
+
+
+def _unknown() -> int:
+    return next(uid for uid in range(54321, 65000) if uid not in {e.pw_uid for e in pwd.getpwall()})
+
+
+def change(folder: Path, **setup: Any) -> None:
+    """Give the program of an order something else."""
+    content = json.loads((folder / papers.LAUNCH).read_text(encoding="utf-8"))
+    content["setup"] |= setup
+    (folder / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")

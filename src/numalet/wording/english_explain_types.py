@@ -58,7 +58,10 @@ MEMBERS: Final[Mapping[tuple[str, str], str]] = {
         " its own, and its memory has a place."
     ),
     ("SecurityContext", "runAsUser"): "The user's id; the agent's own by default.",
-    ("SecurityContext", "runAsGroup"): "The group's id; the agent's own by default.",
+    (
+        "SecurityContext",
+        "runAsGroup",
+    ): "The group's id; by default the one of runAsUser's entry, or the agent's own.",
     ("SecurityContext", "runAsNonRoot"): "Refuses a container that would run as root.",
     ("PodStatus", "reason"): "Why the pod was refused, such as TopologyAffinityError.",
     ("PodStatus", "qosClass"): "Guaranteed pods alone get memory and CPUs of their own.",

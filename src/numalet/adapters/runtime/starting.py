@@ -73,20 +73,12 @@ def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
         env=env,
         working_dir=spec.working_dir,
         user=spec.run_as_user,
-        group=_group(launch),
+        group=spec.run_as_group,
         cgroup=None if tree is None else str(tree.folder(launch.settings.path)),
         cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
         memory_nodes=None if tree is not None or not nodes else nodes,
         open_files=_OPEN_FILES,
     )
-
-
-def _group(launch: Launch) -> int | None:
-    """A user without a group has the first one, as in a container."""
-    spec = launch.spec
-    if spec.run_as_group is None and spec.run_as_user not in (None, os.geteuid()):
-        return 0 if os.geteuid() == 0 else None
-    return spec.run_as_group
 
 
 def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]:

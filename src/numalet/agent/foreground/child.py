@@ -2,7 +2,8 @@
 
 The command stays in our session and process group, so that it has the terminal. What the terminal
 sends goes to the whole group, the command included; only what somebody sends to us alone is
-passed on. When the command stops, so do we, and the shell takes its terminal back.
+passed on. When the command stops, so do we, and the shell takes its terminal back. It has the
+descriptors that our caller gave to us; all of our own are closed when it begins.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numalet.adapters import faults
@@ -44,6 +45,9 @@ _PASSED_ON: Final = frozenset(
 _WATCHED: Final = frozenset({*_PASSED_ON, signal.SIGCHLD})
 _FROM_TERMINAL: Final = 128
 """``SI_KERNEL``: the kernel sent it, on behalf of the terminal, and not a process."""
+
+
+_ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,22 @@ def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
         # Nothing of Python's own is to answer a signal before the command does.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         begin.spare(score)
-        begin.become(setup, parent)
+        begin.become(replace(setup, env=_addressed(setup.env, parent)), parent)
     except StageFailed as failed:
         problem = {"stage": failed.stage.value, "errno": failed.number}
         os.write(report, json.dumps(problem).encode())
     finally:
         os._exit(EXIT_REFUSED)
+
+
+def _addressed(env: Mapping[str, str], parent: int) -> Mapping[str, str]:
+    """The environment of this process, with what was meant for our parent's process meant for it.
+
+    A service manager that hands sockets over, or wants signs of life, names the process that may
+    take them (``sd_listen_fds(3)``, ``sd_watchdog_enabled(3)``); the sockets are inherited.
+    """
+    own = {name: str(os.getpid()) for name in _ADDRESSEES if env.get(name) == str(parent)}
+    return {**env, **own}
 
 
 def accompany(pid: int) -> int:

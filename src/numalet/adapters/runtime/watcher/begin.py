@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import platform
+import pwd
 import resource
 import signal
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NoReturn
 
+NO_GROUP: Final = 65534
+"""The group of a user of whom the system's files know nothing: nobody's."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -57,7 +60,10 @@ class StageFailed(Exception):  # noqa: N818 - carried out of the process as valu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a program is given. None means: as it is inherited."""
+    """What a program is given. None means: as it is inherited.
+
+    A ``user`` without a ``group`` has the groups that the system's files give to that user.
+    """
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -82,7 +88,8 @@ def become(setup: Setup, parent: int) -> NoReturn:
         _step(Stage.CPUS, os.sched_setaffinity, 0, setup.cpus)
     if setup.memory_nodes is not None:
         _step(Stage.MEMORY_POLICY, bind_memory, setup.memory_nodes)
-    _step(Stage.USER, _become_user, setup.user, setup.group)
+    person = Person.of(setup.user, setup.group)
+    _step(Stage.USER, _become_user, setup.user, setup.group, person)
     # Changing the user forgets it, so it comes after.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -94,7 +101,47 @@ def become(setup: Setup, parent: int) -> NoReturn:
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    _execute(setup.argv, dict(setup.env))
+    _execute(setup.argv, {**person.env, **setup.env})
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whom a program runs as: groups, of which None are those that are inherited, and variables."""
+
+    group: int | None
+    groups: Sequence[int] | None
+    env: Mapping[str, str]
+
+    @classmethod
+    def of(cls, user: int | None, group: int | None) -> Person:
+        """A user and a group that are wanted, as the system's files know them.
+
+        Somebody other than root is in the group of root only if that is asked for.
+        """
+        if user is None:
+            return cls(group, None if group is None else [group], {})
+        try:
+            entry = pwd.getpwuid(user)
+        except (KeyError, OverflowError):
+            of_user = NO_GROUP if group is None else group
+            return cls(of_user, [of_user], {"HOME": "/"})
+        env = {"HOME": entry.pw_dir or "/", "USER": entry.pw_name}
+        if group is not None:
+            return cls(group, [group], env)
+        own, groups = entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
+        if user != 0:
+            own = own or NO_GROUP
+            groups = [each for each in groups if each != 0] or [own]
+        return cls(own, groups, env)
+
+
+def close_others(highest: int) -> None:
+    """Close every descriptor above this one: somebody else's, who started us."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - no more than has to be is loaded
+        if int(name) > highest:
+            # The one with which the folder was read is closed already.
+            with contextlib.suppress(OSError):
+                os.close(int(name))
 
 
 def spare(score: int) -> bool:
@@ -150,14 +197,13 @@ def _join(folder: str) -> None:
         os.close(descriptor)
 
 
-def _become_user(user: int | None, group: int | None) -> None:
-    if user is None and group is None:
-        return
+def _become_user(user: int | None, group: int | None, person: Person) -> None:
     if user in (None, os.geteuid()) and group in (None, os.getegid()):
+        # Without privileges not even what is the case already may be asked for.
         return
-    gid = os.getegid() if group is None else group
-    os.setgroups([gid])
-    os.setresgid(gid, gid, gid)
+    own = os.getegid() if person.group is None else person.group
+    os.setgroups([own] if person.groups is None else person.groups)
+    os.setresgid(own, own, own)
     if user is not None:
         os.setresuid(user, user, user)
 

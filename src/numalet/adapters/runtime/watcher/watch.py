@@ -1,9 +1,11 @@
 """The watcher itself: order, start, wait, end.
 
 Descriptors that it is given: LOCK, which it holds as long as it lives, and REPORT, which it
-closes when it is known what came of the order. SIGTERM, SIGINT, SIGHUP and the like are passed on
-to the program; SIGUSR1 kills everything that the program left or started. If the watcher itself
-is killed, the kernel kills the program with it.
+closes when it is known what came of the order. It closes all others, which are those of whoever
+started the agent, so that a program has its input and its outputs and nothing else.
+
+SIGTERM, SIGINT, SIGHUP and the like are passed on to the program; SIGUSR1 kills everything that the
+program left or started. If the watcher itself is killed, the kernel kills the program with it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.adapters.runtime.watcher import family, papers
-from numalet.adapters.runtime.watcher.begin import Setup, StageFailed, adopt_orphans, become, spare
+from numalet.adapters.runtime.watcher.begin import (
+    Setup,
+    StageFailed,
+    adopt_orphans,
+    become,
+    close_others,
+    spare,
+)
 from numalet.adapters.runtime.watcher.outputs import Log, Stream, stamp
 from numalet.adapters.runtime.watcher.papers import Paper
 
@@ -34,6 +43,7 @@ _PAUSE_SECONDS: Final = 0.02
 
 def main(folder: Path) -> int:
     """Watch one attempt from its order to its end; the exit status is of interest to nobody."""
+    close_others(REPORT)
     for descriptor in (LOCK, REPORT):
         os.set_inheritable(descriptor, False)
     adopt_orphans()
