@@ -7,6 +7,8 @@ holding only a backspace is left as it is, which command lines among the example
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 import typer
@@ -45,7 +47,16 @@ class Commands(typer.core.TyperGroup):
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose help shows arguments by their metavar and options in groups."""
+    """A command whose help shows arguments by their metavar and options in groups.
+
+    An option of one value is given once: with a second value nobody knows which one was meant.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            _, _, in_order = self.make_parser(ctx).parse_args(args=list(args))
+            _refuse_repeated(ctx, in_order)
+        return list(super().parse_args(ctx, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [
@@ -69,3 +80,19 @@ class Command(typer.core.TyperCommand):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+def _refuse_repeated(ctx: Any, in_order: Sequence[Any]) -> None:
+    """End with a usage error if an option came twice that takes one value, or has an opposite.
+
+    ``in_order`` has a parameter as often as it occurs among the words. A switch without an
+    opposite says nothing new when it is repeated, and ``--help`` is always answered.
+    """
+    counts = Counter(param for param in in_order if param.param_type_name == "option")
+    if any(param.name == "help" for param in counts):
+        return
+    for param, count in counts.items():
+        is_switch = param.is_flag and not param.secondary_opts
+        if count > 1 and not param.multiple and not is_switch:
+            names = " / ".join(f"'{name}'" for name in (*param.opts, *param.secondary_opts))
+            ctx.fail(f"Option {names} is given {count} times and takes one value.")

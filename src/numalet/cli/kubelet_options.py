@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
+from numalet.model.findings import Findings, Location
 
 if TYPE_CHECKING:
     from numalet.adapters.documents.kubelet_config import ConfigSources
@@ -51,6 +52,21 @@ _FLAGS: Final = {
     "feature-gates": ("GATE=BOOL,...", "Feature gates."),
 }
 """Metavar and help by flag, in the order in which flags are applied and shown."""
+
+_REPEATABLE: Final = frozenset(
+    {
+        *("reserved-memory", *_RESERVATIONS, "topology-manager-policy-options"),
+        *("cpu-manager-policy-options", "feature-gates"),
+    }
+)
+"""Flags that the kubelet, too, takes several times: their values add up."""
+
+_SEPARATORS: Final = {
+    "--eviction-hard": "<",
+    **dict.fromkeys(("--kube-reserved", "--system-reserved", "--feature-gates"), "="),
+    **dict.fromkeys(("--topology-manager-policy-options", "--cpu-manager-policy-options"), "="),
+}
+"""What stands between key and value of the flags that are maps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,9 @@ def _option_of(name: str) -> inspect.Parameter:
     flag = typer.Option(
         f"--{name}", metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False
     )
-    return option(name.replace("-", "_"), Annotated[list[str] | None, flag])
+    if name in _REPEATABLE:
+        return option(name.replace("-", "_"), Annotated[list[str] | None, flag])
+    return option(name.replace("-", "_"), Annotated[str | None, flag])
 
 
 def _kubelet_flags(
@@ -109,9 +127,28 @@ def _kubelet_flags(
     memory_node_classes: str | None,
     **given: Any,
 ) -> KubeletFlags:
-    values = ((name, given.get(name.replace("-", "_"))) for name in _FLAGS)
-    flags = tuple((f"--{name}", value) for name, texts in values for value in texts or ())
-    return KubeletFlags(config_dir, no_config_file, flags, native, memory_node_classes)
+    flags: list[tuple[str, str]] = []
+    for name in _FLAGS:
+        value = given.get(name.replace("-", "_"))
+        texts = [value] if isinstance(value, str) else value or ()
+        flags += ((f"--{name}", text) for text in texts)
+    _refuse_contradictions(flags)
+    return KubeletFlags(config_dir, no_config_file, tuple(flags), native, memory_node_classes)
+
+
+def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
+    """Raise ``BadInput`` if a flag gives a key two values, of which the kubelet takes the last."""
+    findings = Findings()
+    seen: dict[tuple[str, str], str] = {}
+    for flag, text in flags:
+        separator = _SEPARATORS.get(flag)
+        for pair in text.split(",") if separator else ():
+            key, _, value = (part.strip() for part in pair.partition(separator or ""))
+            first = seen.setdefault((flag, key), value)
+            if first != value:
+                fields = {"flag": flag, "key": key, "first": first, "second": value}
+                findings.add("flag/two-values", Location(flag), **fields)
+    findings.raise_errors()
 
 
 _CONFIG_DIR: Final = option(

@@ -62,6 +62,10 @@ _FLAGS: Final = {
     "flag/invalid": (
         "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
     ),
+    "flag/two-values": (
+        "{flag} gives {key} two values, {first} and {second}, of which the kubelet would take the"
+        " last; write the one that is meant"
+    ),
 }
 _CONFIG: Final = {
     "config/gate-unknown-in-flag": "there is no feature gate {gate!r} in release {release}",
