@@ -40,9 +40,14 @@ PAIRS = [
 
 
 def test_all_commands_are_seen() -> None:
-    assert {("check",), ("explain",), ("run",), ("agent",), ("state", "verify"), ("lab", "run")} <= {
-        path for path, _ in OF_ONE_VALUE
-    }
+    assert {
+        ("check",),
+        ("explain",),
+        ("run",),
+        ("agent",),
+        ("state", "verify"),
+        ("lab", "run"),
+    } <= {path for path, _ in OF_ONE_VALUE}
     assert (("simulate",), "--topology-manager-policy") in OF_ONE_VALUE
 
 

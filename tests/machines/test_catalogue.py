@@ -101,7 +101,7 @@ def test_lscpu_sorts_the_cpus_into_the_same_cores_and_nodes(entry: dict[str, Any
 
 @every_machine
 def test_nothing_is_odd_about_the_files(entry: dict[str, Any]) -> None:
-    assert _open(entry).notes == ()
+    assert _open(entry).reading_notes == ()
 
 
 @every_machine

@@ -150,7 +150,7 @@ def test_a_link_in_place_of_a_file_is_noted_and_not_followed(tmp_path: Path) -> 
     (tmp_path / NODE / "node0" / "meminfo").symlink_to(tmp_path / "proc" / "meminfo")
     loaded = machines.open_machine(str(tmp_path))
     assert loaded.machine.nodes[0].memory_bytes is None
-    assert [(note.code, note.fields["value"]) for note in loaded.notes] == [
+    assert [(note.code, note.fields["value"]) for note in loaded.reading_notes] == [
         ("machine/note-unreadable", f"{NODE}/node0/meminfo")
     ]
 
@@ -160,7 +160,7 @@ def test_many_unreadable_files_are_cut_short(tmp_path: Path) -> None:
     for name in ("online", "possible", "has_cpu", "has_memory", "has_normal_memory"):
         (tmp_path / NODE / name).symlink_to("elsewhere")
     (tmp_path / CPU / "online").symlink_to("elsewhere")
-    (note,) = machines.open_machine(str(tmp_path)).notes
+    (note,) = machines.open_machine(str(tmp_path)).reading_notes
     assert str(note.fields["value"]).endswith(" and 1 more")
 
 

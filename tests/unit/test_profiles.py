@@ -64,7 +64,7 @@ def test_its_counts_are_those_of_the_real_machine(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_read_without_findings_and_is_in_the_kubelets_order(name: str) -> None:
     loaded = open_machine(f"profile:{name}")
-    assert loaded.notes == ()
+    assert loaded.reading_notes == ()
     assert loaded.machine.source == f"profile:{name}"
     ids = [node.node_id for node in loaded.info.nodes]
     assert ids == sorted(ids, key=lambda node_id: f"node{node_id}")

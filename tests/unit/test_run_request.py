@@ -22,7 +22,7 @@ def _asked(**given: object) -> dict[str, str]:
 
 def test_a_command_is_a_guaranteed_pod() -> None:
     assert {"cpu": "2", "memory": "1Gi"} == _asked()
-    assert "app" == request.pod(RunRequest(command=("a/app",), cpus="1", memory="1"), "u").name
+    assert "app" == request.pod(RunRequest(command=("a/app",), cpus="1", memory="1Gi"), "u").name
 
 
 def test_huge_pages_are_counted_or_measured() -> None:

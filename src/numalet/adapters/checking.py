@@ -73,7 +73,7 @@ def check(pieces: Pieces) -> Result:
         numa_balancing=numa_balancing(machine.tree),
         behaviour=config.behaviour,
     )
-    noticed = (*config.warnings, *pods.notes, *machine.notes)
+    noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
     checked = rules.check(subject, noticed)
     placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
     return Result(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)

@@ -85,7 +85,7 @@ def prepare(question: Question) -> PreparedCase:
     )
     prepared = simulation.prepare_inputs(pieces, inputs)
     others = _machines(pieces, question.machines[1:])
-    notes = [note for each in others for note in each.notes]
+    notes = [note for each in others for note in each.reading_notes]
     session = prepared.session
     if isinstance(session, StartRefused):
         return PreparedCase(session, prepared, (*prepared.notes, *notes))
@@ -205,7 +205,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
         [_options(text) for text in comparison.options] or [None],
     )
-    notes = [note for each in opened for note in each.notes]
+    notes = [note for each in opened for note in each.reading_notes]
     warnings = [warning for each in configs for warning in each.warnings]
     return PreparedMatrix(variants, loaded.pods, (*notes, *warnings, *loaded.notes))
 

@@ -24,11 +24,12 @@ from numalet.adapters.documents.typed import Place
 from numalet.adapters.sysfs import archive, roots
 from numalet.adapters.sysfs.discover import read_machine
 from numalet.adapters.sysfs.trees import FolderTree, Tree
-from numalet.model import machine_shape
+from numalet.model import machine_changes, machine_shape, resources
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.kubelet_view import kubelet_view
 from numalet.model.machine import Machine
 from numalet.model.machine_info import HugePages, MachineInfo
+from numalet.reports import machine_map
 
 DEFAULT_MEMORY_PER_NODE: Final = "64Gi"
 LIVE_SYS: Final = "/sys"
@@ -39,15 +40,21 @@ _PAGES_FLAG: Final = "--hugepages-per-node"
 
 @dataclass(frozen=True, slots=True)
 class LoadedMachine:
-    """A machine, the kubelet's view of it, and notes for the user.
+    """A machine, and the kubelet's view of it.
 
+    ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.
     ``tree`` is what it was read from, if it was read from a ``/sys`` tree.
     """
 
     machine: Machine
     info: MachineInfo
-    notes: tuple[Finding, ...] = ()
+    reading_notes: tuple[Finding, ...] = ()
     tree: Tree | None = None
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """The notes of the reading, and what is odd about the machine itself."""
+        return (*self.reading_notes, *machine_map.machine_notes(self.machine, self.info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +85,20 @@ def open_machine(
     Args:
         text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
         memory_per_node: a size, for shapes only.
-        hugepages_per_node: counts by page size (``1Gi``), for shapes, and for profiles, where
-            they are those of every node with CPUs.
+        hugepages_per_node: counts by page size (``1Gi``), those of every node with CPUs; of a
+            machine that has its own they take the place.
     """
     is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})
+    refuse_memory(text or LIVE_SYS, memory_per_node)
     if text is not None and not _exists(text) and text.startswith(profile_library.PREFIX):
-        refuse_sizes(text, memory_per_node, None)
         return _open_profile(text, hugepages_per_node or {})
-    refuse_sizes(text or LIVE_SYS, memory_per_node, hugepages_per_node)
+    return with_pages(_open_source(text), hugepages_per_node or {})
+
+
+def _open_source(text: str | None) -> LoadedMachine:
+    """The machine of a path, or the live one."""
     if text is None:
         return open_folder(Path(LIVE_SYS), LIVE_SYS)
     if _exists(text):
@@ -107,7 +118,7 @@ def open_folder(folder: Path, document: str) -> LoadedMachine:
     tree = roots.tree_of_folder(folder, document)
     loaded = _of_tree(tree, document)
     return LoadedMachine(
-        loaded.machine, loaded.info, (*loaded.notes, *_unreadable(tree, document)), tree
+        loaded.machine, loaded.info, (*loaded.reading_notes, *_unreadable(tree, document)), tree
     )
 
 
@@ -200,29 +211,43 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
     return LoadedMachine(machine, kubelet_view(machine))
 
 
-def refuse_sizes(
-    machine: str, memory_per_node: str | None, hugepages_per_node: Mapping[str, str] | None
-) -> None:
-    """Raise ``BadInput`` if there are sizes per node: they make sense for shapes only."""
-    findings = Findings()
+def refuse_memory(machine: str, memory_per_node: str | None) -> None:
+    """Raise ``BadInput`` if there is a memory per node: it makes sense for shapes only."""
     if memory_per_node is not None:
-        findings.add(
-            "machine/only-for-shapes",
-            Location(_MEMORY_FLAG),
-            flag=_MEMORY_FLAG,
-            value=memory_per_node,
-            machine=machine,
-        )
-    if hugepages_per_node:
-        shown = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
-        findings.add(
-            "machine/only-for-shapes",
-            Location(_PAGES_FLAG),
-            flag=_PAGES_FLAG,
-            value=shown,
-            machine=machine,
-        )
+        fields = {"flag": _MEMORY_FLAG, "value": memory_per_node, "machine": machine}
+        raise BadInput([Finding("machine/only-for-shapes", fields, Location(_MEMORY_FLAG))])
+
+
+def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
+    """The machine with these huge pages on every node with CPUs, and a note of it.
+
+    It is then no longer what was read, so it has no ``tree``.
+
+    Raises:
+        BadInput: a count can not be read, or the machine has pages, but none of that size.
+    """
+    if not hugepages_per_node:
+        return loaded
+    findings = Findings()
+    pages = _pages(hugepages_per_node, findings)
+    known = machine_changes.page_sizes_kib(loaded.machine)
+    for page in pages:
+        if known and page.page_size_kib not in known:
+            findings.add(
+                "machine/no-such-page-size",
+                Location(_PAGES_FLAG),
+                value=resources.hugepages_name(page.page_size_kib),
+                known=", ".join(map(resources.hugepages_name, sorted(known))),
+                machine=loaded.machine.source,
+            )
     findings.raise_errors()
+    counts = {page.page_size_kib: page.count for page in pages}
+    machine = machine_changes.with_huge_pages(loaded.machine, counts)
+    text = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
+    fields = {"flag": _PAGES_FLAG, "value": text}
+    where = Location(loaded.machine.source)
+    note = Finding("machine/note-pages-assumed", fields, where, Severity.NOTE)
+    return LoadedMachine(machine, kubelet_view(machine), (*loaded.reading_notes, note))
 
 
 def _open_shape(
@@ -241,7 +266,10 @@ def _open_shape(
         note = Finding("machine/note-memory-assumed", fields, Location(text), Severity.NOTE)
         notes = (note,)
     place = Place(_MEMORY_FLAG, "")
-    memory = machine_sizes.size_bytes(memory_per_node or DEFAULT_MEMORY_PER_NODE, place, findings)
+    given = memory_per_node or DEFAULT_MEMORY_PER_NODE
+    memory = None
+    if machine_sizes.has_unit(given, place, findings):
+        memory = machine_sizes.size_bytes(given, place, findings)
     pages = _pages(hugepages_per_node, findings)
     findings.raise_errors()
     by_size = {page.page_size_kib: page.count for page in pages}
@@ -251,7 +279,11 @@ def _open_shape(
 
 def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[HugePages, ...]:
     """The huge pages of the flag."""
-    counts = {size: _page_count(count, findings) for size, count in hugepages_per_node.items()}
+    counts: dict[str, int] = {}
+    for size, count in hugepages_per_node.items():
+        pages = _page_count(count, findings)
+        if machine_sizes.has_unit(size, Place(_PAGES_FLAG, ""), findings):
+            counts[size] = pages
     return machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
 
 

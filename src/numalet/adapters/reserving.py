@@ -104,7 +104,11 @@ def plan(pieces: Pieces) -> Plan:
     if loaded.behaviour.hugepages_are_reservable:
         entries = reservation.keeping_hugepages(entries, config.reserved_memory)
     dropped = _hugepages(config.reserved_memory) - _hugepages(entries)
-    notes = (*loaded.warnings, *machine.notes, *_notes(config, machine.info, shares, dropped))
+    notes = (
+        *loaded.warnings,
+        *machine.reading_notes,
+        *_notes(config, machine.info, shares, dropped),
+    )
     return Plan(
         strategy=pieces.strategy,
         parts=parts,

@@ -200,7 +200,7 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
     prepared = Prepared(
         scenario,
         _started(scenario),
-        notes=(*machine.notes, *config.warnings, *pods.notes),
+        notes=(*machine.reading_notes, *config.warnings, *pods.notes),
         ignored=pods.ignored,
         state_dir=state_dir,
     )

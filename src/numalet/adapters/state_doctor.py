@@ -57,7 +57,7 @@ class Kubelet:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What the user should know about either."""
-        return (*self.machine.notes, *self.config.warnings)
+        return (*self.machine.reading_notes, *self.config.warnings)
 
 
 def read(path: Path) -> Source:

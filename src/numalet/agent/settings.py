@@ -138,7 +138,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
         log_format=options.log_format,
         ownership=options.ownership,
         asking=_asking(options, config, behaviour),
-        notes=(*machine.notes, *loaded.warnings, *_of_folders(options)),
+        notes=(*machine.reading_notes, *loaded.warnings, *_of_folders(options)),
         kube_api=reached,
         config_file=options.config_file,
         kubelet_root=options.kubelet_root,

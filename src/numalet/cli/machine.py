@@ -93,7 +93,7 @@ def machine(
         return
     loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
-    chart = machine_map.machine_map(loaded.machine, view, loaded.notes)
+    chart = machine_map.machine_map(loaded.machine, view, loaded.reading_notes)
     if chosen is output.Format.TABLE:
         _print_table(chart)
     else:
@@ -137,8 +137,9 @@ def _load(
         raise BadInput([Finding("machine/two-machines", fields)])
     choice = replace(sizes, machine=given[0] if given else None).choice()
     if sysfs is not None:
-        machines.refuse_sizes(str(sysfs), choice.memory_per_node, choice.hugepages_per_node)
-        return machines.open_folder(sysfs, str(sysfs))
+        machines.refuse_memory(str(sysfs), choice.memory_per_node)
+        loaded = machines.open_folder(sysfs, str(sysfs))
+        return machines.with_pages(loaded, choice.hugepages_per_node or {})
     return choice.open()
 
 

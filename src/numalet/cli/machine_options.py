@@ -89,8 +89,8 @@ _SIZES: Final = (
             typer.Option(
                 "--hugepages-per-node",
                 metavar="SIZE=COUNT[;...]",
-                help="For a shape or profile: huge pages of every node (with CPUs), such as "
-                "'1Gi=4;2Mi=512'.",
+                help="Huge pages of every node with CPUs, such as '1Gi=4;2Mi=512'; they take the "
+                "place of the machine's own.",
             ),
         ],
     ),

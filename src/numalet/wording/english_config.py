@@ -68,6 +68,10 @@ _FLAGS: Final = {
     ),
 }
 _CONFIG: Final = {
+    "config/size-without-unit": (
+        "{field} {value} has no unit, so it is {value} bytes; write the unit that is meant, such"
+        " as {value}Mi"
+    ),
     "config/gate-unknown-in-flag": "there is no feature gate {gate!r} in release {release}",
     "config/gate-unknown-in-file": "there is no feature gate {gate!r} in release {release}",
     "config/topology-policy": (

@@ -73,10 +73,15 @@ _DESCRIPTIONS = {
         "{value!r} is no size; it must be a whole number of bytes from 0 to 2^63-1, such as "
         "137438953472, 128Gi or 512Mi"
     ),
+    "machine/size-without-unit": (
+        "{value} without a unit is {value} bytes; write the unit, such as {value}Gi, {value}Mi or"
+        " {value}Ki"
+    ),
     "machine/page-size": "{value!r} is no size of huge pages; it must be a multiple of 1Ki",
     "machine/profile-page-size": (
         "the machine of the profile {profile} has no {value}; it has {known}"
     ),
+    "machine/no-such-page-size": "{machine!r} has no {value}; it has {known}",
     "machine/page-size-twice": "huge pages of {size_kib} KiB are there twice; a size comes once",
     "machine/both": "{one!r} and {other!r} say the same thing; give one of them",
     "machine/no-memory-said": "the node has no 'memory'; say how much it has, 0 for none",
@@ -112,6 +117,9 @@ _DESCRIPTIONS = {
 }
 
 _NOTES = {
+    "machine/note-pages-assumed": (
+        "huge pages of every node with CPUs are those of {flag} {value}, not the machine's own"
+    ),
     "machine/note-memory-assumed": (
         "no memory was given for this shape; every node gets {value} (--memory-per-node)"
     ),

@@ -8,6 +8,9 @@ from typing import Final
 SENTENCES: Final[Mapping[str, str]] = {
     "run/quantity": "{value!r} is no amount: {problem}",
     "run/not-positive": "{value!r} is not more than nothing",
+    "run/size-without-unit": (
+        "{value} without a unit is {value} bytes; write the unit, such as {value}Gi or {value}Mi"
+    ),
     "run/page-size": "{value!r} is no huge page size of a kernel; such are hugepages-2Mi and -1Gi",
     "run/part-of-a-page": (
         "{value!r} is not a whole number of pages of {page}; a plain number counts pages"

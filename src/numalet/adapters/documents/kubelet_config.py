@@ -14,7 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.adapters.documents import drop_ins, kubelet_flags, numalet_config, yaml_source
+from numalet.adapters.documents import (
+    drop_ins,
+    kubelet_flags,
+    numalet_config,
+    plain_sizes,
+    yaml_source,
+)
 from numalet.adapters.documents.kubelet_fields import (
     DEFAULTED_WHEN_EMPTY,
     HONOURED,
@@ -108,7 +114,9 @@ def load(sources: ConfigSources) -> LoadedConfig:
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
-    return LoadedConfig(kubelet_flags.applied(config, flags), warnings.all, own)
+    config = kubelet_flags.applied(config, flags)
+    warnings.extend(plain_sizes.warnings(config))
+    return LoadedConfig(config, warnings.all, own)
 
 
 def decode(value: object, document: str) -> KubeletConfig:

@@ -11,6 +11,7 @@ from typing import Final
 
 from numalet.adapters.documents import typed
 from numalet.adapters.documents.typed import Place
+from numalet.model import plain_numbers
 from numalet.model.findings import Findings
 from numalet.model.machine_info import HugePages
 from numalet.model.quantity import Quantity, QuantityError
@@ -51,6 +52,14 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
         findings.add("machine/size", place.location, value=value[:80])
         return None
     return size.value
+
+
+def has_unit(text: str, place: Place, findings: Findings) -> bool:
+    """Whether a size can be meant so; a finding if a unit was forgotten."""
+    if not plain_numbers.lacks_unit(text):
+        return True
+    findings.add("machine/size-without-unit", place.location, value=text.strip())
+    return False
 
 
 def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePages, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from numalet.model import qos, resources
+from numalet.model import plain_numbers, qos, resources
 from numalet.model.findings import BadInput, Findings, Location
 from numalet.model.pod import Container, Pod
 from numalet.model.quantity import Quantity, QuantityError
@@ -39,7 +39,7 @@ def pod(request: RunRequest, uid: str) -> Pod:
     findings = Findings()
     asked = {
         resources.CPU: _amount(request.cpus, "--cpus", findings),
-        resources.MEMORY: _amount(request.memory, "--memory", findings),
+        resources.MEMORY: _size(request.memory, "--memory", findings),
     }
     for size, text in request.hugepages.items():
         name = f"{resources.HUGEPAGES_PREFIX}{size}"
@@ -81,6 +81,14 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
         findings.add("run/not-positive", Location(flag), value=text)
         return None
     return quantity
+
+
+def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
+    """The amount of memory; a number so small that a unit was forgotten is refused."""
+    if plain_numbers.lacks_unit(text):
+        findings.add("run/size-without-unit", Location(flag), value=text.strip())
+        return None
+    return _amount(text, flag, findings)
 
 
 def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
