@@ -146,3 +146,13 @@ def test_a_kubelet_whose_files_are_closed_to_this_user_may_pin(short_path: Path)
     line = [sys.executable, "-c", AS_NOBODY, str(short_path)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert "['static-kubelet', 'static-kubelet']" == done.stdout.strip()
+
+
+def test_who_names_a_directory_means_the_kubelet_of_that_one(tmp_path: Path) -> None:
+    assert owners.beside(Path("/var/lib/kubelet")).every_kubelet
+    assert not owners.beside(tmp_path).every_kubelet
+    places = replace(_places(tmp_path), every_kubelet=False)
+    (tmp_path / "cpu_manager_state").write_text(STATIC)
+    _process(places, 7, "kubelet", f"--root-dir={tmp_path}")
+    (places.proc / "7" / "root").symlink_to("/")
+    assert () == owners.find(places)

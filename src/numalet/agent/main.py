@@ -18,7 +18,7 @@ from numalet.agent import garbage, notify, owners, wiring
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.neighbours import Neighbours, neighbours
-from numalet.agent.owners import Owner, Places
+from numalet.agent.owners import Owner
 from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.wiring import Hooks
 from numalet.model.findings import Finding, Severity
@@ -131,7 +131,7 @@ def _others(settings: AgentSettings) -> tuple[Owner, ...]:
     """Other owners of this machine, if it is this machine that is kept."""
     if settings.runtime is not RuntimeKind.PROCESS:
         return ()
-    return owners.find(Places(kubelet_root=settings.kubelet_root))
+    return owners.find(owners.beside(settings.kubelet_root))
 
 
 def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:

@@ -57,11 +57,17 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where is looked."""
+    """Where is looked. ``every_kubelet`` is whether kubelets of other directories count too."""
 
     proc: Path = PROC
     kubelet_root: Path = kubelets.ROOT
     nri_socket: Path = NRI_SOCKET
+    every_kubelet: bool = True
+
+
+def beside(kubelet_root: Path) -> Places:
+    """Where is looked on this machine: who names a directory means the kubelet of that one."""
+    return Places(kubelet_root=kubelet_root, every_kubelet=kubelet_root == kubelets.ROOT)
 
 
 def find(places: Places = Places()) -> tuple[Owner, ...]:
@@ -83,7 +89,7 @@ def _kubelets(places: Places) -> Iterator[Owner]:
     if at_work is not None:
         kind = OwnerKind.STATIC_KUBELET if _pins(places.kubelet_root) else OwnerKind.KUBELET
         yield Owner(kind, f"kubelet ({at_work}) in {places.kubelet_root}")
-    for each in kubelets.processes(places.proc):
+    for each in kubelets.processes(places.proc) if places.every_kubelet else ():
         if not _is_same(each.seen_as, places.kubelet_root) and _says_it_pins(each.seen_as):
             yield Owner(OwnerKind.STATIC_KUBELET, f"kubelet ({each.who}) in {each.root_dir}")
 

@@ -119,6 +119,7 @@ def agent(
         typer.Option(
             "--kubelet-root",
             metavar="DIR",
+            envvar="NUMALET_KUBELET_ROOT",
             help="Where a kubelet of this machine keeps its state: whose books are looked at.",
         ),
     ] = Path("/var/lib/kubelet"),

@@ -142,6 +142,7 @@ def run(
         typer.Option(
             "--kubelet-root",
             metavar="DIR",
+            envvar="NUMALET_KUBELET_ROOT",
             help="Where a kubelet of this machine keeps its state; beside one that pins nothing is"
             " started.",
         ),

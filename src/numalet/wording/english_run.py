@@ -41,6 +41,11 @@ SENTENCES: Final[Mapping[str, str]] = {
         " to its pods and to this command; run it as a pod of the cluster, or set the kubelet's"
         " cpuManagerPolicy and memoryManagerPolicy to none"
     ),
+    "run/out-of-sight": (
+        "process {pid} ({command}) uses shared CPUs in another PID namespace and can not be moved"
+        " off those that this command would get; run this command in that namespace or in the"
+        " host's, or wait until the other one has ended"
+    ),
     "run/other-owner": (
         "{owner} is at work on this machine and does not know of this command: it may use or change"
         " the same CPUs and memory"

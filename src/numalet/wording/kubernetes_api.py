@@ -65,6 +65,10 @@ SELECTOR: Final = "unable to parse requirement: {problem}"
 FIELD_LABEL: Final = 'field label not supported: "{field}"'
 DRY_RUN: Final = 'dryRun: Unsupported value: "{value}": supported values: "All"'
 DEVICES_UNKNOWN: Final = "there are no devices {resource}; known are {known}"
+OTHER_PID_NAMESPACE: Final = (
+    "the command is in another PID namespace than the agent, which could neither watch its process"
+    " nor end it; run it in the agent's PID namespace"
+)
 OBSERVING: Final = (
     "another owner of CPUs and memory was found on this node, so this agent only observes"
 )

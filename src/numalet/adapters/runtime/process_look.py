@@ -46,10 +46,15 @@ def move(watcher: int, wanted: CgroupSettings) -> tuple[str, ...]:
 
     A memory policy can only be set by a process for itself.
     """
+    return move_all(family.offspring(watcher), wanted)
+
+
+def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
+    """The same for these processes."""
     if not wanted.cpus:
         return ()
     moved = False
-    for pid in family.offspring(watcher):
+    for pid in pids:
         for thread in _threads(pid):
             with contextlib.suppress(OSError):
                 if os.sched_getaffinity(thread) != wanted.cpus:

@@ -145,7 +145,14 @@ class Agent:
         """Where it goes: the books say so from now on, as long as this process lives."""
         own = family.process(os.getpid())
         assert own is not None
-        return self._asked({"pid": own.pid, "ticks": own.started, "boot": family.boot_id()})
+        return self._asked(
+            {
+                "pid": own.pid,
+                "ticks": own.started,
+                "boot": family.boot_id(),
+                "pidNamespace": family.pid_namespace(),
+            }
+        )
 
     def place_in_time(self, last: float) -> RunDocument:
         """The same, as soon as there is a place, until the monotonic clock says ``last``."""

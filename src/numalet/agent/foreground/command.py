@@ -26,7 +26,7 @@ from numalet.agent.foreground.options import Explained, RunOptions, Voice
 from numalet.agent.foreground.placing import NoPlace, Placed, Placer
 from numalet.agent.foreground.queue import Waiter
 from numalet.agent.foreground.shared_books import FOLDER, SharedBooks
-from numalet.agent.owners import OwnerKind, Places
+from numalet.agent.owners import OwnerKind
 from numalet.agent.recovery import Premises
 from numalet.agent.settings import AgentOptions
 from numalet.explain import case as cases
@@ -51,7 +51,7 @@ def run(options: RunOptions, voice: Voice) -> int:
 
 def _of_owners(options: RunOptions) -> Iterator[Finding]:
     """What to know about others who set CPUs and memory. Raises ``BadInput`` if one pins."""
-    found = owners.find(Places(kubelet_root=options.kubelet_root))
+    found = owners.find(owners.beside(options.kubelet_root))
     owners.refuse_to_pin(found)
     for each in found:
         # Many container runtimes have a door for plugins through which nobody comes.
@@ -112,7 +112,7 @@ def _run_alone(
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = levels.ground()
-    placer = Placer(books, premises, ground, Places(kubelet_root=options.kubelet_root))
+    placer = Placer(books, premises, ground, owners.beside(options.kubelet_root))
     with hold.with_others(None if ground.tree is None else ground.tree.root):
         return _placed(pod, options, premises, placer, voice, waiter)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from numalet.adapters.cgroup_v2.tree import CgroupTree
 from numalet.adapters.runtime.watcher import family
-from numalet.agent.foreground.shared_books import Holder
+from numalet.agent.foreground.holders import Holder
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from numalet.adapters.cgroup_v2 import writing
 from numalet.adapters.procfs import kernel
-from numalet.adapters.runtime import process_look
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
 from numalet.admission.decision import Decision
 from numalet.agent import owners, recovery
 from numalet.agent.foreground import leftovers
+from numalet.agent.foreground.holders import Holder
+from numalet.agent.foreground.other_runs import OtherRuns
 from numalet.agent.foreground.request import CONTAINER
-from numalet.agent.foreground.shared_books import Content, Holder, SharedBooks
+from numalet.agent.foreground.shared_books import Content, SharedBooks
 from numalet.agent.owners import Places
 from numalet.agent.recovery import Premises
 from numalet.checkpoint import cpu_file
@@ -77,6 +75,8 @@ class Placer:
         self._books = books
         self._premises = premises
         self._places = places
+        self._others = OtherRuns(books.holders, ground.tree)
+        self._lock: int | None = None
         self.ground = ground
         self.remarks: list[Finding] = []
         self._limits = limits.resolve(
@@ -86,20 +86,38 @@ class Placer:
     def preview(self, pod: Pod) -> Answer:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
         with self._books.held() as content:
-            live, _ = _by_life(content)
-            node, live = self._node(content, live)
+            node, live = self._node(content)
             return self._decided(node, pod, len(live))[0]
 
     def place(self, pod: Pod, command: str) -> Answer:
         """Admit the pod and write it down. Raises ``BadInput``."""
         with self._books.held() as content:
-            node, live = self._node(content, self._let_go(content))
-            answer, after = self._decided(node, pod, len(live))
+            self._clear(content)
+            before, live = self._node(content)
+            answer, after = self._decided(before, pod, len(live))
             if isinstance(answer, Placed):
-                ours = self._holder(answer, command)
-                self._books.write(after.state_files(), (*live, ours))
-                self._share(after, live)
+                self._others.refuse_unless_movable(before, after, live)
+                self._write(after, live, self._holder(answer, command))
+                self._others.share(after, live)
             return answer
+
+    def _write(self, after: Node, live: Sequence[Holder], ours: Holder) -> None:
+        """The books with this run in them, which is there from now on. Raises ``BadInput``."""
+        try:
+            self._lock = self._books.holders.take(ours.uid)
+        except OSError as error:
+            fields = {"path": str(self._books.folder), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields)]) from None
+        try:
+            self._books.write(after.state_files(), (*live, ours))
+        except BadInput:
+            self._unlock(ours.uid)
+            raise
+
+    def _unlock(self, uid: str) -> None:
+        if self._lock is not None:
+            self._books.holders.let_go(uid, self._lock)
+            self._lock = None
 
     def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:
         """The same, tried again whenever a command ends, until the monotonic clock says ``last``.
@@ -112,29 +130,30 @@ class Placer:
             if isinstance(answer, Placed) or not answer.fits_when_empty or left <= 0:
                 return answer
             with self._books.held() as content:
-                live, _ = _by_life(content)
-            _until_one_ends(live, left)
+                live = content.live
+            self._others.wait(live, left)
             # A kubelet may have come to this machine meanwhile.
             owners.refuse_to_pin(owners.find(self._places))
 
     def release(self, uid: str) -> None:
         """Give back what a run held. Raises ``BadInput``."""
         with self._books.held() as content:
-            kept = tuple(each for each in content.holders if each.uid != uid)
-            others = replace(content, holders=kept)
-            node, live = self._node(others, self._let_go(others))
+            kept = tuple(each for each in content.live if each.uid != uid)
+            others = replace(content, live=kept)
+            self._clear(others)
+            node, live = self._node(others)
             self._books.write(node.state_files(), live)
-            self._share(node, live)
+            self._unlock(uid)
+            self._others.share(node, live)
 
-    def _let_go(self, content: Content) -> tuple[Holder, ...]:
-        """The holders that live; what the others left is killed and removed."""
-        live, dead = _by_life(content)
-        for each in dead:
+    def _clear(self, content: Content) -> None:
+        """Kill and remove what those who are gone left."""
+        for each in content.dead:
             leftovers.clear(each, self.ground.tree)
-        return live
 
-    def _node(self, content: Content, live: Sequence[Holder]) -> tuple[Node, tuple[Holder, ...]]:
+    def _node(self, content: Content) -> tuple[Node, tuple[Holder, ...]]:
         """The node on which these runs hold what the books say, and the runs as they are now."""
+        live = content.live
         keys = [each.key for each in live]
         try:
             started = recovery.start_node(self._premises, content.files if live else {}, keys)
@@ -154,7 +173,7 @@ class Placer:
     def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
-            empty, _ = self._node(Content({}, ()), ())
+            empty, _ = self._node(Content({}))
             _, alone = empty.admit(pod)
             return NoPlace(node, pod, running, decision, alone.admitted), node
         settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
@@ -176,17 +195,6 @@ class Placer:
             path="" if self.ground.tree is None else placed.settings.path,
         )
 
-    def _share(self, node: Node, live: Sequence[Holder]) -> None:
-        """Give the shared pool, as it is now, to those who run in it."""
-        pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
-        for each in live:
-            if not each.is_shared:
-                continue
-            if self.ground.tree is not None and each.path:
-                writing.apply(self.ground.tree, each.path, pool)
-            else:
-                process_look.move(each.pid, pool)
-
 
 def _marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
     """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
@@ -196,29 +204,3 @@ def _marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
     why = "; ".join(english.of_finding(each.why) for each in of_it)
     shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
     return replace(holder, unpromised=why, is_shared=shares)
-
-
-def _by_life(content: Content) -> tuple[tuple[Holder, ...], tuple[Holder, ...]]:
-    live = tuple(each for each in content.holders if each.is_alive())
-    return live, tuple(each for each in content.holders if each not in live)
-
-
-def _until_one_ends(live: Sequence[Holder], seconds: float) -> None:
-    """Sleep until the process of one of these runs is gone, or the time is over.
-
-    Where none is left somebody ended a moment ago.
-    """
-    if not live:
-        return
-    with ExitStack() as stack:
-        poll = select.poll()
-        for each in live:
-            with suppress(ProcessLookupError):
-                descriptor = os.pidfd_open(each.pid)
-                stack.callback(os.close, descriptor)
-                poll.register(descriptor, select.POLLIN)
-                if not each.is_alive():
-                    return
-                continue
-            return
-        poll.poll(min(seconds, 2**31 / 1000 - 1) * 1000)

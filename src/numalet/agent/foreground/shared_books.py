@@ -9,57 +9,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from numalet.adapters import faults
 from numalet.adapters.files import atomic, state_directory
-from numalet.adapters.runtime.watcher import family
 from numalet.agent import root_folder
-from numalet.agent.foreground.request import CONTAINER
+from numalet.agent.foreground.holders import Holder, Holders
 from numalet.agent.root_folder import LOCK
 from numalet.checkpoint.state_files import StateFiles
 from numalet.model.findings import BadInput, Finding, Location
-from numalet.model.pod import ContainerKey
 
 FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"
 _FOLDER_MODE: Final = 0o700
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """One run: its pod, and the process that stays with its command.
-
-    ``ticks`` and ``boot`` tell a process from a later one with the same id. ``is_shared`` says
-    that it runs in the shared pool; ``path`` is its cgroup below the root, empty without one.
-    ``unpromised`` says why the books do not hold all that it runs with, since the machine changed.
-    """
-
-    uid: str
-    pid: int
-    ticks: int
-    boot: str
-    command: str
-    is_shared: bool
-    path: str = ""
-    unpromised: str = ""
-
-    @property
-    def key(self) -> ContainerKey:
-        """Its container."""
-        return ContainerKey(self.uid, CONTAINER)
-
-    def is_alive(self) -> bool:
-        """Whether its process is still there."""
-        return self.boot == family.boot_id() and family.is_alive(self.pid, self.ticks)
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the books hold: state files by name, and the holders in order of admission."""
+    """What the books hold: state files by name, and the holders in order of admission.
+
+    ``live`` are those whose runs are there, ``dead`` what others left.
+    """
 
     files: StateFiles
-    holders: tuple[Holder, ...]
+    live: tuple[Holder, ...] = ()
+    dead: tuple[Holder, ...] = ()
 
 
 class SharedBooks:
@@ -67,6 +41,7 @@ class SharedBooks:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
+        self.holders = Holders(self.folder)
         self._root = root
         self._descriptor: int | None = None
 
@@ -119,20 +94,41 @@ class SharedBooks:
         Raises ``BadInput``.
         """
         texts = {self.folder / name: text for name, text in files.items()}
-        texts[self.folder / HOLDERS] = json.dumps([asdict(each) for each in holders])
+        texts[self.folder / HOLDERS] = json.dumps(list(map(_as_plain, holders)))
         with faults.point("books.write"):
             atomic.write_texts(texts)
+        self.holders.sweep(each.uid for each in holders)
 
     def _read(self) -> Content:
         files = state_directory.read(self.folder).files
         text = state_directory.read_file(self.folder / HOLDERS)
         try:
-            holders = tuple(Holder(**each) for each in json.loads(text or "[]"))
+            holders = tuple(_holder(each) for each in json.loads(text or "[]"))
         except (TypeError, ValueError) as error:
             path = str(self.folder / HOLDERS)
             fields: Mapping[str, str] = {"path": path, "error": str(error)}
             raise BadInput([Finding("run/books-damaged", fields, Location(path))]) from None
-        return Content(files, holders)
+        alive = {each.uid for each in holders if self.holders.is_alive(each)}
+        return Content(
+            files,
+            live=tuple(each for each in holders if each.uid in alive),
+            dead=tuple(each for each in holders if each.uid not in alive),
+        )
+
+
+def _as_plain(holder: Holder) -> dict[str, Any]:
+    """Without what came later and is not there, for programs of the release before still run."""
+    plain = asdict(holder)
+    return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
+
+
+def _holder(given: Mapping[str, Any]) -> Holder:
+    """Raises ``TypeError`` and ``ValueError``."""
+    holder = Holder(**given)
+    if holder.uid in ("", ".", "..") or "/" in holder.uid:
+        # It is the name of a file.
+        raise ValueError(f"no run has the uid {holder.uid!r}")
+    return holder
 
 
 def _unusable(root: Path, error: OSError) -> Finding:

@@ -15,6 +15,7 @@ MARK: Final = "NUMALET_CONTAINER"
 
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
 class Process(NamedTuple):
@@ -45,6 +46,14 @@ def boot_id() -> str:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def pid_namespace() -> int:
+    """The number of the PID namespace of this process; 0 where the kernel does not say."""
+    try:
+        return _NAMESPACE.stat().st_ino
+    except OSError:
+        return 0
 
 
 def is_alive(pid: int, started: int) -> bool:

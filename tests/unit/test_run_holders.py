@@ -1,0 +1,107 @@
+"""Who holds a place: a lock of its own, or, in the former format, a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalet.adapters.runtime.watcher import family
+from numalet.agent.foreground.holders import FOLDER, Holder, Holders
+from numalet.agent.foreground.shared_books import SharedBooks
+
+HOLDS = """
+import sys
+from pathlib import Path
+from numalet.agent.foreground.holders import Holders
+lock = Holders(Path(sys.argv[1])).take("uid-one")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def holder(uid: str = "uid-one", pid: int = 0) -> Holder:
+    """A run of this process, or of one that is given."""
+    pid = pid or os.getpid()
+    found = family.process(pid)
+    ticks = 0 if found is None else found.started
+    return Holder(
+        uid=uid, pid=pid, ticks=ticks, boot=family.boot_id(), command="x", is_shared=False
+    )
+
+
+def test_a_holder_lives_as_long_as_its_lock_is_held_whatever_its_id_is(tmp_path: Path) -> None:
+    holders = Holders(tmp_path)
+    line = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert "held\n" == child.stdout.readline()
+        assert holders.is_alive(holder(pid=child.pid))
+        assert holders.is_alive(replace(holder(), pid=2**31 - 1, boot="another"))
+        child.send_signal(signal.SIGKILL)
+    # This process lives, but it is not who holds the lock.
+    assert not holders.is_alive(holder())
+
+
+def test_a_holder_of_the_former_format_is_its_process(tmp_path: Path) -> None:
+    holders = Holders(tmp_path)
+    assert holders.is_alive(holder())
+    assert not holders.is_alive(replace(holder(), ticks=1))
+    assert not holders.is_alive(replace(holder(), boot="another"))
+    assert os.getpid() == holders.pid_here(holder())
+
+
+def test_an_id_of_another_namespace_says_nothing_here(tmp_path: Path) -> None:
+    holders = Holders(tmp_path)
+    lock = holders.take("uid-one")
+    assert os.getpid() == holders.pid_here(holder())
+    for about in (b'{"pid_namespace": 1}', b"", b"[]"):
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, about, 0)
+        assert holders.pid_here(holder()) is None
+    assert holders.is_alive(holder())
+    holders.let_go("uid-one", lock)
+    assert [] == list((tmp_path / FOLDER).iterdir())
+
+
+def test_files_of_those_who_are_gone_are_removed_and_no_others(tmp_path: Path) -> None:
+    holders = Holders(tmp_path)
+    kept = holders.take("uid-held")
+    for uid in ("uid-known", "uid-gone"):
+        os.close(holders.take(uid))
+    holders.sweep(["uid-known"])
+    assert {"uid-held", "uid-known"} == {path.name for path in (tmp_path / FOLDER).iterdir()}
+    os.close(kept)
+
+
+def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_path: Path) -> None:
+    books = SharedBooks(tmp_path)
+    assert books.open()
+    with books.held():
+        books.write({}, (holder(), holder("uid-two", pid=2**22 - 1)))
+    # It knows nothing of locks, and what it reads has to have the form that it wrote.
+    text = (tmp_path / "run" / "runs.json").read_text(encoding="utf-8")
+    assert '{"uid": "uid-one", "pid": ' in text
+    with books.held() as content:
+        assert ["uid-one"] == [each.uid for each in content.live]
+        assert ["uid-two"] == [each.uid for each in content.dead]
+    books.close()
+
+
+@pytest.mark.parametrize("uid", ["", ".", "..", "a/b", "/etc/passwd"])
+def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None:
+    from numalet.model.findings import BadInput
+
+    books = SharedBooks(tmp_path)
+    assert books.open()
+    with books.held():
+        books.write({}, (holder(uid),))
+    with pytest.raises(BadInput) as bad, books.held():
+        pass
+    assert ["run/books-damaged"] == [each.code for each in bad.value.findings]
+    books.close()
