@@ -112,8 +112,9 @@ bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is ga
 	$(PYTEST) benchmarks --benchmark-sort=name
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.scale --write
 
-schemas: $(READY)  ## write docs/schemas anew, from the types of the documents
+schemas: $(READY)  ## write docs/schemas and the tables of Pod fields anew
 	$(BIN)/python -m numalet.adapters.schemas docs/schemas
+	$(BIN)/python -m numalet.adapters.documents.pod_table.page docs/reference/pod-manifests.md
 
 protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import pod_fields, pod_record, workload_fields
+from numalet.adapters.documents import pod_record, workload_fields
+from numalet.adapters.documents.pod_table.containers import CONTAINER
+from numalet.adapters.documents.pod_table.pod import POD, POD_SPEC
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
 from numalet.model.findings import Findings
@@ -51,7 +53,7 @@ ODD_TEXTS = ("", "x", "\0", "\ud800", "../x", "n" * 300)
 ODD_NUMBERS = (0, -1, 2**31, 2**70, 0.5, float("nan"))
 ODD_PARTS: tuple[Any, ...] = ([], [None], ["x"], {}, {"x": "y"}, {1: 2}, {"name": "x"})
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, *ODD_NUMBERS, *ODD_TEXTS, *ODD_PARTS])
-NAMES = st.sampled_from(sorted(pod_fields.SPEC | pod_fields.CONTAINER | pod_fields.POD))
+NAMES = st.sampled_from(sorted({*POD_SPEC.fields, *CONTAINER.fields, *POD.fields}))
 
 
 @st.composite

@@ -142,9 +142,8 @@ def test_a_watch_says_when_all_there_was_has_been_sent(api: Api, client: AgentCl
 def _warned(*names: str) -> list[str]:
     response = Response()
     found = [Finding("workload/probe", {"name": name}, NOWHERE, Severity.WARNING) for name in names]
-    status.warn(
-        response, [*found, Finding("workload/probe", {"name": "x"}, NOWHERE, Severity.NOTE)]
-    )
+    note = Finding("workload/probe", {"name": "x"}, NOWHERE, Severity.NOTE)
+    status.warn(response, status.warnings([*found, note]))
     return response.headers.getlist("warning")
 
 

@@ -68,7 +68,7 @@ def test_the_socket_is_only_its_owners(api: Api) -> None:
         (b"{", "application/json", 400),
         (b"", "application/json", 400),
         (b"\xff\xfe\x00", "application/json", 400),
-        (b'{"kind": "Pod", "kind": "Pod"}', "application/json", 400),
+        (b'{"kind": "Pod", "kind": "Pod"}', "application/json", 422),
         (b"[" * 100_000, "application/json", 400),
         (b"a: &a [*a]", "application/yaml", 400),
         (b"a: b: c", "application/yaml", 400),

@@ -180,7 +180,8 @@ def test_objects_without_pods_are_counted() -> None:
 
 
 def test_a_workload_whose_pods_are_there_is_not_expanded() -> None:
-    owner = "ownerReferences: [{kind: ReplicaSet, name: web-1, controller: true}]"
+    kind = "apiVersion: apps/v1, uid: u, controller: true, kind"
+    owner = f"ownerReferences: [{{{kind}: ReplicaSet, name: web-1}}]"
     text = f"""
         kind: List
         items:
@@ -410,7 +411,7 @@ def test_values_that_no_document_holds_are_findings_too() -> None:
     ]
     assert paths(
         {"metadata": metadata, "spec": {"containers": [{"name": "a"}], "overhead": {5: 1}}}
-    ) == [("$.spec.overhead", "another kind of name")]
+    ) == [("$.spec.overhead", "5")]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_requests_come_from_limits_in_canonical_form() -> None:
 def test_what_servers_keep_is_not_believed() -> None:
     value = manifest()
     value["status"] = {"phase": "Running", "qosClass": "Guaranteed"}
-    value["metadata"] |= {"resourceVersion": "7", "creationTimestamp": "x", "managedFields": []}
+    value["metadata"] |= {"resourceVersion": "7", "creationTimestamp": None, "managedFields": []}
     workload = workload_of(value)
     assert workload.pod.qos_class is QosClass.BEST_EFFORT
     assert "status" not in workload.manifest
@@ -227,11 +227,23 @@ def test_another_user_keeps_the_promise_too() -> None:
             ".env[0].valueFrom",
         ),
         ({"envFrom": [{"secretRef": {"name": "s"}}]}, "workload/env-from", ".envFrom"),
-        ({"volumeMounts": [{"name": "v"}]}, "workload/mounts", ".volumeMounts"),
-        ({"volumeDevices": [{"name": "v"}]}, "workload/mounts", ".volumeDevices"),
+        (
+            {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+            "workload/mounts",
+            ".volumeMounts",
+        ),
+        (
+            {"volumeDevices": [{"name": "v", "devicePath": "/v"}]},
+            "workload/mounts",
+            ".volumeDevices",
+        ),
         ({"lifecycle": {"preStop": {}}}, "workload/lifecycle-hooks", ".lifecycle"),
         ({"restartPolicy": "Never"}, "workload/restart-rules", ".restartPolicy"),
-        ({"restartPolicyRules": [{}]}, "workload/restart-rules", ".restartPolicyRules"),
+        (
+            {"restartPolicyRules": [{"action": "Restart"}]},
+            "workload/restart-rules",
+            ".restartPolicyRules",
+        ),
         (
             {"resources": {"claims": [{"name": "c"}]}},
             "workload/resource-claims",
@@ -351,7 +363,7 @@ def test_everything_ignored_is_named_once_for_the_pod() -> None:
     _, findings = read(manifest(spec))
     [note] = findings
     assert (note.code, note.severity) == ("workload/ignored", Severity.NOTE)
-    assert note.fields["names"] == "image, ports, volumes"
+    assert note.fields["names"] == "image, volumes"
 
 
 def test_health_and_protection_that_nobody_gives_are_warned_of() -> None:
@@ -410,5 +422,8 @@ def test_a_name_that_no_file_can_keep_is_found() -> None:
 
 
 def test_values_that_a_file_can_keep_are_kept() -> None:
-    affinity = {"x": [1.5, None, True, 2**64 - 1, -(2**63), "ü"]}
-    assert workload_of(manifest({"affinity": affinity})).manifest["spec"]["affinity"] == affinity
+    value = with_metadata(annotations={"a": "ü"})
+    value["spec"]["tolerations"] = [{"key": None, "tolerationSeconds": -(2**63)}]
+    made = workload_of(value).manifest
+    assert made["spec"]["tolerations"] == value["spec"]["tolerations"]
+    assert made["metadata"]["annotations"] == {"a": "ü"}

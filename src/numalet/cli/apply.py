@@ -91,9 +91,13 @@ def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
     named = metadata if isinstance(metadata, Mapping) else {}
     namespace = str(named.get("namespace") or "default")
     try:
-        made = client.post(f"/api/v1/namespaces/{segment(namespace)}/pods", value)
+        path = f"/api/v1/namespaces/{segment(namespace)}/pods"
+        made = client.post(path, value, {"fieldValidation": "Strict"})
     except AgentRefused as refused:
         complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
+        for text in refused.causes:
+            if text not in refused.message:
+                complain(Severity.ERROR, text)
         return False
     for text in client.warnings:
         complain(Severity.WARNING, text)

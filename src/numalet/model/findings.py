@@ -97,6 +97,12 @@ class Findings:
         return tuple(self._found)
 
     @property
+    def distinct(self) -> tuple[Finding, ...]:
+        """Everything found so far, in order, but nothing twice."""
+        found = {(f.code, f.where, f.severity, repr(f.fields)): f for f in self._found}
+        return tuple(found.values())
+
+    @property
     def has_errors(self) -> bool:
         """Whether one of them is an error."""
         return any(f.severity is Severity.ERROR for f in self._found)

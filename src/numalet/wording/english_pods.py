@@ -8,6 +8,8 @@ from types import MappingProxyType
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         "document/field-missing": "the field {name!r} is missing and has no default",
+        "document/one-of": "{value} is not allowed here; these are: {allowed}",
+        "document/range": "{value} is not allowed here; {least} to {most} are",
         "document/type": "{got} stands where {expected} is expected",
         "document/unknown-field": "no field is called {name!r} here; known: {nearest}",
         "pods/duplicate-container": (

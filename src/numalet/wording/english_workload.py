@@ -37,7 +37,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         "workload/grace-period": (
             "the termination grace period is {value}; 0 to {most} seconds are allowed"
         ),
-        "workload/id": "{value} is no id of a user or group; 0 to {most} are allowed",
+        "workload/id": "{value} is no id of a user or group; {least} to {most} are allowed",
         "workload/ignored": (
             "ignored, as containers run as programs of the host and on this node only: {names}"
         ),
@@ -79,9 +79,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "{field} is set, and claims are not allotted here; ask for a device by its resource "
             "name under limits"
         ),
-        "workload/restart-policy": (
-            "{value} is no restart policy; Always, OnFailure and Never are"
-        ),
+        "workload/restart-policy": ("{value} is no restart policy; these are: {allowed}"),
         "workload/restart-rules": (
             "{field} is set for this container, and only the pod's restartPolicy is followed here"
         ),

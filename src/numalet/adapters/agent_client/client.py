@@ -8,7 +8,7 @@ import json
 import re
 import socket
 import struct
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -25,10 +25,11 @@ Query = Mapping[str, str | int | bool | None]
 
 
 class AgentRefused(Exception):  # noqa: N818 - it is an answer
-    """The agent said no: its ``Status``."""
+    """The agent said no: its ``Status``; ``causes`` are the texts of its details."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, reason: str, message: str, causes: Iterable[str] = ()) -> None:
         super().__init__(message)
+        self.causes = tuple(causes)
         self.code = code
         self.reason = reason
         self.message = message
@@ -188,7 +189,9 @@ def _unanswered(path: Path, error: Exception) -> BadInput:
 def _refused(code: int, content: bytes) -> AgentRefused:
     try:
         status = json.loads(content)
-        return AgentRefused(code, str(status["reason"]), str(status["message"]))
-    except (ValueError, KeyError, TypeError):
+        causes = (status.get("details") or {}).get("causes") or ()
+        texts = [f"{each.get('field', '')}: {each['message']}" for each in causes]
+        return AgentRefused(code, str(status["reason"]), str(status["message"]), texts)
+    except (ValueError, KeyError, TypeError, AttributeError):
         said = content[:200].decode("utf-8", "replace")
         return AgentRefused(code, http.client.responses.get(code, ""), said)

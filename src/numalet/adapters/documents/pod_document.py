@@ -1,14 +1,13 @@
 """One Pod object of a manifest, read into the pod that the managers decide about.
 
-The object stands for what the API server hands out, so its rules are applied (see
-``pod_resources``), and what is only of interest to others is not looked into. A pod that comes
-*from a server* (it has a resource version or a status) may have members of a newer release;
-in a pod written by hand an unknown member is a mistake.
+The object stands for what the API server hands out, so its rules are applied: every field is of
+the type that the table of fields says (``pod_table``), and for resources see ``pod_resources``. A
+pod that comes *from a server* (it has a resource version or a status) may have members of a newer
+release; in a pod written by hand an unknown member is a mistake.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,15 +15,17 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.adapters.documents import pod_fields, pod_resources, typed
+from numalet.adapters.documents import pod_resources, typed
+from numalet.adapters.documents.pod_table import checking
+from numalet.adapters.documents.pod_table.checking import Strictness
+from numalet.adapters.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, Text
+from numalet.adapters.documents.pod_table.pod import POD
+from numalet.adapters.documents.pod_table.status import PHASES
 from numalet.adapters.documents.typed import Place
 from numalet.model import qos
 from numalet.model.findings import Findings, Severity
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){_PART}(\.{_PART})*")
 _UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
 """Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
 
@@ -70,7 +71,7 @@ class Identity:
     """Who the pod is, when its own metadata does not say so.
 
     ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
-    without ``uid``.
+    without ``uid``. ``unknown_fields`` is how bad they are, whatever the pod says itself.
     """
 
     kind: str = "Pod"
@@ -79,6 +80,7 @@ class Identity:
     namespace: str = ""
     from_server: bool = False
     uid: str = ""
+    unknown_fields: Severity | None = None
 
 
 def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
@@ -87,17 +89,18 @@ def decode_pod(value: object, place: Place, identity: Identity, findings: Findin
         typed.wrong_type(value, "a Pod object", place, findings)
         return None
     found = Findings()
-    metadata = _part(value, "metadata", Metadata, place, found)
+    strictness = _strictness(value, identity)
+    # A status is what a server wrote, and hardly any of it is read.
+    written = {name: member for name, member in value.items() if name != "status"}
+    checking.check(written, POD, place, strictness, found)
+    # What can not be read into these shapes was found by the check.
+    metadata = _part(value, "metadata", Metadata, place, Findings())
+    spec = _part(value, "spec", _Spec, place, Findings())
     status = _part(value, "status", Status, place, found)
-    strictness = _strictness(metadata, value, identity)
-    _check_members(value, pod_fields.POD, place, strictness, found)
-    spec = _part(value, "spec", _Spec, place, found)
     pod = None
     if metadata is not None and status is not None and spec is not None:
-        raw_spec = value.get("spec") or {}
-        _check_members(raw_spec, pod_fields.SPEC, place.member("spec"), strictness, found)
-        pod = _pod(_Parts(metadata, spec, status, strictness), place, identity, found)
-    findings.extend(found.all)
+        pod = _pod(_Parts(metadata, spec, status), place, identity, found)
+    findings.extend(found.distinct)
     return None if found.has_errors else pod
 
 
@@ -106,7 +109,6 @@ class _Parts:
     metadata: Metadata
     spec: _Spec
     status: Status
-    strictness: Severity
 
 
 def _part(
@@ -121,43 +123,21 @@ def _part(
     return typed.decode({} if member is None else member, shape, place.member(name), findings)
 
 
-def _strictness(
-    metadata: Metadata | None, value: Mapping[Any, Any], identity: Identity
-) -> Severity:
-    """How bad an unknown member is."""
-    known_to_server = metadata is not None and metadata.resource_version is not None
-    if identity.from_server or known_to_server or value.get("status"):
-        return Severity.WARNING
-    return Severity.ERROR
-
-
-def _check_members(
-    value: Mapping[Any, Any],
-    known: frozenset[str],
-    place: Place,
-    severity: Severity,
-    findings: Findings,
-) -> None:
-    for name in value:
-        if name not in known:
-            findings.add(
-                "document/unknown-field",
-                place.location,
-                severity,
-                name=str(name),
-                nearest=typed.nearest(str(name), known),
-            )
+def _strictness(value: Mapping[Any, Any], identity: Identity) -> Strictness:
+    if identity.unknown_fields is not None:
+        return Strictness(identity.unknown_fields)
+    metadata = value.get("metadata")
+    is_known_to_server = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
+    if identity.from_server or is_known_to_server or value.get("status"):
+        return checking.OF_SERVERS
+    return checking.STRICT
 
 
 def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) -> Pod:
     at_spec = place.member("spec")
-    init = _containers(
-        parts.spec.init_containers, at_spec.member("initContainers"), parts.strictness, findings
-    )
-    apps = _containers(
-        parts.spec.containers, at_spec.member("containers"), parts.strictness, findings
-    )
-    if not parts.spec.containers:
+    init = _containers(parts.spec.init_containers, at_spec.member("initContainers"), findings)
+    apps = _containers(parts.spec.containers, at_spec.member("containers"), findings)
+    if not parts.spec.containers and not _is_said("pods/no-containers", findings):
         findings.add("pods/no-containers", at_spec.location)
     _check_names_differ((*init, *apps), at_spec, findings)
     if parts.spec.resources is not None:
@@ -165,7 +145,7 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
         findings.add("pods/pod-level-resources", where, Severity.WARNING)
     name = _name(parts.metadata, place, identity, findings)
     namespace = parts.metadata.namespace or identity.namespace or "default"
-    _check_name(namespace, _LABEL, place.member("metadata").member("namespace"), findings)
+    _check_name(namespace, DNS_LABEL, place.member("metadata").member("namespace"), findings)
     given = _given_qos_class(parts.status, place.member("status"), findings)
     return Pod(
         uid=parts.metadata.uid
@@ -185,32 +165,30 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
     )
 
 
+def _is_said(code: str, findings: Findings) -> bool:
+    return any(finding.code == code for finding in findings.all)
+
+
 def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
     """A uid for a pod that has none: the same for the same pod in every run."""
     return str(uuid.uuid5(_UID_SPACE, f"{kind}/{namespace}/{name}/{position}"))
 
 
 def _containers(
-    values: list[Any] | None, place: Place, strictness: Severity, findings: Findings
+    values: list[Any] | None, place: Place, findings: Findings
 ) -> tuple[Container, ...]:
     found = (
-        _container(value, place.item(index), strictness, findings)
-        for index, value in enumerate(values or ())
+        _container(value, place.item(index), findings) for index, value in enumerate(values or ())
     )
     return tuple(container for container in found if container is not None)
 
 
-def _container(
-    value: object, place: Place, strictness: Severity, findings: Findings
-) -> Container | None:
-    read = typed.decode(value, _Container, place, findings)
-    if read is None or not isinstance(value, Mapping):
+def _container(value: object, place: Place, findings: Findings) -> Container | None:
+    read = typed.decode(value, _Container, place, Findings())
+    if read is None:
         return None
-    _check_members(value, pod_fields.CONTAINER, place, strictness, findings)
-    if read.name is None:
-        findings.add("pods/name-missing", place.location, what="container")
-    else:
-        _check_name(read.name, _LABEL, place.member("name"), findings)
+    if read.name is not None:
+        _check_name(read.name, DNS_LABEL, place.member("name"), findings)
     asked = pod_resources.decode_resources(
         read.resources or {}, place.member("resources"), findings
     )
@@ -250,21 +228,22 @@ def _name(metadata: Metadata, place: Place, identity: Identity, findings: Findin
         seed = made_up_uid(identity.kind, "", metadata.generate_name, identity.position)
         name = metadata.generate_name + seed[:5]
     if name:
-        _check_name(name, _SUBDOMAIN, at_name, findings)
+        _check_name(name, DNS_SUBDOMAIN, at_name, findings)
     else:
         findings.add("pods/name-missing", at_name.location, what="pod")
     return name
 
 
-def _check_name(name: str, allowed: re.Pattern[str], place: Place, findings: Findings) -> None:
-    if allowed.fullmatch(name) is None:
-        code = "pods/label" if allowed is _LABEL else "pods/subdomain"
-        findings.add(code, place.location, value=typed.described(name))
+def _check_name(name: str, allowed: Text, place: Place, findings: Findings) -> None:
+    """A finding for a name, given or made, that is none; equal ones of the table count once."""
+    if not (name and allowed.accepts(name)):
+        shown = typed.described(name)
+        findings.add(allowed.finding, place.location, value=shown, allowed="")
 
 
 def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
     """The class that the API server wrote down; it counts, whatever the containers say."""
-    if status.phase and status.phase not in pod_fields.PHASES:
+    if status.phase and status.phase not in PHASES:
         findings.add("pods/phase", place.member("phase").location, value=status.phase)
     if not status.qos_class:
         return None

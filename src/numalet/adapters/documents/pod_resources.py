@@ -20,7 +20,6 @@ from numalet.model.findings import Findings
 from numalet.model.pod import Resources
 from numalet.model.quantity import Quantity, QuantityError
 
-_MEMBERS: Final = ("claims", "limits", "requests")
 _STANDARD: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 _MOST_BITS: Final = 512
 
@@ -34,7 +33,6 @@ class Demand(NamedTuple):
 
 def decode_resources(value: Mapping[str, Any], place: Place, findings: Findings) -> Demand:
     """What ``resources`` of a container says; findings for what the API server would refuse."""
-    typed.check_members(value, _MEMBERS, place, findings)
     limits = decode_list(value.get("limits"), place.member("limits"), findings)
     requests = decode_list(value.get("requests"), place.member("requests"), findings)
     _check_requests(requests, limits, place.member("requests"), findings)
@@ -47,12 +45,12 @@ def decode_list(value: object, place: Place, findings: Findings) -> dict[str, Qu
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        typed.wrong_type(value, "an object of resource names and quantities", place, findings)
+        typed.wrong_type(value, "an object", place, findings)
         return {}
     found: dict[str, Quantity] = {}
     for name, written in value.items():
         if not isinstance(name, str):
-            typed.wrong_type(name, "the name of a resource", place, findings)
+            typed.wrong_type(name, "the name of a member, a text,", place, findings)
             continue
         at = place.member(name)
         quantity = decode_quantity(written, at, findings)

@@ -71,6 +71,9 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
     except msgspec.ValidationError as error:
         findings.extend([_finding(str(error), place)])
         return None
+    except UnicodeEncodeError as error:
+        wrong_type(error.object, "a text of whole characters", place, findings)
+        return None
 
 
 def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> T:

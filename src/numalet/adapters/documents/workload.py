@@ -24,9 +24,13 @@ from numalet.adapters.documents import (
     workload_fields,
 )
 from numalet.adapters.documents.pod_document import Identity
+from numalet.adapters.documents.pod_table import checking
+from numalet.adapters.documents.pod_table.pod import POD
+from numalet.adapters.documents.pod_table.status import POD_STATUS
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload_container import SecurityContext
-from numalet.model.findings import Findings
+from numalet.config.behaviour import EXACT, Behaviour
+from numalet.model.findings import Findings, Severity
 from numalet.model.pod import Pod
 from numalet.workload.spec import RestartPolicy, Source, Workload
 
@@ -47,7 +51,9 @@ class WorkloadOptions:
     """What is not said by the manifest itself.
 
     ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is
-    derived from the name. ``node_name`` is filled into the manifest.
+    derived from the name. ``node_name`` is filled into the manifest. ``behaviour`` are the rules of
+    the node, under some of which alone a field is honoured. ``unknown_fields`` is how bad those
+    are that no release knows; where it is no error they are left out of the manifest.
     """
 
     source: Source = Source.API
@@ -56,6 +62,8 @@ class WorkloadOptions:
     namespace: str = ""
     node_name: str = ""
     programs: Programs = Programs.COMMAND
+    behaviour: Behaviour = EXACT
+    unknown_fields: Severity = Severity.ERROR
 
 
 class _Spec(msgspec.Struct, rename="camel", frozen=True):
@@ -72,8 +80,8 @@ def decode_workload(
 ) -> Workload | None:
     """The workload that a decoded Pod object says, or None when a finding says why not.
 
-    What a server would have written into the object (its status, a resource version) counts for
-    nothing: here the object is new.
+    What a server would have written into the object (its status, a resource version) has to be of
+    the right types and counts for nothing: here the object is new.
     """
     found = Findings()
     workload_fields.check_kept(value, place, found)
@@ -87,18 +95,24 @@ def _decoded(
 ) -> Workload | None:
     if isinstance(value, Mapping):
         _check_kind(value, place, findings)
+        status = value.get("status")
+        if status is not None:
+            at_status = place.member("status")
+            strictness = checking.Strictness(options.unknown_fields)
+            checking.check(status, POD_STATUS, at_status, strictness, findings)
         value = {name: member for name, member in value.items() if name != "status"}
-    identity = Identity(namespace=options.namespace, uid=options.uid)
+    identity = Identity(
+        namespace=options.namespace, uid=options.uid, unknown_fields=options.unknown_fields
+    )
     pod = pod_document.decode_pod(value, place, identity, findings)
     if pod is None or not isinstance(value, Mapping):
         return None
-    given = value.get("metadata") or {}
+    known: Mapping[str, Any] = checking.as_kept(value, POD)
+    given = known.get("metadata") or {}
     at_metadata = place.member("metadata")
-    notes = given.get("annotations") or {}
-    typed.decode(notes, dict[str, str], at_metadata.member("annotations"), findings)
     metadata_rules.check(given, at_metadata, findings)
     workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
-    return _workload(value, pod, place, options, findings)
+    return _workload(known, pod, place, options, findings)
 
 
 def _check_kind(value: Mapping[Any, Any], place: Place, findings: Findings) -> None:
@@ -118,11 +132,12 @@ def _workload(
     spec = typed.decode(raw, _Spec, at_spec, findings)
     if spec is None:
         return None
-    ignored = workload_fields.check_pod(raw, at_spec, findings)
+    ignored = workload_fields.check_pod(raw, at_spec, options.behaviour, findings)
     reading = workload_container.Reading(
         pod_security=spec.security_context or SecurityContext(),
         at_pod_security=at_spec.member("securityContext"),
         program_needed=options.programs is Programs.COMMAND,
+        behaviour=options.behaviour,
         findings=findings,
         ignored=ignored,
     )
@@ -140,22 +155,13 @@ def _workload(
     return Workload(
         pod=pod,
         containers=tuple(each for each in specs if each is not None),
-        restart_policy=_restart_policy(spec.restart_policy, at_spec, findings),
+        restart_policy=RestartPolicy(spec.restart_policy or "Always"),
         grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),
         priority_class=spec.priority_class_name or "",
         source=options.source,
         origin=options.origin,
         manifest=workload_defaults.manifest(value, pod, options.node_name),
     )
-
-
-def _restart_policy(value: str | None, place: Place, findings: Findings) -> RestartPolicy:
-    try:
-        return RestartPolicy(value or "Always")
-    except ValueError:
-        where = place.member("restartPolicy").location
-        findings.add("workload/restart-policy", where, value=typed.described(value))
-        return RestartPolicy.ALWAYS
 
 
 def _grace(value: int | None, place: Place, findings: Findings) -> int:

@@ -11,13 +11,11 @@ import msgspec
 
 from numalet.adapters.documents import typed, workload_fields
 from numalet.adapters.documents.typed import Place
+from numalet.config.behaviour import Behaviour
 from numalet.model.findings import Findings
 from numalet.model.pod import ContainerKind
 from numalet.workload import expansion
 from numalet.workload.spec import ContainerSpec
-
-LARGEST_ID: Final = 2**31 - 1
-"""Of a user or group, as in Kubernetes."""
 
 _VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
@@ -56,6 +54,7 @@ class Reading:
     pod_security: SecurityContext
     at_pod_security: Place
     program_needed: bool
+    behaviour: Behaviour
     findings: Findings
     ignored: set[str]
 
@@ -68,12 +67,13 @@ def read(
     container = typed.decode(value, _Container, place, findings)
     if container is None:
         return None
-    workload_fields.check_container(value, kind, place, reading.ignored, findings)
+    ignored = workload_fields.check_container(value, kind, place, reading.behaviour, findings)
     if reading.program_needed:
         if not container.command and not container.args:
             findings.add("workload/no-command", place.location, container=container.name)
-        if container.image:
-            reading.ignored.add("image")
+    else:
+        ignored.discard("image")
+    reading.ignored.update(ignored)
     env = _environment(container.env or (), place.member("env"), findings)
     variables = dict(env)
     user, group = _ids(container.security_context, place.member("securityContext"), reading)
@@ -133,12 +133,8 @@ def _ids(
 ) -> tuple[int | None, int | None]:
     """User and group; what the container says wins over what the pod says."""
     own, of_pod, findings = own or SecurityContext(), reading.pod_security, reading.findings
-    user, at_user = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
-    group, at_group = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
-    for number, at in ((user, at_user.member("runAsUser")), (group, at_group.member("runAsGroup"))):
-        if number is not None and not 0 <= number <= LARGEST_ID:
-            shown = typed.described(number)
-            findings.add("workload/id", at.location, value=shown, most=LARGEST_ID)
+    user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
+    group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
     non_root, at = _stronger(own.run_as_non_root, of_pod.run_as_non_root, place, reading)
     if non_root and not user:
         shown = "no user" if user is None else "user 0"

@@ -29,9 +29,11 @@ _CONTAINER: Final = {
 }
 
 
-def manifest(value: Mapping[Any, Any], pod: Pod, node_name: str) -> dict[str, Any]:
-    """The object with defaults filled in, without a status and without what servers keep."""
-    given: dict[str, Any] = _copied({str(name): member for name, member in value.items()})
+def manifest(given: Mapping[str, Any], pod: Pod, node_name: str) -> dict[str, Any]:
+    """The object with defaults filled in, without a status and without what servers keep.
+
+    ``given`` is a copy that nobody else has.
+    """
     metadata = _present(given.get("metadata"), _SERVERS_OWN)
     metadata |= {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     spec = {**_SPEC, **_present(given.get("spec"))}
@@ -43,13 +45,6 @@ def manifest(value: Mapping[Any, Any], pod: Pod, node_name: str) -> dict[str, An
         if name in spec:
             spec[name] = [_container(each, containers[each["name"]]) for each in spec[name]]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def _copied(value: Any) -> Any:
-    """A copy that shares nothing that changes, seven times as fast as that of ``copy``."""
-    if isinstance(value, dict):
-        return {name: _copied(member) for name, member in value.items()}
-    return [*map(_copied, value)] if isinstance(value, list) else value
 
 
 def _present(value: Any, without: frozenset[str] = frozenset()) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The fields of a Pod that a runtime of host programs can not honour, and what is done about it.
+"""The fields of a Pod that a runtime of host programs can not honour: what is said about them.
 
 *Refused* is what changes what the program does or finds: a mounted path that would be the host's
 own, a hook that would not run, a variable from a place that does not exist, a deadline nobody
 keeps. *Warned of* is protection or health that the manifest promises and nobody gives. *Ignored*
 is what means nothing to a program of the host; it is named once for the whole pod. That the
 program sees the host's network, processes and files is how this runtime works, so ``hostNetwork``
-and its like are said by nobody.
+and its like are said by nobody. Which field is which is said by the table (``pod_table``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.adapters.documents import typed
+from numalet.adapters.documents.pod_table.containers import CONTAINER, RESOURCE_REQUIREMENTS
+from numalet.adapters.documents.pod_table.kinds import ObjectType, Use
+from numalet.adapters.documents.pod_table.pod import POD_SPEC
+from numalet.adapters.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_builder import DEEPEST_NESTING
+from numalet.config.behaviour import Behaviour
 from numalet.model.findings import Findings, Severity
 from numalet.model.pod import ContainerKind
 
@@ -26,37 +31,19 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
 """A uid becomes part of a file's name and of a cgroup's."""
 
-_REFUSED_OF_POD: Final = {
-    "activeDeadlineSeconds": "workload/deadline",
-    "ephemeralContainers": "workload/ephemeral-containers",
-    "resourceClaims": "workload/resource-claims",
-    "schedulingGates": "workload/scheduling-gates",
+_PROBES: Final = tuple(sorted(CONTAINER.names(Use.WARNED)))
+_UNPROTECTED: Final = {
+    kind.name: kind.names(Use.WARNED) for kind in (POD_SECURITY_CONTEXT, SECURITY_CONTEXT)
 }
-_REFUSED_OF_CONTAINER: Final = {
-    "envFrom": "workload/env-from",
-    "lifecycle": "workload/lifecycle-hooks",
-    "restartPolicyRules": "workload/restart-rules",
-    "volumeDevices": "workload/mounts",
-    "volumeMounts": "workload/mounts",
+_REFUSED: Final = {
+    kind.name: tuple((name, kind.fields[name].finding) for name in sorted(kind.names(Use.REFUSED)))
+    for kind in (POD_SPEC, CONTAINER, RESOURCE_REQUIREMENTS)
 }
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_IGNORED_OF_POD_TEXT: Final = """
-    affinity dnsConfig dnsPolicy hostAliases hostname hostnameOverride imagePullSecrets
-    nodeSelector readinessGates runtimeClassName schedulerName schedulingGroup serviceAccount
-    serviceAccountName subdomain topologySpreadConstraints volumes workloadRef
-"""
-_IGNORED_OF_POD: Final = frozenset(_IGNORED_OF_POD_TEXT.split())
-_IGNORED_OF_CONTAINER_TEXT: Final = """
-    imagePullPolicy ports resizePolicy stdin stdinOnce terminationMessagePath
-    terminationMessagePolicy tty
-"""
-_IGNORED_OF_CONTAINER: Final = frozenset(_IGNORED_OF_CONTAINER_TEXT.split())
-
-REFUSED: Final = frozenset({*_REFUSED_OF_POD, *_REFUSED_OF_CONTAINER})
-WARNED: Final = frozenset({*_PROBES, "securityContext", "hostUsers"})
-IGNORED: Final = _IGNORED_OF_POD | _IGNORED_OF_CONTAINER
-
-_HONOURED_SECURITY: Final = frozenset({"runAsUser", "runAsGroup", "runAsNonRoot"})
+_IGNORED: Final = {kind.name: kind.names(Use.IGNORED) for kind in (POD_SPEC, CONTAINER)}
+_UNDER_RULES: Final = {
+    kind.name: tuple((name, each.rule) for name, each in kind.fields.items() if each.rule)
+    for kind in (POD_SPEC, CONTAINER)
+}
 
 
 def check_uid(uid: object, place: Place, findings: Findings) -> None:
@@ -67,44 +54,57 @@ def check_uid(uid: object, place: Place, findings: Findings) -> None:
         findings.add("workload/uid", place.location, value=shown, most=LONGEST_UID)
 
 
-def check_pod(spec: Mapping[str, Any], place: Place, findings: Findings) -> set[str]:
+def check_pod(
+    spec: Mapping[str, Any], place: Place, behaviour: Behaviour, findings: Findings
+) -> set[str]:
     """Findings for the pod's own fields; returns the names of those that are ignored."""
-    for name, code in _REFUSED_OF_POD.items():
-        if spec.get(name):
-            findings.add(code, place.member(name).location, field=name)
+    _check_refused(spec, POD_SPEC, place, findings)
     system = spec.get("os")
     if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
         where = place.member("os").member("name").location
         findings.add("workload/system", where, value=typed.described(system.get("name")))
-    _check_protection(spec.get("securityContext"), place.member("securityContext"), findings)
+    security = spec.get("securityContext")
+    _check_protection(security, POD_SECURITY_CONTEXT, place.member("securityContext"), findings)
     if spec.get("hostUsers") is False:
         where = place.member("hostUsers").location
         findings.add("workload/protection", where, Severity.WARNING, names="hostUsers: false")
-    return {name for name in _IGNORED_OF_POD if spec.get(name)}
+    return _ignored(spec, POD_SPEC, behaviour)
 
 
 def check_container(
     value: Mapping[str, Any],
     kind: ContainerKind,
     place: Place,
-    ignored: set[str],
+    behaviour: Behaviour,
     findings: Findings,
-) -> None:
-    """Findings for the fields of a container; ignored ones are added by name."""
-    for name, code in _REFUSED_OF_CONTAINER.items():
-        if value.get(name):
-            findings.add(code, place.member(name).location, field=name)
+) -> set[str]:
+    """Findings for the fields of a container; returns the names of those that are ignored."""
+    _check_refused(value, CONTAINER, place, findings)
     if kind is ContainerKind.APP and value.get("restartPolicy"):
         where = place.member("restartPolicy").location
         findings.add("workload/restart-rules", where, field="restartPolicy")
-    if isinstance(resources := value.get("resources"), Mapping) and resources.get("claims"):
-        where = place.member("resources").member("claims").location
-        findings.add("workload/resource-claims", where, field="claims")
+    if isinstance(resources := value.get("resources"), Mapping):
+        _check_refused(resources, RESOURCE_REQUIREMENTS, place.member("resources"), findings)
     for name in _PROBES:
         if value.get(name):
             findings.add("workload/probe", place.member(name).location, Severity.WARNING, name=name)
-    _check_protection(value.get("securityContext"), place.member("securityContext"), findings)
-    ignored |= {name for name in _IGNORED_OF_CONTAINER if value.get(name)}
+    security = value.get("securityContext")
+    _check_protection(security, SECURITY_CONTEXT, place.member("securityContext"), findings)
+    return _ignored(value, CONTAINER, behaviour)
+
+
+def _check_refused(
+    value: Mapping[str, Any], kind: ObjectType, place: Place, findings: Findings
+) -> None:
+    for name, code in _REFUSED[kind.name]:
+        if value.get(name):
+            findings.add(code, place.member(name).location, field=name)
+
+
+def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
+    """Names of the fields that are there and mean nothing, some of them under these rules only."""
+    idle = {name for name, rule in _UNDER_RULES[kind.name] if not getattr(behaviour, rule)}
+    return {name for name in value.keys() & (_IGNORED[kind.name] | idle) if value[name]}
 
 
 def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
@@ -114,11 +114,11 @@ def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
         findings.add("workload/ignored", place.location, Severity.NOTE, names=names)
 
 
-def _check_protection(value: object, place: Place, findings: Findings) -> None:
+def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
     """A warning for what a security context promises and nobody keeps."""
     if isinstance(value, Mapping):
-        given = {str(name) for name, member in value.items() if member not in (None, {}, [])}
-        if names := ", ".join(sorted(given - _HONOURED_SECURITY)):
+        given = {name for name, member in value.items() if member not in (None, {}, [])}
+        if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
             findings.add("workload/protection", place.location, Severity.WARNING, names=names)
 
 

@@ -166,7 +166,8 @@ def _load_json(text: str, document: str) -> list[Document] | None:
     try:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
-            found.append(Document(_whole(value, text), document, text, len(found), noticed.taken()))
+            _refuse_halves(value, text, document)
+            found.append(Document(value, document, text, len(found), noticed.taken()))
             position = _after_blanks(text, position)
     except RecursionError:
         raise _too_deep(document) from None
@@ -224,8 +225,12 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def _whole(value: Any, text: str) -> Any:
-    """The value without halves of characters, which JSON can escape and nobody can print."""
+def _refuse_halves(value: Any, text: str, document: str) -> None:
+    """Refuse halves of characters, which JSON can escape and nobody can print or keep."""
     if not _SURROGATE.search(text):
-        return value
-    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        fields = {"problem": "half of a character (a lone surrogate, as \\ud800 is)"}
+        raise BadInput([Finding("document/syntax", fields, Location(document))]) from None

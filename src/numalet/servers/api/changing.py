@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from starlette.requests import Request
 
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
-from numalet.model.findings import Findings
-from numalet.servers.api import patches, requests, status
+from numalet.model.findings import Finding, Findings, Severity
+from numalet.servers.api import field_validation, patches, requests, status
+from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.patches import Patch, PatchDoesNotFit, PatchUnreadable
 from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
@@ -32,16 +33,30 @@ PATCHES: Final[Mapping[str, Patch]] = {
 LISTS: Final = frozenset({"application/json-patch+json"})
 """Kinds of patches that are lists."""
 
-Revision: TypeAlias = Callable[[Mapping[str, Any]], Any]
-"""What becomes of a pod object."""
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What becomes of a pod object.
+
+    ``duplicates`` are fields that come twice in what the client sent; ``is_patch``: it sent only
+    what changes.
+    """
+
+    apply: Callable[[Mapping[str, Any]], Any]
+    is_patch: bool
+    duplicates: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """A pod after a change, and the version that it is a change of; None for any."""
+    """A pod after a change, and the version that it is a change of; None for any.
 
-    workload: Workload
+    ``workload`` is None where nothing changes. ``warnings`` are texts for the client.
+    """
+
+    workload: Workload | None
     version: int | None
+    warnings: tuple[str, ...] = ()
 
 
 async def patch_of(request: Request) -> Revision:
@@ -50,42 +65,56 @@ async def patch_of(request: Request) -> Revision:
     apply = PATCHES.get(kind)
     if apply is None:
         raise Failure(415, words.PATCH_MEDIA_TYPE)
-    document = await requests.document(request, PATCHES)
+    document = await requests.document_as_it_is(request, PATCHES)
     empty: Any = [] if kind in LISTS else {}
     patch = empty if document is None else document.value
     if not isinstance(patch, type(empty)):
         found = type(patch).__name__
         raise Failure(400, words.KIND_DIFFERS.format(found=found, expected="a patch"))
-    return lambda pod: apply(pod, patch)
+    duplicates = () if document is None else document.duplicates
+    return Revision(lambda pod: apply(pod, patch), is_patch=True, duplicates=duplicates)
 
 
 async def object_of(request: Request) -> Revision:
     """The object of a request that is to take the place of another."""
-    value = requests.of_kind(await requests.document(request), "v1", "Pod")
-    return lambda _pod: value
+    document = await requests.document_as_it_is(request)
+    value = requests.of_kind(document, "v1", "Pod")
+    duplicates = () if document is None else document.duplicates
+    return Revision(lambda _pod: value, is_patch=False, duplicates=duplicates)
 
 
-async def revised(revision: Revision, record: PodRecord, pod: Mapping[str, Any]) -> Revised | None:
-    """The pod after this revision; None if it stays as it is.
+async def revised(
+    revision: Revision, record: PodRecord, pod: Mapping[str, Any], wants: FieldValidation
+) -> Revised:
+    """The pod after this revision.
 
     Raises:
         Failure: the revision does not fit, its result is no pod, or it may not be so.
     """
     try:
-        value = await asyncio.to_thread(revision, pod)
+        value = await asyncio.to_thread(revision.apply, pod)
     except PatchUnreadable as bad:
         raise Failure(400, words.PATCH_UNREADABLE.format(problem=bad)) from None
     except PatchDoesNotFit as bad:
         raise Failure(422, words.PATCH_UNREADABLE.format(problem=bad)) from None
     version = _checked_identity(value, pod)
-    old, new = _shown(record.workload, pod), _read(value, record, pod)
+    findings = Findings()
+    findings.extend(replace(each, severity=Severity.WARNING) for each in revision.duplicates)
+    workload = _read(value, record, pod, findings)
+    check = field_validation.check_patched if revision.is_patch else field_validation.check_body
+    check(wants, record.workload.pod.name, findings.all)
+    if workload is None:
+        raise status.invalid("Pod", record.workload.pod.name, findings.all)
+    old, new = _shown(record.workload, pod), workload
     refused = changes.unchangeable(old, new)
     if _given(value, "spec", "nodeName") not in (None, "", pod["spec"].get("nodeName")):
         refused = ("spec", *(each for each in refused if each != "spec"))
     if refused:
         causes = [(field, _why_not(old, field)) for field in refused]
         raise status.unchangeable("Pod", old.pod.name, causes)
-    return Revised(changes.changed(old, new), version) if changes.is_changed(old, new) else None
+    warnings = tuple(field_validation.warnings(wants, findings.all))
+    after = changes.changed(old, new) if changes.is_changed(old, new) else None
+    return Revised(after, version, warnings)
 
 
 def _checked_identity(value: Any, pod: Mapping[str, Any]) -> int | None:
@@ -116,7 +145,9 @@ def _shown(workload: Workload, pod: Mapping[str, Any]) -> Workload:
     return replace(workload, manifest={**shown, "spec": spec})
 
 
-def _read(value: Any, record: PodRecord, pod: Mapping[str, Any]) -> Workload:
+def _read(
+    value: Any, record: PodRecord, pod: Mapping[str, Any], findings: Findings
+) -> Workload | None:
     old = record.workload
     options = WorkloadOptions(
         source=old.source,
@@ -124,12 +155,9 @@ def _read(value: Any, record: PodRecord, pod: Mapping[str, Any]) -> Workload:
         uid=record.uid,
         namespace=old.pod.namespace,
         node_name=pod["spec"]["nodeName"],
+        unknown_fields=Severity.WARNING,
     )
-    findings = Findings()
-    new = decode_workload(value, Place(""), options, findings)
-    if new is None:
-        raise status.invalid("Pod", old.pod.name, findings.all)
-    return new
+    return decode_workload(value, Place(""), options, findings)
 
 
 def _why_not(old: Workload, field: str) -> str:

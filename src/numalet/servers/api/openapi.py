@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet import __version__
-from numalet.servers.api import openapi_types, openapi_v2
+from numalet.servers.api import field_validation, openapi_types, openapi_v2
 from numalet.servers.api.changing import LISTS, PATCHES
 from numalet.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
@@ -33,6 +33,7 @@ _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _FLAG: Final = {"type": "boolean"}
 _DRY: Final = {"dryRun": {"type": "string", "enum": ["All"]}}
+_CHANGING: Final = {**_DRY, "fieldManager": _TEXT, "fieldValidation": field_validation.PARAMETER}
 _SELECTING: Final = {"labelSelector": _TEXT, "fieldSelector": _TEXT}
 _WATCHING: Final = {
     "watch": _FLAG,
@@ -56,7 +57,10 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "namespaces"): _SELECTING,
     ("GET", "nodestates"): _SELECTING,
     ("GET", "explanation"): {"budgetSeconds": _COUNT},
-    ("POST", "explanations"): {"budgetSeconds": _COUNT},
+    ("POST", "explanations"): {
+        "budgetSeconds": _COUNT,
+        "fieldValidation": field_validation.PARAMETER,
+    },
     ("POST", "runs"): {
         "pid": _COUNT,
         "ticks": _COUNT,
@@ -64,10 +68,10 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "dryRun": _TEXT,
         "waitMilliseconds": _COUNT,
     },
-    ("POST", "pods"): _DRY,
+    ("POST", "pods"): _CHANGING,
     ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT, **_DRY},
-    ("PATCH", "{name}"): _DRY,
-    ("PUT", "{name}"): _DRY,
+    ("PATCH", "{name}"): _CHANGING,
+    ("PUT", "{name}"): _CHANGING,
     ("GET", "healthz"): {"verbose": _TEXT},
     ("GET", "livez"): {"verbose": _TEXT},
     ("GET", "readyz"): {"verbose": _TEXT},
@@ -133,7 +137,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {"title": _TITLE, "version": __version__},
         "paths": {route.path: _path(route) for route in routes},
         "components": {
-            "schemas": openapi_types.schemas(),
+            "schemas": dict(openapi_types.schemas()),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],

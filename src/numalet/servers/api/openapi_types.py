@@ -1,21 +1,43 @@
 """The types of the OpenAPI document: what ``kubectl explain`` shows, and what answers look like.
 
-Names are Kubernetes', since clients look types up by them. Members that are honoured say how;
-for the others the tables of ``workload_fields`` say whether they are refused or ignored, so that
-a type can not say otherwise than the reader of manifests.
+Names are Kubernetes', since clients look types up by them. The types of a Pod, and the words about
+their fields, come from the table by which manifests are read (``pod_table``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
-from numalet.adapters.documents import pod_fields, workload_fields
-from numalet.servers.api.patches import MERGE_KEYS
+from numalet.adapters.documents.pod_table import reach
+from numalet.adapters.documents.pod_table.kinds import (
+    INT32,
+    INT64,
+    Field,
+    Kind,
+    ListOf,
+    MapOf,
+    ObjectType,
+    Plain,
+    Text,
+    Use,
+    Whole,
+)
+from numalet.adapters.documents.pod_table.pod import POD as POD_TYPE
 from numalet.wording import english_explain_types as words
 
 _CORE: Final = "io.k8s.api.core.v1."
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_OF_META: Final = frozenset(
+    {
+        "LabelSelector",
+        "LabelSelectorRequirement",
+        "ManagedFieldsEntry",
+        "ObjectMeta",
+        "OwnerReference",
+    }
+)
 POD: Final = f"{_CORE}Pod"
 POD_LIST: Final = f"{_CORE}PodList"
 STATUS: Final = f"{_META}Status"
@@ -23,18 +45,6 @@ OBJECT: Final = f"{_META}Object"
 LIST: Final = f"{_META}ObjectList"
 
 _TEXT: Final = {"type": "string"}
-_COUNT: Final = {"type": "integer", "format": "int64"}
-_FLAG: Final = {"type": "boolean"}
-_WORDS: Final = {"type": "array", "items": _TEXT}
-_TEXTS: Final = {"type": "object", "additionalProperties": _TEXT}
-_AMOUNTS: Final = {
-    "type": "object",
-    "additionalProperties": {"oneOf": [{"type": "string"}, {"type": "number"}]},
-}
-_DNS: Final = {
-    "type": "string",
-    "pattern": r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$",
-}
 
 
 def ref(name: str) -> dict[str, str]:
@@ -42,73 +52,12 @@ def ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _each(name: str) -> dict[str, Any]:
-    return {"type": "array", "items": ref(name)}
-
-
-_TYPED: Final[Mapping[str, Mapping[str, Any]]] = {
-    POD: {
-        "apiVersion": {"type": "string", "enum": ["v1"]},
-        "kind": {"type": "string", "enum": ["Pod"]},
-        "metadata": ref(f"{_META}ObjectMeta"),
-        "spec": ref(f"{_CORE}PodSpec"),
-        "status": ref(f"{_CORE}PodStatus"),
-    },
-    f"{_META}ObjectMeta": {
-        "name": _DNS,
-        "generateName": _DNS,
-        "namespace": _TEXT,
-        "uid": _TEXT,
-        "labels": _TEXTS,
-        "annotations": _TEXTS,
-        "resourceVersion": _TEXT,
-        "creationTimestamp": _TEXT,
-        "deletionTimestamp": _TEXT,
-    },
-    f"{_CORE}PodSpec": {
-        "containers": _each(f"{_CORE}Container"),
-        "initContainers": _each(f"{_CORE}Container"),
-        "restartPolicy": {"type": "string", "enum": ["Always", "OnFailure", "Never"]},
-        "terminationGracePeriodSeconds": {**_COUNT, "minimum": 0, "maximum": 2**31 - 1},
-        "priorityClassName": _TEXT,
-        "overhead": _AMOUNTS,
-        "nodeName": _TEXT,
-        "securityContext": ref(f"{_CORE}SecurityContext"),
-        "tolerations": {"type": "array", "items": {"type": "object"}},
-    },
-    f"{_CORE}Container": {
-        "name": _DNS,
-        "command": _WORDS,
-        "args": _WORDS,
-        "env": _each(f"{_CORE}EnvVar"),
-        "workingDir": _TEXT,
-        "resources": ref(f"{_CORE}ResourceRequirements"),
-        "restartPolicy": {"type": "string", "enum": ["Always"]},
-        "securityContext": ref(f"{_CORE}SecurityContext"),
-        "image": _TEXT,
-    },
-    f"{_CORE}EnvVar": {"name": _TEXT, "value": _TEXT},
-    f"{_CORE}ResourceRequirements": {"limits": _AMOUNTS, "requests": _AMOUNTS},
-    f"{_CORE}SecurityContext": {
-        "runAsUser": {**_COUNT, "minimum": 0},
-        "runAsGroup": {**_COUNT, "minimum": 0},
-        "runAsNonRoot": _FLAG,
-    },
-    f"{_CORE}PodStatus": {
-        "phase": {"type": "string", "enum": list(pod_fields.PHASES)},
-        "reason": _TEXT,
-        "message": _TEXT,
-        "qosClass": _TEXT,
-        "startTime": _TEXT,
-        "conditions": {"type": "array", "items": {"type": "object"}},
-        "containerStatuses": {"type": "array", "items": {"type": "object"}},
-        "initContainerStatuses": {"type": "array", "items": {"type": "object"}},
-    },
+_ANSWERS: Final[Mapping[str, Mapping[str, Any]]] = {
     POD_LIST: {
         "apiVersion": {"type": "string", "enum": ["v1"]},
         "kind": {"type": "string", "enum": ["PodList"]},
         "metadata": {"type": "object"},
-        "items": _each(POD),
+        "items": {"type": "array", "items": ref(POD)},
     },
     OBJECT: {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"type": "object"}},
     LIST: {
@@ -126,21 +75,34 @@ _TYPED: Final[Mapping[str, Mapping[str, Any]]] = {
         "message": _TEXT,
     },
 }
+"""Types of answers that are no part of a Pod."""
+
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    POD: ("metadata", "spec"),
     POD_LIST: ("apiVersion", "kind", "metadata", "items"),
     LIST: ("apiVersion", "kind", "metadata", "items"),
     OBJECT: ("kind",),
     STATUS: ("apiVersion", "kind", "status", "code", "reason", "message"),
-    f"{_CORE}PodSpec": ("containers",),
-    f"{_CORE}Container": ("name",),
-    f"{_CORE}EnvVar": ("name",),
 }
-_KNOWN: Final[Mapping[str, Iterable[str]]] = {
-    f"{_CORE}PodSpec": pod_fields.SPEC,
-    f"{_CORE}Container": pod_fields.CONTAINER,
+_FIXED: Final[Mapping[str, str]] = {"apiVersion": "v1", "kind": "Pod"}
+"""Fields of a Pod that have one value."""
+
+_USES: Final[Mapping[Use, str]] = {
+    Use.HONOURED: "",
+    Use.KEPT: words.KEPT,
+    Use.WARNED: words.WARNED,
+    Use.IGNORED: words.IGNORED,
+    Use.REFUSED: words.REFUSED,
 }
-_KINDS: Final = {POD: "Pod", POD_LIST: "PodList"}
+_PLAIN: Final[Mapping[Plain, Mapping[str, Any]]] = {
+    Plain.FLAG: {"type": "boolean"},
+    Plain.INT_OR_TEXT: {
+        "x-kubernetes-int-or-string": True,
+        "oneOf": [{"type": "integer", "format": "int32"}, _TEXT],
+    },
+    Plain.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
+    Plain.MOMENT: {"type": "string", "format": "date-time"},
+    Plain.OBJECT: {"type": "object"},
+}
 
 
 def kind(name: str) -> dict[str, str]:
@@ -148,51 +110,95 @@ def kind(name: str) -> dict[str, str]:
     return {"group": "", "kind": name, "version": "v1"}
 
 
-def schemas() -> dict[str, Any]:
+@lru_cache(maxsize=1)
+def schemas() -> Mapping[str, Any]:
     """All types by their names."""
-    return {name: _schema(name, typed) for name, typed in _TYPED.items()}
+    return {
+        **{_full_name(each): _schema(each, uses) for each, uses in reach.types(POD_TYPE)},
+        **dict(_answers()),
+    }
 
 
-def _schema(name: str, typed: Mapping[str, Any]) -> dict[str, Any]:
-    short = name.rpartition(".")[2]
-    others = sorted(set(_KNOWN.get(name, ())) - typed.keys())
+def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, properties in _ANSWERS.items():
+        text = words.ANSWERS[name.rpartition(".")[2]]
+        found: dict[str, Any] = {"type": "object", "description": text}
+        found |= {"properties": dict(properties), "required": list(_REQUIRED[name])}
+        if name == POD_LIST:
+            found["x-kubernetes-group-version-kind"] = [kind("PodList")]
+        yield name, found
+
+
+def _full_name(given: ObjectType) -> str:
+    return f"{_META if given.name in _OF_META else _CORE}{given.name}"
+
+
+def _schema(given: ObjectType, uses: frozenset[Use]) -> dict[str, Any]:
+    """The schema of a type that is reached by fields of these uses."""
+    only = next(iter(uses)) if len(uses) == 1 else Use.HONOURED
     found: dict[str, Any] = {
         "type": "object",
-        "description": words.TYPES[short],
-        "properties": {
-            **{each: _described(short, each, of) for each, of in typed.items()},
-            **{each: _other(each) for each in others},
-        },
+        "description": given.words or _USES[only] or words.PART,
+        "properties": {name: _property(each) for name, each in given.fields.items()},
     }
-    if name in _REQUIRED:
-        found["required"] = list(_REQUIRED[name])
-    if name in _KINDS:
-        found["x-kubernetes-group-version-kind"] = [kind(_KINDS[name])]
+    needed = [name for name, each in given.fields.items() if each.is_needed]
+    if given is POD_TYPE:
+        needed = ["metadata", "spec"]
+        found["x-kubernetes-group-version-kind"] = [kind("Pod")]
+        for name, value in _FIXED.items():
+            found["properties"][name]["enum"] = [value]
+    if needed and not given.is_of_servers:
+        found["required"] = needed
     return found
 
 
-def _described(short: str, member: str, typed: Mapping[str, Any]) -> dict[str, Any]:
-    text = words.MEMBERS.get((short, member), "")
+def _property(field: Field) -> dict[str, Any]:
+    found = _kind(field.kind)
+    if isinstance(field.kind, ListOf) and field.kind.merged_by:
+        found["x-kubernetes-patch-merge-key"] = field.kind.merged_by
+        found["x-kubernetes-patch-strategy"] = "merge"
+    text = _description(field)
+    if not text:
+        return found
     # Beside a reference nothing else counts.
-    of = {"allOf": [typed]} if "$ref" in typed else {**typed, **_merged(member)}
-    return {**of, "description": text} if text else of
+    return {**({"allOf": [found]} if "$ref" in found else found), "description": text}
 
 
-def _other(member: str) -> dict[str, Any]:
-    """A member into which nobody looks here."""
-    text = words.IGNORED
-    if member in workload_fields.REFUSED:
-        text = words.REFUSED
-    elif member in workload_fields.WARNED:
-        text = words.WARNED
-    is_list = member in MERGE_KEYS
-    of = {"type": "array", "items": {"type": "object"}} if is_list else {}
-    return {**of, **_merged(member), "description": text}
+def _description(field: Field) -> str:
+    use = _USES[field.use] if field.use is not None else ""
+    rule = words.UNDER_RULE.format(rule=field.rule) if field.rule else ""
+    release = words.SINCE.format(release=field.since) if field.since else ""
+    parts = (field.words, rule, "" if field.use is Use.KEPT and field.words else use, release)
+    return " ".join(part for part in parts if part)
 
 
-def _merged(member: str) -> dict[str, str]:
-    """How a client that makes a strategic patch merges a list, as it is merged here."""
-    if member not in MERGE_KEYS:
-        return {}
-    key = MERGE_KEYS[member]
-    return {"x-kubernetes-patch-merge-key": key, "x-kubernetes-patch-strategy": "merge"}
+def _kind(given: Kind) -> dict[str, Any]:
+    match given:
+        case ObjectType():
+            return ref(_full_name(given))
+        case ListOf():
+            return {"type": "array", "items": _kind(given.item)}
+        case MapOf():
+            return {"type": "object", "additionalProperties": _kind(given.value)}
+        case Whole():
+            width = "int32" if given.most < 2**31 else "int64"
+            found: dict[str, Any] = {"type": "integer", "format": width}
+            if (given.least, given.most) not in (INT32, INT64):
+                found |= {"minimum": given.least, "maximum": given.most}
+            return found
+        case Plain():
+            return dict(_PLAIN[given])
+        case Text():
+            return _text(given)
+
+
+def _text(given: Text) -> dict[str, Any]:
+    """A text; an empty one counts as none, but nobody has to write it."""
+    found: dict[str, Any] = dict(_TEXT)
+    if given.allowed:
+        found["enum"] = list(given.allowed)
+    if given.pattern:
+        found["pattern"] = f"^{given.pattern}$"
+    if given.most is not None:
+        found["maxLength"] = given.most
+    return found

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from numalet.model.findings import Findings
 from numalet.model.pod import Pod
-from numalet.servers.api import forms, projections, requests, selectors, watching
+from numalet.servers.api import field_validation, forms, projections, requests, selectors, watching
 from numalet.servers.api.explaining import Explainer
 from numalet.servers.api.node_state import node_state
 from numalet.servers.api.objects import JSON, shown
@@ -88,9 +88,10 @@ class Own:
 
     async def explain_posted(self, request: Request) -> Response:
         """Why a pod that is only asked about would be decided on so."""
-        document = await requests.document(request)
-        node_name = self._served.door.view().node_name
-        workload = workload_of(document, request.path_params["namespace"], node_name, Findings())
+        wants = field_validation.wanted(request)
+        document = await requests.document_as_it_is(request)
+        namespace, view = request.path_params["namespace"], self._served.door.view()
+        workload = workload_of(document, namespace, view, wants, Findings())
         return await self._explanation(request, workload.pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:

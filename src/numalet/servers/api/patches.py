@@ -15,24 +15,18 @@ from typing import Any, Final, TypeAlias
 import jsonpatch
 import msgspec
 
+from numalet.adapters.documents.pod_table import reach
+from numalet.adapters.documents.pod_table.kinds import ListOf
+from numalet.adapters.documents.pod_table.pod import POD
 from numalet.wording import kubernetes_api as words
 
 Patch: TypeAlias = Callable[[Any, Any], Any]
 
 MERGE_KEYS: Final[Mapping[str, str]] = {
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "volumes": "name",
-    "env": "name",
-    "imagePullSecrets": "name",
-    "ports": "containerPort",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-    "ownerReferences": "uid",
-    "conditions": "type",
+    name: field.kind.merged_by
+    for kind, _ in reach.types(POD)
+    for name, field in kind.fields.items()
+    if isinstance(field.kind, ListOf) and field.kind.merged_by
 }
 """By the list's name: what its members are told apart by."""
 

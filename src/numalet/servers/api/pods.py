@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import string
 import uuid
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,14 +16,24 @@ from starlette.routing import Route
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
 from numalet.adapters.documents.yaml_source import Document
-from numalet.model.findings import Findings
-from numalet.servers.api import changing, deleting, forms, requests, selectors, status, watching
-from numalet.servers.api.changing import Revision
+from numalet.model.findings import Findings, Severity
+from numalet.servers.api import (
+    changing,
+    deleting,
+    field_validation,
+    forms,
+    requests,
+    selectors,
+    status,
+    watching,
+)
+from numalet.servers.api.changing import Revised, Revision
+from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.objects import JSON
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
 from numalet.servers.api.watching import Step, Watched
-from numalet.servers.door import PodChange, Refusal, Refused
+from numalet.servers.door import AgentView, PodChange, Refusal, Refused
 from numalet.wording import kubernetes_api as words
 from numalet.workload.spec import Workload
 
@@ -104,11 +114,11 @@ class Pods:
     async def create(self, request: Request) -> Response:
         """Decide about a pod; 201 if it was accepted, whether it may run or not."""
         is_dry = _is_dry(request)
-        document = await requests.document(request)
+        wants = field_validation.wanted(request)
+        document = await requests.document_as_it_is(request)
         findings = Findings()
-        workload = workload_of(
-            document, request.path_params["namespace"], self._served.door.view().node_name, findings
-        )
+        namespace = request.path_params["namespace"]
+        workload = workload_of(document, namespace, self._served.door.view(), wants, findings)
         if is_dry:
             shown = self._served.foreseen(
                 self._served.door.foresee_create(workload), workload.pod.name
@@ -119,7 +129,9 @@ class Pods:
                 raise status.of_refusal(answer, "pods", workload.pod.name)
             shown = self._served.pod(answer)
         response = Response(shown.text, 201, media_type=JSON)
-        status.warn(response, findings.all)
+        unknown = field_validation.warnings(wants, findings.all)
+        others = status.warnings(field_validation.others(findings.all))
+        status.warn(response, [*unknown, *others])
         return response
 
     async def patch(self, request: Request) -> Response:
@@ -133,20 +145,21 @@ class Pods:
     async def _revise(self, request: Request, revision: Revision) -> Response:
         """Let the pod be otherwise; what happened to it meanwhile is no reason to give up."""
         is_dry, name = _is_dry(request), request.path_params["name"]
+        wants = field_validation.wanted(request)
         for _ in range(_TRIES):
             record = self._served.record(**request.path_params)
             pod = self._served.pod(record)
-            revised = await changing.revised(revision, record, pod.value)
-            if revised is None:
-                return Response(pod.text, media_type=JSON)
+            revised = await changing.revised(revision, record, pod.value, wants)
+            if revised.workload is None:
+                return _revised(pod.text, revised)
             if is_dry:
-                after = dataclasses.replace(record, workload=revised.workload)
-                return Response(self._served.as_is(after).text, media_type=JSON)
+                after = replace(record, workload=revised.workload)
+                return _revised(self._served.as_is(after).text, revised)
             answer = await self._served.door.revise(
                 record.workload, revised.workload, version=revised.version
             )
             if not isinstance(answer, Refused):
-                return Response(self._served.pod(answer).text, media_type=JSON)
+                return _revised(self._served.pod(answer).text, revised)
             if answer.why is not Refusal.CONFLICT:
                 raise status.of_refusal(answer, "pods", name)
         raise status.conflict("pods", name, words.VERSION_DIFFERS)
@@ -167,6 +180,12 @@ class Pods:
         return Response(self._served.pod(answer).text, media_type=JSON)
 
 
+def _revised(text: bytes, revised: Revised) -> Response:
+    response = Response(text, media_type=JSON)
+    status.warn(response, revised.warnings)
+    return response
+
+
 def _is_dry(request: Request) -> bool:
     return requests.dry_run(request.query_params.getlist("dryRun"))
 
@@ -182,7 +201,11 @@ async def _steps(
 
 
 def workload_of(
-    document: Document | None, namespace: str, node_name: str, findings: Findings
+    document: Document | None,
+    namespace: str,
+    view: AgentView,
+    wants: FieldValidation,
+    findings: Findings,
 ) -> Workload:
     """The workload that a posted object says. Raises ``Failure`` with everything wrong in it.
 
@@ -197,9 +220,18 @@ def workload_of(
             ending = "".join(random.choices(_LETTERS, k=5))  # noqa: S311 - it is no secret
             name = metadata["generateName"] + ending
             value = {**value, "metadata": {**metadata, "name": name}}
-    options = WorkloadOptions(uid=str(uuid.uuid4()), namespace=namespace, node_name=node_name)
+    options = WorkloadOptions(
+        uid=str(uuid.uuid4()),
+        namespace=namespace,
+        node_name=view.node_name,
+        behaviour=view.node.rules.behaviour,
+        unknown_fields=Severity.WARNING,
+    )
+    if document is not None:
+        findings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
     workload = decode_workload(value, Place(""), options, findings)
+    name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
+    field_validation.check_body(wants, name, findings.all)
     if workload is None:
-        name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
-        raise status.invalid("Pod", name[:253], findings.all)
+        raise status.invalid("Pod", name, findings.all)
     return workload

@@ -52,7 +52,17 @@ def media_type(request: Request) -> str:
 
 
 async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
-    """The one object of the body, JSON or YAML; None for an empty body."""
+    """The one object of the body, JSON or YAML, without anything twice; None for an empty body."""
+    found = await document_as_it_is(request, accepted)
+    if found is not None and found.duplicates:
+        raise bad_body(found.duplicates)
+    return found
+
+
+async def document_as_it_is(
+    request: Request, accepted: Collection[str] = _MEDIA_TYPES
+) -> Document | None:
+    """The one object of the body, of which the last of equal fields counts; None without a body."""
     kind = media_type(request)
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
@@ -64,11 +74,8 @@ async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -
         else:
             # A long text takes long to read, and others wait for their answers.
             found = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
-        duplicates = [each for one in found for each in one.duplicates]
     except BadInput as bad:
         raise bad_body(bad.findings) from None
-    if duplicates:
-        raise bad_body(duplicates)
     if len(found) > 1:
         raise Failure(400, words.NOT_ONE_OBJECT.format(count=len(found)))
     return found[0] if found else None

@@ -22,6 +22,7 @@ from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime.watcher import family
 from numalet.model.findings import Findings
 from numalet.servers.api import requests, status
+from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.pods import workload_of
 from numalet.servers.api.served import OWN_GROUP, Served
 from numalet.servers.api.status import Failure, bad_query
@@ -64,8 +65,11 @@ class Runs:
 
     async def _workload(self, request: Request) -> Workload:
         view = self._served.door.view()
-        body, namespace = await requests.document(request), request.path_params["namespace"]
-        workload = workload_of(body, namespace, view.node_name, Findings())
+        body, namespace = (
+            await requests.document_as_it_is(request),
+            request.path_params["namespace"],
+        )
+        workload = workload_of(body, namespace, view, FieldValidation.STRICT, Findings())
         containers = tuple(workload.pod.containers())
         if len(containers) != 1:
             found = f"a Pod of {len(containers)} containers"

@@ -103,18 +103,26 @@ def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
     return Failure(422, message, details={"name": name, "kind": kind, "causes": causes})
 
 
-def warn(response: Response, findings: Iterable[Finding]) -> None:
-    """Add a ``Warning`` header for each warning, as many as fit; kubectl prints them."""
+def warn(response: Response, texts: Iterable[str]) -> None:
+    """Add a ``Warning`` header for each text, as many as fit; kubectl prints them."""
     left = _MOST_WARNING_BYTES
-    for finding in findings:
-        if finding.severity is Severity.WARNING:
-            text = english.sentence(finding).removeprefix("$.").encode("ascii", "replace").decode()
-            printable = "".join(each if each.isprintable() else " " for each in text)
-            quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
-            left -= len(quoted)
-            if left < 0:
-                return
-            response.headers.append("Warning", f'299 - "{quoted}"')
+    for text in texts:
+        plain = text.encode("ascii", "replace").decode()
+        printable = "".join(each if each.isprintable() else " " for each in plain)
+        quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
+        left -= len(quoted)
+        if left < 0:
+            return
+        response.headers.append("Warning", f'299 - "{quoted}"')
+
+
+def warnings(findings: Iterable[Finding]) -> list[str]:
+    """The texts of the findings that are warnings."""
+    return [
+        english.sentence(finding).removeprefix("$.")
+        for finding in findings
+        if finding.severity is Severity.WARNING
+    ]
 
 
 def unchangeable(kind: str, name: str, fields: Iterable[tuple[str, str]]) -> Failure:
