@@ -50,12 +50,16 @@ class Refusal(msgspec.Struct, kw_only=True):
 
 
 class CheckDocument(msgspec.Struct, kw_only=True):
-    """The result of a check. ``start_error`` is null if the kubelet starts."""
+    """The result of a check. ``start_error`` is null if the kubelet starts.
+
+    ``not_looked_at`` is what can keep a kubelet from starting, too, and was not looked at.
+    """
 
     schema: Literal["numalet.check/1"]
     mode: Mode
     starts: bool
     start_error: Refusal | None
+    not_looked_at: list[str]
     counts: dict[str, int]
     findings: list[FindingDocument]
 
@@ -70,6 +74,7 @@ def of(checked: Checked, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> Chec
         mode=mode,
         starts=checked.refused is None,
         start_error=None if checked.refused is None else _refusal(checked.refused),
+        not_looked_at=list(checked.not_looked_at),
         counts=counts,
         findings=[_finding(row) for row in rows],
     )

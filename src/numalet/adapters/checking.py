@@ -19,13 +19,17 @@ from numalet.adapters.files import state_directory
 from numalet.adapters.machines import MachineChoice
 from numalet.adapters.sysfs.trees import Tree
 from numalet.config.behaviour import Mode
+from numalet.config.kubelet_config import KubeletConfig
 from numalet.model.findings import Finding, Findings, Location
 from numalet.reports.lint import rows, rules
 from numalet.reports.lint.rows import Row
 from numalet.reports.lint.rules import Checked
-from numalet.reports.lint.subject import Subject
+from numalet.reports.lint.subject import Host, Subject
 
 _NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
+_SWAPS: Final = "proc/swaps"
+_CGROUP_V2: Final = "sys/fs/cgroup/cgroup.controllers"
+_CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,7 @@ def check(pieces: Pieces) -> Result:
         pods=pods.pods,
         pod_places=_pod_places(pieces, pods),
         numa_balancing=numa_balancing(machine.tree),
+        host=host(pieces, machine.tree, config.config),
         behaviour=config.behaviour,
     )
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
@@ -84,6 +89,36 @@ def numa_balancing(tree: Tree | None) -> int | None:
     text = None if tree is None else tree.text(_NUMA_BALANCING)
     stripped = (text or "").strip()
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
+
+
+def host(pieces: Pieces, tree: Tree | None, config: KubeletConfig) -> Host:
+    """What the kubelet would see of this host; of a machine that is not live most is unknown."""
+    if tree is None:
+        return Host()
+    swaps = tree.text(_SWAPS)
+    version = None
+    if tree.text(_CGROUP_V2) is not None:
+        version = 2
+    elif tree.is_directory(_CGROUP_V1):
+        version = 1
+    return Host(
+        # The first line has the names of the columns.
+        swap_areas=None if swaps is None else tuple(map(_first_word, swaps.splitlines()[1:])),
+        cgroup_version=version,
+        has_runtime=_has_runtime(config) if pieces.machine.text is None else None,
+    )
+
+
+def _first_word(line: str) -> str:
+    return line.split(maxsplit=1)[0] if line.strip() else line
+
+
+def _has_runtime(config: KubeletConfig) -> bool | None:
+    """Whether the socket of the container runtime is there; None if it is no socket of a file."""
+    kind, is_url, path = config.container_runtime_endpoint.partition("://")
+    if is_url and kind != "unix":
+        return None
+    return Path(path if is_url else kind).is_socket()
 
 
 def _pods(pieces: Pieces) -> LoadedPods:

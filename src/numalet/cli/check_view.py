@@ -15,7 +15,7 @@ from numalet.config.behaviour import Mode
 from numalet.model.findings import Severity
 from numalet.reports.lint import github, sarif
 from numalet.reports.lint.rows import Row
-from numalet.wording import kubelet_start
+from numalet.wording import english_lint, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,6 +60,9 @@ def _drawn(result: Result) -> Iterator[RenderableType]:
     who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
     if refused is None:
         yield _text(f"{who} would start with this configuration.", "", 0)
+        unknown = english_lint.not_looked_at(result.checked.not_looked_at)
+        if unknown:
+            yield _text(unknown, "dim", 0)
     else:
         yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)

@@ -70,6 +70,12 @@ class KubeletConfig:
     single_process_oom_kill: bool = False
     swap_behavior: str = ""
     memory_throttling_factor: float = 0.9
+    fail_swap_on: bool = True
+    container_runtime_endpoint: str = "unix:///run/containerd/containerd.sock"
+    eviction_soft: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    eviction_soft_grace_period: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def where(self, place: str) -> Location:

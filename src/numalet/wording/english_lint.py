@@ -7,7 +7,7 @@ see ``english_mends``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 SENTENCES: Final[Mapping[str, str]] = {
@@ -95,6 +95,12 @@ SENTENCES: Final[Mapping[str, str]] = {
     "lint/numa-balancing": (
         "kernel.numa_balancing is {value}: the kernel moves pages of containers that are pinned"
         " to NUMA nodes anyway"
+    ),
+    "lint/swap-is-on": "this host swaps to {areas}, and failSwapOn is true",
+    "lint/cgroup-v1": "this host has cgroup v1",
+    "lint/no-container-runtime": "no container runtime listens at {endpoint}",
+    "lint/soft-eviction-without-grace-period": (
+        "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod has none"
     ),
     "lint/pods-not-checked": (
         "pods not looked at: {count}, because the kubelet would not start with this configuration"
@@ -214,6 +220,14 @@ RULES: Final[Mapping[str, str]] = {
         "Automatic balancing unmaps pages to see who uses them. Where memory is confined to NUMA"
         " nodes by hand it costs time and gains nothing."
     ),
+    "lint/swap-is-on": "The kubelet v1.32 does not start beside swap unless failSwapOn is false.",
+    "lint/cgroup-v1": (
+        "The kubelet v1.32 starts, and warns that cgroup v1 is in maintenance mode."
+    ),
+    "lint/no-container-runtime": "The kubelet does not start before it reaches its runtime.",
+    "lint/soft-eviction-without-grace-period": (
+        "The kubelet v1.32 does not start with a soft threshold that has no grace period."
+    ),
     "lint/pods-not-checked": "Pods are asked about on the node that the configuration makes.",
     "lint/pod-never-admitted": _EMPTY_NODE,
     "lint/pod-not-whole-units": (
@@ -277,6 +291,10 @@ MENDS: Final[Mapping[str, str]] = {
         "keep pods with {type} off this node, or let the kernel offer the size on every node"
     ),
     "lint/numa-balancing": "sysctl kernel.numa_balancing=0",
+    "lint/swap-is-on": "swapoff -a, or set failSwapOn to false",
+    "lint/cgroup-v1": "boot with systemd.unified_cgroup_hierarchy=1",
+    "lint/no-container-runtime": "start the container runtime, or set containerRuntimeEndpoint",
+    "lint/soft-eviction-without-grace-period": "set evictionSoftGracePeriod.{signal}",
     "lint/pods-not-checked": "mend what keeps the kubelet from starting, then check again",
     "lint/pod-never-admitted": "ask for {most} of {resource} at most, or choose another policy",
     "lint/pod-not-whole-units": "ask for {most} of {resource}, or for a unit less",
@@ -286,3 +304,15 @@ MENDS: Final[Mapping[str, str]] = {
     "lint/pods-empty-the-pool": "ask for one CPU less in all, or reserve one CPU more",
     "lint/pod-crashes-kubelet": "do not let the pod come to this node, or mend what is named",
 }
+
+_NOT_LOOKED_AT: Final[Mapping[str, str]] = {
+    "swap": "whether swap is on",
+    "cgroup-version": "the cgroup version",
+    "container-runtime": "the container runtime",
+    "soft-eviction": "the values of soft eviction thresholds",
+}
+
+
+def not_looked_at(names: Sequence[str]) -> str:
+    """What else can keep a kubelet from starting, in a sentence; empty without any."""
+    return f"Not looked at: {', '.join(_NOT_LOOKED_AT[name] for name in names)}." if names else ""

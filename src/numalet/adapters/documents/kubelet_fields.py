@@ -54,6 +54,10 @@ HONOURED: Final = {
     "singleProcessOOMKill": ("single_process_oom_kill", Shape.BOOLEAN),
     "memorySwap": ("swap_behavior", Shape.SWAP),
     "memoryThrottlingFactor": ("memory_throttling_factor", Shape.NUMBER),
+    "failSwapOn": ("fail_swap_on", Shape.BOOLEAN),
+    "containerRuntimeEndpoint": ("container_runtime_endpoint", Shape.TEXT),
+    "evictionSoft": ("eviction_soft", Shape.TEXT_MAP),
+    "evictionSoftGracePeriod": ("eviction_soft_grace_period", Shape.TEXT_MAP),
 }
 
 DEFAULTED_WHEN_EMPTY: Final = frozenset(
@@ -63,6 +67,7 @@ DEFAULTED_WHEN_EMPTY: Final = frozenset(
         "topologyManagerPolicy",
         "topologyManagerScope",
         "maxPods",
+        "containerRuntimeEndpoint",
         "port",
     }
 )
@@ -71,12 +76,12 @@ DEFAULTED_WHEN_EMPTY: Final = frozenset(
 _PASSED_OVER: Final = """
 address allowedUnsafeSysctls apiVersion authentication authorization cgroupDriver cgroupRoot
 clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles
-containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint
+containerLogMaxSize containerLogMaxWorkers containerLogMonitorInterval
 contentType cpuManagerReconcilePeriod crashLoopBackOff
 enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
 enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler
 enableSystemLogQuery eventBurst eventRecordQPS evictionMaxPodGracePeriod evictionMinimumReclaim
-evictionPressureTransitionPeriod evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn
+evictionPressureTransitionPeriod failCgroupV1
 fileCheckFrequency hairpinMode healthzBindAddress httpCheckFrequency imageGCHighThresholdPercent
 imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imageServiceEndpoint
 iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kind kubeAPIBurst kubeAPIQPS

@@ -160,6 +160,11 @@ def _gates(values: Sequence[str]) -> Mapping[str, bool]:
 
 _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
     "--cgroups-per-qos": ("cgroupsPerQOS", "cgroups_per_qos", _boolean),
+    "--container-runtime-endpoint": (
+        "containerRuntimeEndpoint",
+        "container_runtime_endpoint",
+        _text,
+    ),
     "--cpu-cfs-quota": ("cpuCFSQuota", "cpu_cfs_quota", _boolean),
     "--cpu-cfs-quota-period": ("cpuCFSQuotaPeriod", "cpu_cfs_quota_period_ns", _duration),
     "--cpu-manager-policy": ("cpuManagerPolicy", "cpu_manager_policy", _text),
@@ -180,6 +185,7 @@ _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
         _boolean,
     ),
     _FEATURE_GATES: ("featureGates", "feature_gates", _gates),
+    "--fail-swap-on": ("failSwapOn", "fail_swap_on", _boolean),
     "--kube-reserved": ("kubeReserved", "kube_reserved", _map),
     "--kube-reserved-cgroup": ("kubeReservedCgroup", "kube_reserved_cgroup", _text),
     "--max-pods": ("maxPods", "max_pods", _integer),

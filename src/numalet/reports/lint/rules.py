@@ -10,6 +10,7 @@ from numalet.config.rules import NodeRules, StartRefused
 from numalet.model.findings import Finding, Severity
 from numalet.node.node import Node
 from numalet.reports.lint import (
+    on_host,
     on_nodes,
     on_options,
     on_pods,
@@ -37,6 +38,10 @@ _OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     on_options.options_without_gate,
     on_options.page_size_not_everywhere,
     on_options.numa_balancing,
+    on_host.swap_is_on,
+    on_host.cgroups_are_old,
+    on_host.runtime_is_missing,
+    on_host.soft_eviction_without_grace_period,
 )
 """Rules that a configuration which does not start is worth, too."""
 
@@ -55,12 +60,13 @@ class Checked:
     """Everything found. ``refused`` is the kubelet's refusal to start, or None.
 
     ``start`` is all that keeps the kubelet from starting, its own complaint first; ``own`` is
-    what our rules found, the worst first.
+    what our rules found, the worst first. ``not_looked_at`` names what else could.
     """
 
     refused: StartRefused | None
     start: tuple[Finding, ...] = ()
     own: tuple[Finding, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -81,7 +87,8 @@ def check(subject: Subject, noticed: Iterable[Finding] = ()) -> Checked:
     started = starting.start(subject)
     found = (*noticed, *_own(subject, started.empty))
     own = sorted(found, key=lambda finding: _ORDER.index(finding.severity))
-    return Checked(started.refused, started.findings, tuple(own))
+    unknown = on_host.not_looked_at(subject)
+    return Checked(started.refused, started.findings, tuple(own), unknown)
 
 
 def _own(subject: Subject, node: Node | None) -> Iterator[Finding]:

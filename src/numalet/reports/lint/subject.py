@@ -19,12 +19,26 @@ from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import Pod
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What is known of a host; None for what is not.
+
+    ``swap_areas`` are the files and devices that are swapped to, ``cgroup_version`` is 1 or 2,
+    ``has_runtime`` whether a socket is where the container runtime should listen.
+    """
+
+    swap_areas: tuple[str, ...] | None = None
+    cgroup_version: int | None = None
+    has_runtime: bool | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """The things a rule may look at.
 
     ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if nobody knows.
-    ``pod_places`` says where a pod was read, by uid.
+    ``host`` is what is known of the host otherwise. ``pod_places`` says where a pod was read, by
+    uid.
     """
 
     config: KubeletConfig
@@ -33,6 +47,7 @@ class Subject:
     pods: tuple[Pod, ...] = ()
     pod_places: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     numa_balancing: int | None = None
+    host: Host = Host()
     release: Release = DEFAULT
     behaviour: Behaviour = EXACT
 
