@@ -109,6 +109,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 
 MENDS: Final[Mapping[str, str]] = {
+    "config/size-without-unit": "write the size with its unit: Ki, Mi or Gi",
     "config/gate-unknown-in-flag": "remove {gate} from --feature-gates",
     "config/gate-unknown-in-file": "remove {gate} from featureGates",
     "config/gate-locked-in-flag": "remove {gate} from --feature-gates; it is {locked_to} anyway",
