@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -31,7 +32,16 @@ settings.load_profile("default")
 # A test may start what looks like a kubelet; programs of other tests are not beside that one.
 os.environ["NUMALET_KUBELET_ROOT"] = "/nowhere/kubelet"
 
+# So are programs under other books: those of one process of tests meet in none of another.
+os.environ["NUMALET_SCOPE"] = f"tests-{os.getpid()}"
+
 _IN_MEMORY: Final = "/dev/shm"
+
+
+@pytest.fixture(autouse=True)
+def _own_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What outlives a test, such as an agent that several ask, is not in the next one's way."""
+    monkeypatch.setenv("NUMALET_SCOPE", f"test-{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture

@@ -342,20 +342,21 @@ def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_pat
     first.stdout.close()
 
 
-def test_other_books_that_are_in_use_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = tmp_path / "state"
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    other = state / "numalet"
+def test_nothing_is_started_while_other_books_are_in_use(short_path: Path) -> None:
+    other, root = short_path / "other", short_path / "root"
     child = begun(other, "sh", "-c", UP)
-    told = run(tmp_path / "root", "--dry-run", "--", "true").stderr
-    assert f"warning: {other}: other programs run under the books of this folder" in told
-    # Under the same books they know each other, and where nobody runs there is nothing to tell.
-    assert "other programs" not in run(other, "--dry-run", "--", "true").stderr
+    for rest in ("--dry-run", "--wait=10ms", "-q"):
+        refused = run(root, rest, "--", "touch", str(short_path / "x"))
+        assert 125 == refused.returncode
+        said = f"process {child.pid} of user {os.geteuid()} pins under the books in {other}"
+        assert said in refused.stderr
+    # Under the same books they know each other.
+    assert 125 == run(other, "--dry-run", "--", "true", cpus=str(CPUS - 1)).returncode
+    waiting = subprocess.Popen(words(root, "-q", "--wait", "--", "true"))
     child.terminate()
     child.wait(PATIENCE_SECONDS)
-    assert "other programs" not in run(tmp_path / "root", "--dry-run", "--", "true").stderr
+    assert 0 == waiting.wait(PATIENCE_SECONDS)
+    assert not (short_path / "x").exists()
     assert child.stdout is not None
     child.stdout.close()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.agent import journal, kube_api, observing, recovery
+from numalet.agent import journal, kube_api, observing, other_books, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
@@ -75,7 +75,11 @@ async def opened(
             found = Found({}, {})
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
-        with hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None):
+        with (
+            _claimed(settings, runtime) as remarks,
+            hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None),
+        ):
+            hooks.told(remarks)
             try:
                 recovered = await _recovered(settings, found, hooks, store, runtime)
                 around = _surroundings(settings, hooks, store, runtime, near)
@@ -93,6 +97,16 @@ async def opened(
         raise
     finally:
         store.close()
+
+
+@contextmanager
+def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Finding, ...]]:
+    """Others know that these books are in use, where real programs are pinned under them."""
+    if settings.observe or not isinstance(runtime, ProcessRuntime):
+        yield ()
+        return
+    with other_books.claimed_by_agent(settings.root) as remarks:
+        yield remarks
 
 
 async def _recovered(

@@ -35,7 +35,7 @@ start, 3 a bug.
 """
 
 
-_HELD: Final = frozenset({"agent/books-held", "cgroup/held"})
+_HELD: Final = frozenset({"agent/books-held", "agent/other-books", "cgroup/held"})
 
 
 class Runtime(StrEnum):

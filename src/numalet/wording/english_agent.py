@@ -79,6 +79,14 @@ SENTENCES: Final[Mapping[str, str]] = {
         "other programs run under the books of this folder; they do not know those in {root}, so"
         " both may get the same CPUs and the same memory"
     ),
+    "agent/other-users-books": (
+        "process {pid} of user {user} pins under the books in {other}, which do not know those in"
+        " {root}: until it ends the same CPUs and memory may be given out twice"
+    ),
+    "agent/other-books": (
+        "process {pid} of user {user} pins under the books in {other}, which do not know those in"
+        " {root}, so both would give out the same CPUs and memory; end it first"
+    ),
     "agent/manifests-missing": (
         "the manifest folder does not exist; the agent waits for it, as a kubelet does"
     ),

@@ -46,6 +46,11 @@ SENTENCES: Final[Mapping[str, str]] = {
         " off those that this command would get; run this command in that namespace or in the"
         " host's, or wait until the other one has ended"
     ),
+    "run/other-books": (
+        "process {pid} of user {user} pins under the books in {other}, which do not know those in"
+        " {root}, so both would get the same CPUs and memory; take the same root folder (--root),"
+        " wait until it has ended (--wait), or let one agent keep the machine for all"
+    ),
     "run/other-owner": (
         "{owner} is at work on this machine and does not know of this command: it may use or change"
         " the same CPUs and memory"

@@ -18,7 +18,7 @@ from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime import levels
 from numalet.adapters.runtime.attempts import RUNS, Attempts, State
 from numalet.adapters.runtime.levels import Ground
-from numalet.agent import other_roots, owners, settings
+from numalet.agent import other_books, other_roots, owners, settings
 from numalet.agent.foreground import beside_agent, program, queue, request, telling
 from numalet.agent.foreground.beside_agent import AgentGone
 from numalet.agent.foreground.child import EXIT_REFUSED
@@ -70,7 +70,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
         try:
             programs = _agents_programs(root)
             if not programs:
-                return _run_alone(pod, books, root, options, voice, waiter)
+                return _run_first(pod, books, root, options, voice, waiter)
         finally:
             books.close()
         fields = {"root": str(root), "count": programs}
@@ -103,6 +103,19 @@ def _agents_programs(root: Path) -> int:
     """What an agent started and goes on without it, on CPUs that are not in our books."""
     going_on = (State.STARTING, State.RUNNING)
     return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
+
+
+def _run_first(
+    pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
+) -> int:
+    """Where no agent keeps these books, as long as others are in use nowhere."""
+    last = waiter.last if waiter.waits and not options.dry_run else 0.0
+    with other_books.claimed(root, last) as others:
+        if not others:
+            return _run_alone(pod, books, root, options, voice, waiter)
+    for finding in others:
+        voice.tell(finding)
+    return EXIT_REFUSED
 
 
 def _run_alone(

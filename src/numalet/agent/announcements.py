@@ -1,0 +1,131 @@
+"""Which books are in use on this machine: one socket for everybody who pins under them.
+
+Books of two root folders do not know each other, so two users, or one user with two folders, would
+be given the same CPUs. Whoever pins therefore holds a socket with an abstract name, which says the
+root folder. Everybody in the network namespace can list such names, whoever they are; the kernel
+removes a name with its process, and says whose socket it is to who connects. So nothing is read
+that another user wrote, and no folder has to be made that all users share.
+
+A user can claim to use books without doing so, as they could take all CPUs by using them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, unquote
+
+UNIX_SOCKETS: Final = Path("/proc/net/unix")
+SCOPE: Final = "NUMALET_SCOPE"
+"""The variable that names another set of announcements; those of different sets do not meet."""
+_LONGEST_NAME: Final = 107
+_CUT_OFF: Final = "..."
+_BACKLOG: Final = 4096
+_CREDENTIALS: Final = struct.Struct("3i")
+_TURN_SECONDS: Final = 2.0
+_PAUSE_SECONDS: Final = 0.005
+_NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """Books that somebody uses. ``user`` and ``pid`` are what the kernel says; None if it can not.
+
+    ``root`` is what the other one says, and may be cut off at its end.
+    """
+
+    root: str
+    user: int | None
+    pid: int | None
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """While nobody else looks and announces; who is kept from it for too long goes on."""
+    last = time.monotonic() + _TURN_SECONDS
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mutex:
+        while True:
+            with suppress(OSError):
+                mutex.bind(_prefix() + "turn")
+                break
+            if time.monotonic() >= last:
+                break
+            time.sleep(_PAUSE_SECONDS)
+        yield
+
+
+def announce(root: Path) -> socket.socket:
+    """Announce that these books are in use, as long as the socket is open. Raises ``OSError``."""
+    name = f"{_prefix()}{_key(root)}/{os.getpid()}/{quote(str(root))}"
+    if len(name) > _LONGEST_NAME:
+        name = name[: _LONGEST_NAME - len(_CUT_OFF)] + _CUT_OFF
+    announced = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        announced.bind(name)
+        announced.listen(_BACKLOG)
+    except OSError:
+        announced.close()
+        raise
+    return announced
+
+
+def others(root: Path) -> tuple[Announced, ...]:
+    """The books of other root folders that are in use, each once."""
+    try:
+        own = _key(root)
+    except OSError:
+        own = ""
+    found: dict[str, Announced] = {}
+    for name in _names():
+        parts = _NAME.fullmatch(name.removeprefix(_prefix()))
+        if parts is None or parts[1] in found or parts[1] == own:
+            continue
+        credentials = _asked(name)
+        if credentials is not None:
+            pid, user = credentials
+            found[parts[1]] = Announced(unquote(parts[3]), user, pid)
+    return tuple(found.values())
+
+
+def _prefix() -> str:
+    return f"\0numalet/{quote(os.environ.get(SCOPE, ''), safe='')}/"
+
+
+def _key(root: Path) -> str:
+    """What the folder is whatever it is called. Raises ``OSError``."""
+    found = root.stat()
+    return f"{found.st_dev:x}:{found.st_ino}"
+
+
+def _names() -> Iterator[str]:
+    """The names of all abstract sockets that are announcements."""
+    shown = "@" + _prefix()[1:]
+    with suppress(OSError):
+        for line in UNIX_SOCKETS.read_text(encoding="utf-8", errors="replace").splitlines():
+            words = line.split()
+            if words and words[-1].startswith(shown):
+                yield "\0" + words[-1][1:]
+
+
+def _asked(name: str) -> tuple[int | None, int | None] | None:
+    """Process and user behind a name; None if it has gone meanwhile."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+        except ConnectionRefusedError:
+            return None
+        except OSError:
+            # So many have asked that it takes no more: it is there.
+            return None, None
+        given = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, user, _ = _CREDENTIALS.unpack(given)
+    return pid or None, user
