@@ -70,6 +70,8 @@ def _replaces(
 
 
 def _nearer(candidate: int, current: int, distances: Distances | None) -> bool:
+    if candidate == current:
+        return False
     if distances is not None:
         new, old = _mean(candidate, distances), _mean(current, distances)
         if new != old:

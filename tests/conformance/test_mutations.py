@@ -7,7 +7,6 @@ taken from all scenarios that are replayed today, with a fixed seed.
 from __future__ import annotations
 
 import copy
-import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -20,11 +19,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import recordings
 from numalet.cli.replay import replay
 from numalet.simulate.comparison import SKIPPABLE, compare
 
-DATA = Path(__file__).parent / "data"
-FILES = ("memory", "cpu", "device", "topology", "mixed", "restart", "startup")
 SAMPLES = 2000
 THROUGH_THE_COMMAND = 150
 SEED = 20240132
@@ -84,10 +82,9 @@ def path_of(keys: tuple[str | int, ...]) -> str:
 
 def recorded() -> Iterator[tuple[str, int, dict[str, Any]]]:
     """File, line and expectation of every recorded scenario."""
-    for name in FILES:
-        with gzip.open(DATA / f"vectors-{name}.jsonl.gz") as lines:
-            for number, line in enumerate(lines):
-                yield name, number, msgspec.json.decode(line)["expect"]
+    for name in recordings.COUNTS:
+        for number, line in enumerate(recordings.lines(name)):
+            yield name, number, msgspec.json.decode(line)["expect"]
 
 
 @cache
@@ -142,11 +139,14 @@ def value_at(outcome: Any, leaf: Leaf) -> Any:
 
 def scenarios_of(leaves_: list[Leaf]) -> Iterator[tuple[Leaf, dict[str, Any]]]:
     """Every leaf with the scenario it is in; the files are read once."""
-    for name in FILES:
+    for name in recordings.COUNTS:
         mine = [leaf for leaf in leaves_ if leaf.file == name]
         wanted = {leaf.line for leaf in mine}
-        with gzip.open(DATA / f"vectors-{name}.jsonl.gz") as lines:
-            read = {n: msgspec.json.decode(line) for n, line in enumerate(lines) if n in wanted}
+        read = {
+            number: msgspec.json.decode(line)
+            for number, line in enumerate(recordings.lines(name))
+            if number in wanted
+        }
         for leaf in mine:
             yield leaf, read[leaf.line]
 

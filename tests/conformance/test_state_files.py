@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recordings
 from numalet.adapters.documents import scenario_file
 from numalet.checkpoint import cpu_file, memory_file
 from numalet.config.rules import StartRefused
@@ -21,8 +20,6 @@ from numalet.reports.state_verify import Soundness
 from numalet.simulate.scenario import Scenario
 from numalet.wording import kubelet_start
 
-DATA = Path(__file__).parent / "data"
-NAMES = ("memory", "cpu", "device", "topology", "mixed", "restart", "startup")
 FILE_OF_MEMBER = {
     "memory_state": memory_file.FILE_NAME,
     "initial_memory_state": memory_file.FILE_NAME,
@@ -30,12 +27,18 @@ FILE_OF_MEMBER = {
     "initial_cpu_state": cpu_file.FILE_NAME,
 }
 
+ERRORS = {"state/cpus-of-two-pods": 4}
+"""What v1.32 does on machines whose cores have unequal numbers of threads; different states."""
+
 WARNINGS = {
-    "state/groups-overlap": 27,
-    "state/wrapped": 6,
-    "state/empty-default": 84,
+    "state/groups-overlap": 39,
+    "state/wrapped": 307,
+    "state/empty-default": 104,
     "state/unsealed": 6,
     "state/native-many-nodes": 6,
+    "state/types-differ": 137,
+    "state/would-crash": 4,
+    "state/windows-policy": 1947,
 }
 """Warnings and notes, and how many different states have them."""
 
@@ -57,9 +60,10 @@ def states(value: Any) -> Iterator[tuple[str, Any]]:
 def recorded() -> frozenset[tuple[str, str]]:
     """The different states of all outcomes, as texts."""
     found = set()
-    for name in NAMES:
-        with gzip.open(DATA / f"vectors-{name}.jsonl.gz", "rt") as lines:
-            for line in lines:
+    for name in recordings.COUNTS:
+        for line in recordings.lines(name):
+            # What was damaged by hand before a start goes on being damaged.
+            if name != "odd" or b'"state_files"' not in line:
                 for file, state in states(json.loads(line)["expect"]):
                     found.add((file, json.dumps(state)))
     return frozenset(found)
@@ -67,12 +71,17 @@ def recorded() -> frozenset[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_every_recorded_state_is_accepted() -> None:
+    errors: Counter[str] = Counter()
     warnings: Counter[str] = Counter()
     restarts: Counter[str] = Counter()
     for name, text in recorded():
         report = state_verify.verify_file(name, text)
-        assert report.soundness is not Soundness.BROKEN, (text, report.findings)
-        warnings.update({finding.code for finding in report.findings})
+        codes = {finding.code for finding in report.findings}
+        if report.soundness is Soundness.BROKEN:
+            assert codes <= ERRORS.keys(), (text, report.findings)
+            errors.update(codes)
+            continue
+        warnings.update(codes)
         restarts.update(
             {
                 finding.fields["restart"]
@@ -81,14 +90,15 @@ def test_every_recorded_state_is_accepted() -> None:
             }
         )
 
+    assert ERRORS == errors
     assert WARNINGS == warnings
-    assert {"no": 12, "by chance": 15} == restarts
+    assert {"no": 18, "by chance": 21} == restarts
 
 
 def with_files() -> Iterator[Scenario]:
     """Recorded starts over state files that were there before."""
-    for name in ("startup", "restart"):
-        for raw in scenario_file.read_scenarios(str(DATA / f"vectors-{name}.jsonl.gz")):
+    for name in ("startup", "restart", "odd"):
+        for raw in scenario_file.read_scenarios(str(recordings.path(name))):
             scenario = raw.decode()
             if scenario.state_files:
                 yield scenario

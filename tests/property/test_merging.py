@@ -10,10 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import merge_by_walking
-from numalet.hints import intersections
-from numalet.hints.fitness import Distances
+from numalet.hints import intersections, walking
+from numalet.hints.fitness import FAR, Distances
 from numalet.hints.hint import Hint
 from numalet.hints.merging import merge
+from numalet.hints.walking import NoDistance
+from numalet.model import numa_mask
 
 pytestmark = pytest.mark.property
 
@@ -49,6 +51,41 @@ def test_the_closed_form_equals_the_walk(
     assume(math.prod(map(len, lists)) <= 5_000)
 
     assert merge(lists, all_nodes, distances) == merge_by_walking.merge(lists, all_nodes, distances)
+
+
+@st.composite
+def problems_with_gaps(
+    draw: st.DrawFn,
+) -> tuple[list[tuple[Hint, ...]], int, Distances, Distances]:
+    """Lists of hints for nodes with gaps between their ids; distances as written and as read."""
+    ids = sorted(draw(st.sets(st.integers(0, 7), min_size=1, max_size=4)))
+    rows = {i: [draw(st.integers(10, 30)) for _ in ids] for i in ids}
+    mask = st.sets(st.sampled_from(ids)).map(numa_mask.of)
+    hint = st.builds(Hint, st.one_of(st.none(), mask, mask, mask), st.booleans())
+    lists = draw(st.lists(st.lists(hint, max_size=6).map(tuple), max_size=4))
+    written = Distances(
+        {i: {j: d for j, d in enumerate(row) if j in ids} for i, row in rows.items()}
+    )
+    lengths = {i: len(row) for i, row in rows.items()}
+    filled = {i: {j: written.rows[i].get(j, FAR) for j in ids} for i in ids}
+    return lists, numa_mask.of(ids), written, Distances(filled, lengths)
+
+
+@given(problems_with_gaps())
+def test_the_walk_panics_where_the_kubelet_does(
+    problem: tuple[list[tuple[Hint, ...]], int, Distances, Distances],
+) -> None:
+    lists, all_nodes, written, as_read = problem
+    assume(math.prod(map(len, lists)) <= 5_000)
+
+    found = walking.merge(lists, all_nodes, as_read)
+
+    try:
+        expected = merge_by_walking.merge(lists, all_nodes, written)
+    except KeyError:
+        assert isinstance(found, NoDistance)
+    else:
+        assert found == expected
 
 
 @given(problems(most_lists=3), st.randoms(use_true_random=False))

@@ -6,14 +6,13 @@ through the configuration.
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+import recordings
 from numalet.adapters.documents import kubelet_config, machine_file
 from numalet.config import start
 from numalet.config.rules import NodeRules
@@ -21,7 +20,6 @@ from numalet.model import kubelet_view
 from numalet.model.findings import Location
 from numalet.wording import kubelet_config as wording
 
-DATA = Path(__file__).parents[1] / "conformance" / "data"
 LATER_STAGES = ("cpu-manager-start", "memory-manager-start")
 STARTS = {
     "startup": 460,
@@ -32,17 +30,16 @@ STARTS = {
 
 def recorded(name: str) -> Iterator[tuple[str, Any, Any, Any]]:
     """Name, configuration, machine and outcome of every start in a file."""
-    with gzip.open(DATA / f"vectors-{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            scenario = json.loads(line)
-            config, machine = scenario["kubelet_config"], scenario["machine"]
-            expect = scenario["expect"]
-            yield scenario["name"], config, machine, expect
-            for step, outcome in zip(scenario["steps"], expect.get("steps", ()), strict=False):
-                if "restart" in step:
-                    config = step["restart"].get("kubelet_config", config)
-                    machine = step["restart"].get("machine", machine)
-                    yield scenario["name"], config, machine, outcome
+    for line in recordings.lines(name):
+        scenario = json.loads(line)
+        config, machine = scenario["kubelet_config"], scenario["machine"]
+        expect = scenario["expect"]
+        yield scenario["name"], config, machine, expect
+        for step, outcome in zip(scenario["steps"], expect.get("steps", ()), strict=False):
+            if "restart" in step:
+                config = step["restart"].get("kubelet_config", config)
+                machine = step["restart"].get("machine", machine)
+                yield scenario["name"], config, machine, outcome
 
 
 def outcome_of(config: Any, machine: Any) -> tuple[str | None, str | None]:

@@ -652,7 +652,6 @@ def test_windows_has_best_effort_in_the_place_of_static() -> None:
     [
         ((0, 64), {"topology_manager_policy": "restricted"}, "node-id-too-high", "64"),
         ((0, 64), memory(n0="1124Mi"), "node-id-too-high", "64"),
-        ((0, 2), aligned(prefer_closest_numa_nodes="true"), "distance-row-too-short", "0, 2"),
     ],
 )
 def test_what_the_kubelet_would_crash_on_is_refused(
@@ -672,13 +671,7 @@ def test_what_the_kubelet_would_crash_on_is_refused(
         ((0, 64), {}),
         (tuple(range(21)), {}),
         ((0, 63), {"topology_manager_policy": "restricted"}),
-        (
-            (0, 2),
-            {
-                **aligned(prefer_closest_numa_nodes="1"),
-                "topology_manager_policy": "single-numa-node",
-            },
-        ),
+        ((0, 2), aligned(prefer_closest_numa_nodes="1")),
     ],
 )
 def test_what_is_not_looked_at_is_not_refused(nodes: tuple[int, ...], fields: Any) -> None:
@@ -721,7 +714,7 @@ def test_sixty_four_nodes_are_not_too_many() -> None:
 
 def test_other_behaviour_has_other_limits() -> None:
     config = KubeletConfig(**aligned(prefer_closest_numa_nodes="true"))
-    native = replace(EXACT, highest_node_id=None, distances_by_node_id=False)
+    native = replace(EXACT, highest_node_id=None)
 
     assert isinstance(start.resolve(config, machine(0, 99), behaviour=native), NodeRules)
 

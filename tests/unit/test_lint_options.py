@@ -109,6 +109,24 @@ def test_an_option_of_the_cpu_policy_none_without_its_gate_is_told() -> None:
     assert found(replace(of, feature_gates={ALPHA_GATE: True})) == {}
 
 
+@pytest.mark.parametrize(
+    ("policy", "node_ids", "codes"),
+    [
+        ("best-effort", (0, 2), ["distances-beyond-rows"]),
+        ("best-effort", (0, 1), []),
+        ("single-numa-node", (0, 2), []),
+    ],
+)
+def test_distances_that_rows_have_no_place_for_are_told(
+    policy: str, node_ids: tuple[int, ...], codes: list[str]
+) -> None:
+    gaps = builders.machine(10, 10, node_ids=node_ids, distances=((10, 20), (20, 10)))
+    options = {"prefer-closest-numa-nodes": "true"}
+    of = config(topology_manager_policy=policy, topology_manager_policy_options=options)
+
+    assert list(found(of, gaps)) == codes
+
+
 def test_a_part_of_a_cpu_is_told_with_what_it_is_rounded_to() -> None:
     cpu = CpuRules(policy=CpuPolicy.STATIC, reserved_count=1)
     part = of_rules(on_options.part_of_a_cpu, cpu, reservation={"cpu": Quantity.parse("623m")})

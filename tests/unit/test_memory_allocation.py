@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -193,6 +195,53 @@ def test_a_page_size_that_a_node_lacks_is_refused_where_the_kubelet_crashes() ->
     assert refusal(empty(10), pages) == expected.reason
     assert manager(1).container_hints(empty(10), pages, pages.app_containers[0]) == expected
     assert manager(1).pod_hints(empty(10), pages) == expected
+
+
+def uneven_pages() -> MemoryLedger:
+    """Two nodes of 10 Gi; only the first one has pages of 1 Gi, four of them."""
+    both = builders.machine(10, 10)
+    paged = builders.machine(10, hugepages={1 << 20: 4}).nodes[0]
+    return MemoryLedger(tables.initial_nodes(replace(both, nodes=(paged, both.nodes[1])), {}), {})
+
+
+def with_paged_init(size: str) -> Pod:
+    """A pod whose init container alone asks for huge pages, so that its total has none."""
+    first = container("i", "1Gi", ContainerKind.INIT, hugepages_1Gi=size)
+    return pod("u", first, container("c", "1Gi"))
+
+
+def test_pages_that_some_other_node_lacks_are_given_on_the_affinitys_nodes() -> None:
+    after = allocated(uneven_pages(), with_paged_init("1Gi"), Hint(0b01, True))
+
+    held = [block for block in after.blocks["u"]["i"] if block.resource == "hugepages-1Gi"]
+    assert held == [MemoryBlock((0,), "hugepages-1Gi", GI)]
+
+
+@pytest.mark.parametrize(
+    ("size", "affinity", "missing_on"),
+    [
+        ("1Gi", Hint(0b10, True), 1),
+        ("1Gi", Hint(0b11, False), 1),
+        ("5Gi", Hint(0b01, True), 1),
+        ("1Gi", ZERO_HINT, 1),
+    ],
+)
+def test_where_the_kubelet_looks_beyond_the_affinitys_pages_it_crashes(
+    size: str, affinity: Hint, missing_on: int
+) -> None:
+    expected = UnknownMemoryType("hugepages-1Gi", missing_on)
+    assert refusal(uneven_pages(), with_paged_init(size), affinity) == expected
+
+
+def test_a_group_is_not_cut_by_pages_that_some_node_lacks() -> None:
+    three = builders.machine(10, 10, 10)
+    paged = builders.machine(10, 10, hugepages={1 << 20: 4}).nodes
+    nodes = tables.initial_nodes(replace(three, nodes=(*paged, three.nodes[2])), {})
+    ledger = allocated(MemoryLedger(nodes, {}), simple("other", "1Gi"), Hint(0b01, True))
+
+    refused = refusal(ledger, with_paged_init("1Gi"), Hint(0b11, False))
+
+    assert refused == CutsGroup("i", 0b11, 0, 0b01)
 
 
 def test_no_set_at_all_reads_as_no_preference() -> None:

@@ -21,7 +21,7 @@ def held(nodes: tuple[int, ...], gib: int, resource: str = "memory") -> MemoryLe
     """A ledger in which container u/c holds one block, put on its nodes from the lowest."""
     map_ = dict(INITIAL)
     for node_id in nodes:
-        mask = sum(1 << i for i in nodes)
+        mask = sum(1 << i for i in set(nodes))
         map_[node_id] = replace(map_[node_id], assignments=1, group=mask)
     tables.take(map_, nodes, "memory", gib * GI)
     return MemoryLedger(map_, {"u": {"c": (MemoryBlock(nodes, resource, gib * GI),)}})
@@ -145,3 +145,29 @@ def test_what_fits_nowhere_is_dropped_like_the_kubelet_drops_it() -> None:
     more = replace(full, blocks={"u": {"c": (MemoryBlock((0,), "memory", 12 * GI),)}})
 
     assert validation.restored(more, INITIAL) is more
+
+
+@pytest.mark.parametrize(
+    ("nodes", "named"),
+    [((0,), {0: (0, 0)}), ((0, 0), {}), ((0, 0), {0: (0, 0, 0)}), ((0, 1), {0: (1, 0, 1)})],
+)
+def test_a_node_that_is_named_twice_makes_another_group(
+    nodes: tuple[int, ...], named: Mapping[int, tuple[int, ...]]
+) -> None:
+    finding = validation.restored(counted(nodes), INITIAL, named)
+
+    assert isinstance(finding, Finding)
+    assert (finding.code, finding.fields["what"]) == ("memory-state/differs", "group")
+
+
+def test_a_group_and_its_block_may_both_name_a_node_twice() -> None:
+    ledger = counted((0, 0))
+
+    assert validation.restored(ledger, INITIAL, {0: (0, 0)}) is ledger
+
+
+def counted(nodes: tuple[int, ...]) -> MemoryLedger:
+    """A ledger with one block, counted as often on a node as it is named."""
+    ledger = held(nodes, 4)
+    counts = {i: replace(n, assignments=nodes.count(i)) for i, n in ledger.nodes.items()}
+    return replace(ledger, nodes=counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -130,10 +131,11 @@ def test_what_is_missing_has_its_default(tmp_path: Path) -> None:
 
 def test_lines_are_read_one_by_one_compressed_or_not(tmp_path: Path) -> None:
     lines = "\n\n".join(json.dumps(document(name=name)) for name in ("one", "two"))
-    plain, packed = tmp_path / "s.jsonl", tmp_path / "s.jsonl.gz"
+    plain, packed, small = (tmp_path / f"s.jsonl{suffix}" for suffix in ("", ".gz", ".xz"))
     plain.write_text(lines)
     packed.write_bytes(gzip.compress(lines.encode()))
-    for file in (plain, packed):
+    small.write_bytes(lzma.compress(lines.encode()))
+    for file in (plain, packed, small):
         raws = list(scenario_file.read_scenarios(str(file)))
         assert [raw.line for raw in raws] == [1, 3]
         assert [raw.decode().name for raw in raws] == ["one", "two"]
@@ -150,7 +152,8 @@ def test_json_and_yaml_may_hold_several_scenarios(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
-        for each in (name, f"{name}.gz"):
+        (tmp_path / f"{name}.xz").write_bytes(lzma.compress(text.encode()))
+        for each in (name, f"{name}.gz", f"{name}.xz"):
             raws = scenario_file.read_scenarios(str(tmp_path / each))
             assert [raw.decode().name for raw in raws] == ["one", "two"]
 
@@ -249,6 +252,8 @@ def test_files_that_can_not_be_read_are_refused(
         ("plain.jsonl.gz", b"{}", "document/unreadable"),
         ("plain.json.gz", b"{}", "document/unreadable"),
         ("cut.jsonl.gz", packed[:-20], "document/unreadable"),
+        ("plain.jsonl.xz", b"{}", "document/unreadable"),
+        ("cut.json.xz", lzma.compress(b"{}")[:-20], "document/unreadable"),
         ("bytes.jsonl", b"\xff\n", "scenarios/not-json"),
         ("bytes.yaml", b"\xff\n", "document/not-utf8"),
     ]:
@@ -259,6 +264,7 @@ def test_files_that_can_not_be_read_are_refused(
         ("large.jsonl", b" " * 101),
         ("large.yaml.gz", gzip.compress(b" " * 101)),
         ("large.jsonl.gz", gzip.compress(b" " * 101)),
+        ("large.jsonl.xz", lzma.compress(b" " * 101)),
     ]:
         (tmp_path / name).write_bytes(content)
         assert read_all(tmp_path / name) == ["document/too-large"]

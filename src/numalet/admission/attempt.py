@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from numalet.admission.decision import Alignment
 from numalet.admission.reasons import (
     CRASHES,
+    TOPOLOGY,
     AllocationRefused,
     KubeletWouldCrash,
     NotAligned,
@@ -59,6 +60,9 @@ class Attempt:
             self.roster.all_nodes,
             self.roster.distances,
         )
+        if not isinstance(merged, policies.Merged):
+            self.alignments[subject] = Alignment(hints, None)
+            return KubeletWouldCrash(subject, TOPOLOGY, merged)
         self.alignments[subject] = Alignment(hints, merged)
         self.recorder.hints_were_merged(self.pod, subject, merged)
         if not merged.admit:

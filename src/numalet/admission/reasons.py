@@ -34,7 +34,10 @@ class AllocationRefused:
 
 @dataclass(frozen=True, slots=True)
 class KubeletWouldCrash:
-    """The kubelet would crash or hang on this pod; it is refused instead."""
+    """The kubelet would crash or hang on this pod; it is refused instead.
+
+    ``provider`` is the manager that would: device, cpu, memory, or topology while it merges.
+    """
 
     code: ClassVar[str] = "admission/kubelet-would-crash"
     subject: str
@@ -82,6 +85,9 @@ Rejection: TypeAlias = (
     | PredicateFailed
     | NothingToPreempt
 )
+
+TOPOLOGY = "topology"
+"""Stands as the provider where the Topology Manager itself would crash."""
 
 CRASHES = frozenset({"memory/unknown-type", "cpu/would-hang"})
 """Codes of refusals at which the kubelet itself does not live on."""

@@ -19,7 +19,7 @@ from numalet.config.rules import (
     StartRefused,
     TopologyPolicy,
 )
-from numalet.hints.fitness import Distances
+from numalet.hints.fitness import FAR, Distances
 from numalet.hints.indifferent import Indifferent
 from numalet.hints.provider import ResourceManager
 from numalet.managers.cpu import static_policy, topology
@@ -33,7 +33,7 @@ from numalet.managers.memory.ledger import MemoryLedger, NodeMemory
 from numalet.managers.memory.static_policy import StaticPolicy as StaticMemoryPolicy
 from numalet.model import numa_mask
 from numalet.model.findings import Finding
-from numalet.model.machine_info import MachineInfo, OperatingSystem
+from numalet.model.machine_info import OperatingSystem
 from numalet.model.numa_mask import NumaMask
 from numalet.snapshot.slots import ManagerSlot, Slot
 
@@ -72,7 +72,7 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
         case _:
             assert_never(rules.machine.os)
     all_nodes = numa_mask.of(rules.machine.node_ids)
-    return Roster(rules, slots, all_nodes, _distances(rules), static_cpus)
+    return Roster(rules, slots, all_nodes, distances(rules), static_cpus)
 
 
 def asking_nobody(staff: Roster) -> Roster:
@@ -136,19 +136,17 @@ def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
     return tables.initial_nodes(rules.machine, rules.memory.system_reserved, rules.behaviour)
 
 
-def _distances(rules: NodeRules) -> Distances | None:
-    """The distances that decide, None where they do not count."""
+def distances(rules: NodeRules) -> Distances | None:
+    """The distances that the merge goes by; None where they do not count."""
     counts = rules.topology.policy in (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
     if not (counts and rules.topology.prefer_closest_numa_nodes):
         return None
-    return Distances(_rows(rules.machine, rules.behaviour.distances_by_node_id))
-
-
-def _rows(machine: MachineInfo, by_node_id: bool) -> dict[int, dict[int, int]]:
-    ids = machine.node_ids
-    columns = {i: i for i in ids} if by_node_id else {i: at for at, i in enumerate(ids)}
-    rows = {}
-    for node in machine.nodes:
-        row = node.distances or ()
-        rows[node.node_id] = {i: row[columns[i]] for i in ids}
-    return rows
+    ids = rules.machine.node_ids
+    listed = {node.node_id: node.distances or () for node in rules.machine.nodes}
+    if not rules.behaviour.distances_by_node_id:
+        return Distances({i: dict(zip(ids, row, strict=True)) for i, row in listed.items()})
+    lengths = {i: len(row) for i, row in listed.items()}
+    return Distances(
+        {i: {j: row[j] if j < len(row) else FAR for j in ids} for i, row in listed.items()},
+        lengths if max(ids, default=-1) >= min(lengths.values(), default=0) else None,
+    )

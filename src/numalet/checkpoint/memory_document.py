@@ -85,6 +85,12 @@ def to_ledger(document: MemoryDocument) -> MemoryLedger:
     )
 
 
+def groups_named_twice(document: MemoryDocument) -> dict[int, tuple[int, ...]]:
+    """The groups that name a node more than once, as they stand in the file, by node id."""
+    groups = ((i, node.group or ()) for i, node in (document.nodes or {}).items() if node)
+    return {i: group for i, group in groups if len(set(group)) < len(group)}
+
+
 def _node(node: Node | None) -> NodeMemory:
     if node is None:
         return NodeMemory(0, {}, numa_mask.EMPTY)

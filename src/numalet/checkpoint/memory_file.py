@@ -60,7 +60,13 @@ def read(text: str) -> MemoryDocument | Finding:
 
 
 def load(text: str, policy_name: str) -> MemoryLedger | Finding:
-    """The ledger that a kubelet of this policy loads from the file, or why it does not start.
+    """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
+    document = load_document(text, policy_name)
+    return document if isinstance(document, Finding) else memory_document.to_ledger(document)
+
+
+def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
+    """The content that a kubelet of this policy loads, or why it does not start.
 
     Kubelet: ``stateCheckpoint.restoreState``, v1.32: JSON, then checksum, then policy.
     """
@@ -82,7 +88,7 @@ def load(text: str, policy_name: str) -> MemoryLedger | Finding:
             "memory-state/other-policy",
             {"configured": policy_name, "found": document.policy_name},
         )
-    return memory_document.to_ledger(document)
+    return document
 
 
 _TOP = "MemoryManagerCheckpoint"

@@ -11,7 +11,8 @@ from typing import assert_never
 
 from numalet.admission import roster
 from numalet.admission.roster import Roster
-from numalet.checkpoint import cpu_file, device_file, memory_file
+from numalet.checkpoint import cpu_file, device_file, memory_document, memory_file
+from numalet.checkpoint.memory_document import MemoryDocument
 from numalet.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
 from numalet.managers.cpu import validation as cpu_validation
 from numalet.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
@@ -83,8 +84,10 @@ def restore(
     device = _device(files, running)
     if staff.rules.managers_are_stand_ins:
         return Snapshot(device=device)
-    loaded_cpu, loaded_memory = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
-    cpu, memory = _checked_cpu(staff, loaded_cpu), _checked_memory(staff.rules, loaded_memory)
+    loaded_cpu, document = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
+    loaded_memory = _memory_ledger(document)
+    cpu = _checked_cpu(staff, loaded_cpu)
+    memory = _checked_memory(staff.rules, loaded_memory, document)
     if isinstance(cpu, Finding):
         further = (memory,) if isinstance(memory, Finding) else ()
         return StartRefused(Stage.CPU_MANAGER_START, (cpu,), further)
@@ -127,12 +130,23 @@ def _checked_cpu(staff: Roster, loaded: CpuLedger | Finding) -> CpuLedger | Find
     return cpu_validation.restored(loaded, staff.static_cpus)
 
 
-def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryLedger | Finding:
+def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryDocument | Finding | None:
     text = files.get(memory_file.FILE_NAME)
-    return NO_MEMORY if text is None else memory_file.load(text, rules.memory.policy.value)
+    return None if text is None else memory_file.load_document(text, rules.memory.policy.value)
 
 
-def _checked_memory(rules: NodeRules, loaded: MemoryLedger | Finding) -> MemoryLedger | Finding:
+def _memory_ledger(loaded: MemoryDocument | Finding | None) -> MemoryLedger | Finding:
+    if loaded is None:
+        return NO_MEMORY
+    return loaded if isinstance(loaded, Finding) else memory_document.to_ledger(loaded)
+
+
+def _checked_memory(
+    rules: NodeRules, loaded: MemoryLedger | Finding, document: MemoryDocument | Finding | None
+) -> MemoryLedger | Finding:
     if isinstance(loaded, Finding) or rules.memory.policy is MemoryPolicy.NONE:
         return loaded
-    return validation.restored(loaded, roster.initial_memory(rules))
+    twice = {}
+    if isinstance(document, MemoryDocument):
+        twice = memory_document.groups_named_twice(document)
+    return validation.restored(loaded, roster.initial_memory(rules), twice)

@@ -40,7 +40,7 @@ def replay(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Scenario files: JSON lines (.jsonl, .jsonl.gz), JSON or YAML.",
+            help="Scenario files: JSON lines (.jsonl, .jsonl.gz, .jsonl.xz), JSON or YAML.",
             metavar="FILE...",
         ),
     ],

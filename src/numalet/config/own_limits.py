@@ -25,8 +25,6 @@ from numalet.model.machine_queries import node_class
 MOST_NODES_WITH_WRAPPING: Final = 12
 """Sizes that wrap around follow no rule, so that every set of nodes has to be looked at."""
 
-_COMPARING_POLICIES: Final = (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
-
 
 def check(
     config: KubeletConfig,
@@ -53,8 +51,6 @@ def check(
             _check_reservation(config, machine, memory, findings)
         elif len(machine.nodes) > MOST_NODES_WITH_WRAPPING:
             _check_wrapping(config, machine, memory, findings)
-    if topology.prefer_closest_numa_nodes and topology.policy in _COMPARING_POLICIES:
-        _check_distance_rows(config, machine, behaviour, findings)
 
 
 def _check_wrapping(
@@ -117,21 +113,3 @@ def _sizes(node: NumaNodeInfo) -> dict[str, int]:
         for each in node.hugepages
     }
     return {**pages, resources.MEMORY: node.memory_bytes - sum(pages.values())}
-
-
-def _check_distance_rows(
-    config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour, findings: Findings
-) -> None:
-    """The kubelet takes the distance to node 5 from place 5 of a row, and crashes beyond it."""
-    if not behaviour.distances_by_node_id or not machine.nodes:
-        return
-    highest = max(machine.node_ids)
-    shortest = min(len(node.distances or ()) for node in machine.nodes)
-    if highest >= shortest:
-        findings.add(
-            "numalet/distance-row-too-short",
-            config.where("topologyManagerPolicyOptions.prefer-closest-numa-nodes"),
-            numa_node=highest,
-            row_length=shortest,
-            node_ids=", ".join(map(str, machine.node_ids)),
-        )

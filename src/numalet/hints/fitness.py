@@ -16,16 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
 
+FAR: Final = 1 << 32
+"""Stands for a distance that can not be read; no machine has a larger one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distance between NUMA nodes by id: ``rows[from][to]``. Need not be symmetric."""
+    """Distance between NUMA nodes by id: ``rows[from][to]``. Need not be symmetric.
+
+    ``readable_ids``: the kubelet takes the distance to a node from that place of a row, and finds
+    there only ids below this. None if it finds all; else ``rows`` say ``FAR`` where it does not.
+    """
 
     rows: Mapping[int, Mapping[int, int]]
+    readable_ids: Mapping[int, int] | None = None
 
     def total(self, mask: NumaMask) -> int:
         """Sum over all ordered pairs of the set, a node with itself included.
@@ -34,6 +43,12 @@ class Distances:
         """
         node_ids = numa_mask.ids(mask)
         return sum(self.rows[i][j] for i in node_ids for j in node_ids)
+
+    def are_readable(self, mask: NumaMask) -> bool:
+        """Whether the kubelet finds every distance inside this set, which is not empty."""
+        limits = self.readable_ids
+        highest = mask.bit_length() - 1
+        return limits is None or all(highest < limits[i] for i in numa_mask.ids(mask))
 
 
 def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> NumaMask:

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from numalet.config.rules import TopologyPolicy
-from numalet.hints import filtering, merging, rule_merging
+from numalet.hints import filtering, merging, rule_merging, walking
 from numalet.hints.filtering import Offer
 from numalet.hints.fitness import Distances
 from numalet.hints.hint import Hint
+from numalet.hints.rule_merging import Found
+from numalet.hints.walking import NoDistance, TooManyComparisons
 from numalet.model.numa_mask import NumaMask
+
+Crash: TypeAlias = NoDistance | TooManyComparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +46,20 @@ def decide(
     lists: Sequence[Offer],
     all_nodes: NumaMask,
     distances: Distances | None,
-) -> Merged:
-    """The affinity that the policy chooses from the lists, and its verdict."""
+) -> Merged | Crash:
+    """The affinity that the policy chooses from the lists, and its verdict.
+
+    A ``Crash`` is why the kubelet would not live to choose one.
+    """
     match policy:
         case TopologyPolicy.NONE:
             raise ValueError("the policy none merges nothing")
-        case TopologyPolicy.BEST_EFFORT:
-            found = rule_merging.merge(lists, all_nodes, distances)
-            return Merged(found.hint, True, found.bounded)
-        case TopologyPolicy.RESTRICTED:
-            found = rule_merging.merge(lists, all_nodes, distances)
-            return Merged(found.hint, found.hint.preferred, found.bounded)
+        case TopologyPolicy.BEST_EFFORT | TopologyPolicy.RESTRICTED:
+            found = _best(lists, all_nodes, distances)
+            if not isinstance(found, Found):
+                return found
+            admits = policy is TopologyPolicy.BEST_EFFORT or found.hint.preferred
+            return Merged(found.hint, admits, found.bounded)
         case TopologyPolicy.SINGLE_NUMA_NODE:
             best = merging.merge(filtering.single_node_only(lists), all_nodes)
             if best.mask == all_nodes:
@@ -61,3 +68,12 @@ def decide(
             return Merged(best, best.preferred)
         case _:
             assert_never(policy)
+
+
+def _best(
+    lists: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
+) -> Found | Crash:
+    if distances is None or distances.readable_ids is None:
+        return rule_merging.merge(lists, all_nodes, distances)
+    walked = walking.merge(lists, all_nodes, distances)
+    return Found(walked) if isinstance(walked, Hint) else walked

@@ -1,6 +1,7 @@
 """Whether state files are sound: decodable, rightly sealed, and free of contradictions.
 
-Errors are what no kubelet v1.32 writes. Warnings are what it brings about itself, formats that
+Errors are what no kubelet v1.32 writes, and CPUs of two pods, which it writes where cores have
+unequal numbers of threads. Warnings are what it brings about itself, formats that
 are right by an older rule, and what it reads and then goes on without. A file is *sound* without
 either, *doubtful* with warnings only, *broken* with an error.
 """

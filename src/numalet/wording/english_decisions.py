@@ -6,6 +6,16 @@ from collections.abc import Mapping
 
 SENTENCES: Mapping[str, str] = {
     "hints/not-listed": "The provider does not offer the NUMA nodes {mask}.",
+    "hints/no-distance": (
+        "prefer-closest-numa-nodes compares the NUMA nodes {mask} with others by distance, and the"
+        " kubelet takes the distance to node {node} from place {node} of a row that has not so many"
+        " places."
+    ),
+    "hints/too-many-comparisons": (
+        "prefer-closest-numa-nodes finds no distance to NUMA node {node}, whose number is higher"
+        " than the rows of distances are long; there are too many sets of nodes to tell whether the"
+        " kubelet would compare one with that node."
+    ),
     "admission/not-aligned": (
         "The topology policy {policy} does not accept the best common placement of {subject}:"
         " {affinity}."

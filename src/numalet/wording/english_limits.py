@@ -23,9 +23,4 @@ SENTENCES: Final[Mapping[str, str]] = {
         "memoryNodeClasses lets NUMA nodes of the classes [{classes}] give memory to pods, and"
         " those of this machine are of the classes [{there}]"
     ),
-    "numalet/distance-row-too-short": (
-        "the option prefer-closest-numa-nodes can not be followed here: the kubelet takes the "
-        "distance to a node from that place of a row, the rows have {row_length} places, and "
-        "there is a NUMA node {numa_node} (nodes: {node_ids}); it would panic"
-    ),
 }

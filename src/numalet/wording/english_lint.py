@@ -88,6 +88,11 @@ SENTENCES: Final[Mapping[str, str]] = {
         "with strict-cpu-reservation, pods that hold all {cpus} CPUs that are not reserved leave"
         " the shared pool empty; the kubelet v1.32 then fails at its next start"
     ),
+    "lint/distances-beyond-rows": (
+        "with prefer-closest-numa-nodes the kubelet v1.32 panics at pods for which it compares sets"
+        " with NUMA node {numa_node} by distance: it looks for that distance at place {numa_node}"
+        " of rows that have {places} places (nodes: {numa_nodes})"
+    ),
     "lint/page-size-not-everywhere": (
         "NUMA nodes {numa_nodes} do not know {type}, other nodes do: a Guaranteed pod that asks"
         " for such pages makes the kubelet v1.32 panic"
@@ -213,6 +218,10 @@ RULES: Final[Mapping[str, str]] = {
         "The reserved CPUs are not part of the shared pool then, and a state file with an empty"
         " pool is refused."
     ),
+    "lint/distances-beyond-rows": (
+        "The Topology Manager takes the distance to a NUMA node from the place of a row that has"
+        " the node's id as its number; where ids have gaps, rows are too short for the highest."
+    ),
     "lint/page-size-not-everywhere": (
         "The Memory Manager looks the size up on every node, without asking whether it is there."
     ),
@@ -287,6 +296,7 @@ MENDS: Final[Mapping[str, str]] = {
     "lint/part-of-a-cpu-reserved": "keep back {cpus} of cpu, or name CPUs in reservedSystemCPUs",
     "lint/cpu-policy-may-hang": "name all threads of these cores in reservedSystemCPUs, or none",
     "lint/strict-reservation": "keep one CPU more than the largest sum of exclusive CPUs",
+    "lint/distances-beyond-rows": "remove prefer-closest-numa-nodes",
     "lint/page-size-not-everywhere": (
         "keep pods with {type} off this node, or let the kernel offer the size on every node"
     ),

@@ -207,7 +207,6 @@ MENDS: Final[Mapping[str, str]] = {
     "numalet/reservation-wraps": "reserve at most {size_bytes} bytes of {type} there",
     "numalet/reserved-too-much": "reserve at most {size_bytes} bytes of {type} there",
     "numalet/no-node-gives-memory": "name one of these classes in memoryNodeClasses: {there}",
-    "numalet/distance-row-too-short": "remove prefer-closest-numa-nodes",
 }
 
 AREA_RULES: Final[Mapping[str, str]] = {

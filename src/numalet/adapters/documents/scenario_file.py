@@ -8,8 +8,9 @@ says is described in the reference of the scenario file.
 from __future__ import annotations
 
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final
@@ -43,6 +44,11 @@ from numalet.simulate.scenario import (
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
+_PACKED: Final[Mapping[str, Callable[[str], gzip.GzipFile | lzma.LZMAFile]]] = {
+    ".gz": gzip.GzipFile,
+    ".xz": lzma.LZMAFile,
+}
+_READ_ERRORS: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 _MEMBERS: Final = (
     *("devices", "expect", "kubelet_config", "machine", "name", "numalet_config"),
@@ -97,7 +103,8 @@ def read_scenarios(path: str) -> Iterator[RawScenario]:
     Raises:
         BadInput: the file can not be read, or is neither JSON nor YAML.
     """
-    if Path(path).name.removesuffix(".gz").endswith(_LINE_SUFFIXES):
+    packed = Path(path).suffix in _PACKED
+    if (Path(path).stem if packed else Path(path).name).endswith(_LINE_SUFFIXES):
         yield from _lines(path)
         return
     text = _whole_text(path)
@@ -124,26 +131,27 @@ def _lines(path: str) -> Iterator[RawScenario]:
                     yield RawScenario(path, line.decode("utf-8"), number)
     except UnicodeDecodeError as error:
         raise _bad("scenarios/not-json", path, number, problem=str(error)) from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except _READ_ERRORS as error:
         raise _unreadable(path, error) from None
 
 
 def _whole_text(path: str) -> str:
-    if not path.endswith(".gz"):
+    if Path(path).suffix not in _PACKED:
         return yaml_source.read_text(path)
     limit = yaml_source.LARGEST_BYTES
     try:
         with _opened(path) as file:
             content = file.read(limit + 1)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except _READ_ERRORS as error:
         raise _unreadable(path, error) from None
     if len(content) > limit:
         raise _bad("document/too-large", path, None, limit_bytes=limit)
     return yaml_source.decode(content, path)
 
 
-def _opened(path: str) -> BinaryIO | gzip.GzipFile:
-    return gzip.open(path, "rb") if path.endswith(".gz") else Path(path).open("rb")
+def _opened(path: str) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+    unpack = _PACKED.get(Path(path).suffix)
+    return Path(path).open("rb") if unpack is None else unpack(path)
 
 
 def _unreadable(path: str, error: Exception) -> BadInput:

@@ -25,6 +25,7 @@ from numalet.managers.memory.reasons import (
     NoSuchPages,
     NotAnInteger,
     NothingOffered,
+    UnknownMemoryType,
 )
 from numalet.model import numa_mask
 from numalet.model.numa_mask import NumaMask
@@ -112,11 +113,12 @@ class StaticPolicy:
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
         missing = hints.missing_type(ledger.nodes, asked)
-        if missing is not None and not self.behaviour.missing_page_size_crashes:
-            return Refused(NoSuchPages(missing.resource))
-        if missing is not None:
-            return Refused(missing)
-        mask = self._final_mask(ledger, pod, container, asked, affinity)
+        if missing is None:
+            mask = self._final_mask(ledger, pod, container, asked, affinity)
+        elif self.behaviour.missing_page_size_crashes:
+            mask = _given_mask(ledger, container, asked, affinity, missing)
+        else:
+            mask = Refused(NoSuchPages(missing.resource))
         if isinstance(mask, Refused):
             return mask
         return allocation.allocate(ledger, pod, container, asked, mask)
@@ -199,6 +201,31 @@ def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
     return replace(ledger, reusable=NOTHING_REUSABLE)
+
+
+def _given_mask(
+    ledger: MemoryLedger,
+    container: Container,
+    asked: Demand,
+    affinity: Hint,
+    missing: UnknownMemoryType,
+) -> NumaMask | Refused:
+    """The affinity's nodes as they are, where some node has no table for what is asked for.
+
+    The kubelet looks at the affinity's nodes first, and at the others only to find a set or to
+    extend one: then, or if one of these has no such table, it crashes. Such an affinity comes
+    from the pod's total, which leaves out the types that init containers alone ask for.
+    """
+    if affinity.mask is None:
+        return Refused(missing)
+    inside = {node_id: ledger.nodes[node_id] for node_id in numa_mask.ids(affinity.mask)}
+    missing_inside = hints.missing_type(inside, asked)
+    if missing_inside is not None:
+        return Refused(missing_inside)
+    if not _has_free(ledger, asked, affinity.mask):
+        return Refused(missing)
+    cut = _cut_group(ledger, container, affinity.mask)
+    return affinity.mask if cut is None else Refused(cut)
 
 
 def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:

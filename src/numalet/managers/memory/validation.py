@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from numalet.managers.memory import tables
@@ -19,13 +20,22 @@ from numalet.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
 from numalet.model import numa_mask
 from numalet.model.findings import Finding
 
+NamedTwice = Mapping[int, tuple[int, ...]]
+"""Groups that name a node more than once, as they were written, by the node that has them."""
+
+_NOTHING_TWICE: Final[NamedTwice] = MappingProxyType({})
 _CRASH: Final = "memory-state/would-crash"
 
 
-def restored(ledger: MemoryLedger, initial: Mapping[int, NodeMemory]) -> MemoryLedger | Finding:
+def restored(
+    ledger: MemoryLedger,
+    initial: Mapping[int, NodeMemory],
+    named_twice: NamedTwice = _NOTHING_TWICE,
+) -> MemoryLedger | Finding:
     """The ledger to start with, or why the kubelet would not start with it.
 
-    ``initial`` is the node map of this machine when it is empty.
+    ``initial`` is the node map of this machine when it is empty. ``named_twice`` has the groups of
+    the file that are no sets: the kubelet compares groups as lists (``areGroupsEqual``).
     """
     if not ledger.nodes:
         if ledger.blocks:
@@ -34,7 +44,7 @@ def restored(ledger: MemoryLedger, initial: Mapping[int, NodeMemory]) -> MemoryL
     expected = _rebuilt(ledger, initial)
     if isinstance(expected, Finding):
         return expected
-    difference = _difference(ledger.nodes, expected)
+    difference = _difference(ledger.nodes, expected, _groups(ledger, named_twice))
     return ledger if difference is None else difference
 
 
@@ -57,17 +67,37 @@ def _rebuilt(
                         return Finding("memory-state/unknown-node", where)
                     if block.resource not in node.tables:
                         return Finding("memory-state/unknown-type", where)
-                    nodes[node_id] = replace(
-                        node,
-                        assignments=node.assignments + 1,
-                        group=numa_mask.of(block.nodes),
-                    )
+                    nodes[node_id] = replace(node, assignments=node.assignments + 1)
                 tables.take(nodes, block.nodes, block.resource, block.size_bytes)
     return nodes
 
 
+_Groups = Mapping[int, tuple[list[int], list[int]]]
+"""By node: the group that was found and the one expected, sorted, with what is there twice."""
+
+
+def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
+    # The block that comes last gives a node its group.
+    expected = {
+        node_id: block.nodes
+        for containers in ledger.blocks.values()
+        for blocks in containers.values()
+        for block in blocks
+        for node_id in block.nodes
+    }
+    return {
+        node_id: (
+            sorted(named_twice.get(node_id) or numa_mask.ids(node.group)),
+            sorted(expected.get(node_id, (node_id,))),
+        )
+        for node_id, node in ledger.nodes.items()
+    }
+
+
 def _difference(
-    found: Mapping[int, NodeMemory], expected: Mapping[int, NodeMemory]
+    found: Mapping[int, NodeMemory],
+    expected: Mapping[int, NodeMemory],
+    groups: _Groups,
 ) -> Finding | None:
     """The first difference in the order in which the kubelet compares, nodes ascending."""
     if found.keys() != expected.keys():
@@ -77,10 +107,9 @@ def _difference(
         mine, theirs = found[node_id], expected[node_id]
         if mine.assignments != theirs.assignments:
             return _differs("assignments", node_id, mine.assignments, theirs.assignments)
-        if mine.group != theirs.group:
-            return _differs(
-                "group", node_id, numa_mask.text(mine.group), numa_mask.text(theirs.group)
-            )
+        group, wanted = groups[node_id]
+        if group != wanted:
+            return _differs("group", node_id, _listed(group), _listed(wanted))
         if mine.tables.keys() != theirs.tables.keys():
             return _differs("types", node_id, sorted(mine.tables), sorted(theirs.tables))
         for name in sorted(mine.tables):
@@ -116,6 +145,10 @@ def _different_table(
         if value != wanted:
             return _differs(f"{name} {what} in the group", node_id, value, wanted)
     return None
+
+
+def _listed(node_ids: list[int]) -> str:
+    return "{" + ",".join(map(str, node_ids)) + "}"
 
 
 def _differs(what: str, node_id: int | None, found: object, expected: object) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from numalet.admission import roster
 from numalet.config import policy_options
 from numalet.config.feature_gates import (
     CPU_MANAGER_POLICY_ALPHA_OPTIONS,
@@ -121,6 +122,19 @@ def strict_reservation(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
         where = subject.config.where(f"{_CPU}.{policy_options.STRICT_RESERVATION}")
         fields = {"cpus": allocatable}
         yield Finding("lint/strict-reservation", fields, where, Severity.WARNING)
+
+
+def distances_beyond_rows(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+    """prefer-closest-numa-nodes where ids have gaps: some comparisons are fatal."""
+    distances = roster.distances(rules)
+    if distances is not None and distances.readable_ids is not None:
+        fields = {
+            "numa_node": max(subject.machine.node_ids),
+            "places": min(distances.readable_ids.values()),
+            "numa_nodes": ", ".join(map(str, subject.machine.node_ids)),
+        }
+        where = subject.config.where(f"{_TOPOLOGY}.{policy_options.PREFER_CLOSEST}")
+        yield Finding("lint/distances-beyond-rows", fields, where, Severity.WARNING)
 
 
 def page_size_not_everywhere(subject: Subject) -> Iterator[Finding]:

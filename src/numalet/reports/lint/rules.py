@@ -48,6 +48,7 @@ _OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
 _OF_A_NODE: Final[tuple[Callable[[Subject, NodeRules], Iterator[Finding]], ...]] = (
     on_options.part_of_a_cpu,
     on_options.may_hang,
+    on_options.distances_beyond_rows,
     on_options.strict_reservation,
 )
 """Rules about a configuration that was resolved against its machine."""
