@@ -159,7 +159,6 @@ def test_an_empty_text_and_a_zero_mean_the_default() -> None:
         ({"kubeReserved": "cpu=1"}, "kubeReserved", "string"),
         ({"featureGates": {"NodeSwap": "true"}}, "featureGates.NodeSwap", "string"),
         ({"enforceNodeAllocatable": "pods"}, "enforceNodeAllocatable", "string"),
-        ({"enforceNodeAllocatable": [None]}, "enforceNodeAllocatable[0]", "null"),
         ({"cgroupsPerQOS": "yes"}, "cgroupsPerQOS", "string"),
         ({"maxPods": 1.5}, "maxPods", "number"),
         ({"maxPods": []}, "maxPods", "array"),
@@ -172,11 +171,6 @@ def test_an_empty_text_and_a_zero_mean_the_default() -> None:
         ({"reservedMemory": [1]}, "reservedMemory[0]", "number"),
         ({"reservedMemory": [{"numaNode": "0"}]}, "reservedMemory[0].numaNode", "string"),
         ({"reservedMemory": [{"limits": []}]}, "reservedMemory[0].limits", "array"),
-        (
-            {"reservedMemory": [{"limits": {"memory": True}}]},
-            "reservedMemory[0].limits.memory",
-            "bool",
-        ),
     ],
 )
 def test_a_wrong_type_is_found_with_its_place(
@@ -187,6 +181,15 @@ def test_a_wrong_type_is_found_with_its_place(
     assert finding.code == "config-file/wrong-type"
     assert (finding.where.document, finding.where.path) == ("config", f"$.{place}")
     assert finding.fields["found"] == found
+
+
+@pytest.mark.parametrize("value", [True, ["1Gi"], {"memory": 1}, "x"])
+def test_a_quantity_reads_itself_from_whatever_stands_there(value: object) -> None:
+    (finding,) = findings(lambda: decode(reservedMemory=[{"limits": {"memory": value}}]))
+
+    assert finding.code == "config-file/quantity"
+    assert finding.where.path == "$.reservedMemory[0].limits.memory"
+    assert finding.fields["problem"].startswith("quantities must match the regular expression")
 
 
 def test_what_is_no_duration_is_found_with_gos_words() -> None:

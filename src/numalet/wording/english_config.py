@@ -38,12 +38,9 @@ _CONFIG_FILE: Final = {
         "allowed are 'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration'"
     ),
     "config-file/unknown-field": "there is no field {field!r}; it is ignored, as the kubelet does",
-    "config-file/wrong-type": (
-        "{field} must be {expected}, and {value} is {found}: json: cannot unmarshal {found} "
-        "into Go struct field KubeletConfiguration.{field} of type {go_type}"
-    ),
+    "config-file/wrong-type": ("{field} must be {expected}, and {value} is {found}: {go_text}"),
     "config-file/out-of-range": (
-        "{field} must be a number from {lowest} to {highest}, and {value} is not"
+        "{field} must be a number from {lowest} to {highest}, and {value} is not: {go_text}"
     ),
     "config-file/quantity": "{field} must be a quantity such as '1Gi', and {value!r} is none: "
     "{problem}",

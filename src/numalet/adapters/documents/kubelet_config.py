@@ -17,6 +17,7 @@ from typing import Any, Final
 from numalet.adapters.documents import (
     drop_ins,
     kubelet_flags,
+    kubelet_types,
     numalet_config,
     plain_sizes,
     yaml_source,
@@ -27,6 +28,7 @@ from numalet.adapters.documents.kubelet_fields import (
     PASSED_OVER,
     Shape,
 )
+from numalet.adapters.documents.kubelet_types import Mismatch
 from numalet.adapters.documents.yaml_source import Document
 from numalet.config import node_allocatable
 from numalet.config.behaviour import Behaviour, Mode
@@ -161,21 +163,23 @@ def _refused(code: str, where: Location, **fields: Any) -> BadInput:
 class _Reader:
     """Reads the fields of one mapping and collects what is wrong."""
 
-    def __init__(self, locate: Locate) -> None:
+    def __init__(self, locate: Locate, mismatches: Mapping[str, Mismatch]) -> None:
         self.locate = locate
+        self.mismatches = dict(mismatches)
         self.findings = Findings()
         self.origins: dict[str, Location] = {}
 
-    def wrong(self, place: str, expected: Shape, value: object) -> None:
+    def wrong(self, place: str) -> None:
         """Remember a value of a wrong type."""
+        mismatch = self.mismatches.pop(place)
         self.findings.add(
             "config-file/wrong-type",
             self.locate(f"$.{place}"),
             field=place,
-            expected=_EXPECTED[expected],
-            value=_shown(value),
-            found=_kind_of(value),
-            go_type=expected.value,
+            expected=mismatch.expected,
+            value=_shown(mismatch.value),
+            found=_kind_of(mismatch.value),
+            go_text=mismatch.go_text,
         )
 
     def came_from(self, place: str) -> None:
@@ -187,17 +191,17 @@ class _Reader:
         self.came_from(place)
         match shape:
             case Shape.TEXT:
-                return self._of_type(place, shape, value, str)
+                return self._of_type(place, value, str)
             case Shape.BOOLEAN:
-                return self._of_type(place, shape, value, bool)
+                return self._of_type(place, value, bool)
             case Shape.INTEGER | Shape.LONG:
                 return self._integer(place, shape, value)
             case Shape.TEXTS:
                 return self._texts(place, value)
             case Shape.TEXT_MAP:
-                return self._map(place, Shape.TEXT, shape, value)
+                return self._map(place, Shape.TEXT, value)
             case Shape.BOOLEAN_MAP:
-                return self._map(place, Shape.BOOLEAN, shape, value)
+                return self._map(place, Shape.BOOLEAN, value)
             case Shape.NUMBER:
                 return self._number(place, value)
             case Shape.DURATION:
@@ -207,20 +211,21 @@ class _Reader:
             case Shape.RESERVED_MEMORY:
                 return self._reserved_memory(place, value)
 
-    def _of_type(self, place: str, shape: Shape, value: object, kind: type) -> Any:
+    def _of_type(self, place: str, value: object, kind: type) -> Any:
         if type(value) is kind:
             return value
-        self.wrong(place, shape, value)
+        self.wrong(place)
         return None
 
     def _integer(self, place: str, shape: Shape, value: object) -> int | None:
         if type(value) is not int:
-            self.wrong(place, shape, value)
+            self.wrong(place)
             return None
         end = 2 ** (_BITS[shape] - 1)
         if not -end <= value < end:
             where = self.locate(f"$.{place}")
-            limits = {"lowest": -end, "highest": end - 1}
+            go_text = self.mismatches.pop(place).go_text
+            limits = {"lowest": -end, "highest": end - 1, "go_text": go_text}
             self.findings.add(
                 "config-file/out-of-range", where, field=place, value=_shown(value), **limits
             )
@@ -230,11 +235,11 @@ class _Reader:
     def _number(self, place: str, value: object) -> float | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
-        self.wrong(place, Shape.NUMBER, value)
+        self.wrong(place)
         return None
 
     def _duration(self, place: str, value: object) -> int | None:
-        text = self._of_type(place, Shape.DURATION, value, str)
+        text = self._of_type(place, value, str)
         if text is None:
             return None
         try:
@@ -246,7 +251,7 @@ class _Reader:
 
     def _swap(self, place: str, value: object) -> str | None:
         if not isinstance(value, dict):
-            self.wrong(place, Shape.SWAP, value)
+            self.wrong(place)
             return None
         self.refuse_unknown(place, value, ("swapBehavior",))
         behavior = value.get("swapBehavior")
@@ -256,16 +261,18 @@ class _Reader:
 
     def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
         if not isinstance(value, list):
-            self.wrong(place, Shape.TEXTS, value)
+            self.wrong(place)
             return None
-        found = [self.read(f"{place}[{i}]", Shape.TEXT, each) for i, each in enumerate(value)]
+        # JSON null in a list of Go is the element's zero.
+        found = [
+            "" if each is None else self.read(f"{place}[{i}]", Shape.TEXT, each)
+            for i, each in enumerate(value)
+        ]
         return tuple(each for each in found if each is not None)
 
-    def _map(
-        self, place: str, element: Shape, shape: Shape, value: object
-    ) -> Mapping[str, Any] | None:
+    def _map(self, place: str, element: Shape, value: object) -> Mapping[str, Any] | None:
         if not isinstance(value, dict):
-            self.wrong(place, shape, value)
+            self.wrong(place)
             return None
         empty: Any = "" if element is Shape.TEXT else False
         found = {
@@ -277,20 +284,20 @@ class _Reader:
 
     def _reserved_memory(self, place: str, value: object) -> tuple[ReservedMemory, ...] | None:
         if not isinstance(value, list):
-            self.wrong(place, Shape.RESERVED_MEMORY, value)
+            self.wrong(place)
             return None
         return tuple(self._entry(f"{place}[{i}]", each) for i, each in enumerate(value))
 
     def _entry(self, place: str, value: object) -> ReservedMemory:
         self.came_from(place)
         if not isinstance(value, dict):
-            self.wrong(place, Shape.RESERVED_MEMORY, value)
+            self.wrong(place)
             return ReservedMemory(0, {})
         self.refuse_unknown(place, value, ("numaNode", "limits"))
         node = value.get("numaNode")
         limits = value.get("limits")
         if limits is not None and not isinstance(limits, dict):
-            self.wrong(f"{place}.limits", Shape.TEXT_MAP, limits)
+            self.wrong(f"{place}.limits")
             limits = None
         return ReservedMemory(
             numa_node=0
@@ -305,10 +312,8 @@ class _Reader:
             self.came_from(f"{place}.{name}")
             if value is None:
                 found[name] = Quantity()
-            elif isinstance(value, bool) or not isinstance(value, str | int | float):
-                self.wrong(f"{place}.{name}", Shape.TEXT, value)
             else:
-                self._quantity(f"{place}.{name}", name, str(value), found)
+                self._quantity(f"{place}.{name}", name, kubelet_types.as_json(value), found)
         return MappingProxyType(found)
 
     def _quantity(self, place: str, name: str, text: str, found: dict[str, Quantity]) -> None:
@@ -329,25 +334,12 @@ class _Reader:
 
 
 _KNOWN: Final = tuple({*HONOURED, *PASSED_OVER})
-_EXPECTED: Final = {
-    Shape.TEXT: "a text (put it in quotes)",
-    Shape.BOOLEAN: "true or false",
-    Shape.INTEGER: "a whole number",
-    Shape.LONG: "a whole number",
-    Shape.TEXTS: "a list of texts",
-    Shape.TEXT_MAP: "a mapping of texts to texts",
-    Shape.BOOLEAN_MAP: "a mapping of texts to true or false",
-    Shape.NUMBER: "a number",
-    Shape.DURATION: "a duration such as '100ms'",
-    Shape.SWAP: "a mapping with swapBehavior",
-    Shape.RESERVED_MEMORY: "a list of mappings with numaNode and limits",
-}
 
 
 def _decode(
     value: Mapping[str, object], locate: Locate, *, has_default_eviction: bool
 ) -> tuple[KubeletConfig, tuple[Finding, ...]]:
-    reader = _Reader(locate)
+    reader = _Reader(locate, kubelet_types.mismatches(value))
     reader.refuse_unknown("", value, _KNOWN)
     found: dict[str, Any] = {}
     for name, (attribute, shape) in HONOURED.items():
@@ -357,6 +349,9 @@ def _decode(
         read = reader.read(name, shape, given)
         if read is not None:
             found[attribute] = read
+    # What is left is about fields that nobody reads here, and a kubelet does not start either.
+    for place in tuple(reader.mismatches):
+        reader.wrong(place)
     reader.findings.raise_errors()
     if has_default_eviction and value.get(_EVICTION) is None:
         found["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)

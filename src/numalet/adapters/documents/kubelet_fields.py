@@ -11,19 +11,19 @@ from typing import Final
 
 
 class Shape(Enum):
-    """The type of a field; the value is what Go calls it."""
+    """How a field is read; its Go type stands in ``kubelet_types``."""
 
-    TEXT = "string"
-    BOOLEAN = "bool"
-    INTEGER = "int32"
-    LONG = "int64"
-    TEXTS = "[]string"
-    TEXT_MAP = "map[string]string"
-    BOOLEAN_MAP = "map[string]bool"
-    NUMBER = "float64"
-    DURATION = "v1.Duration"
-    SWAP = "v1beta1.MemorySwapConfiguration"
-    RESERVED_MEMORY = "[]v1beta1.MemoryReservation"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    LONG = "long"
+    TEXTS = "texts"
+    TEXT_MAP = "text-map"
+    BOOLEAN_MAP = "boolean-map"
+    NUMBER = "number"
+    DURATION = "duration"
+    SWAP = "swap"
+    RESERVED_MEMORY = "reserved-memory"
 
 
 HONOURED: Final = {
