@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from numalet.agent.foreground.shared_books import SharedBooks
+from numalet.model.findings import BadInput
+from numalet.wording import english
 
 CODE = """
 import os, sys
@@ -43,3 +48,43 @@ def test_books_that_can_not_be_made_belong_to_nobody(reachable: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("agent/root-unusable ")
     assert "Permission denied" in done.stdout
+
+
+GOOD = {
+    "uid": "a", "pid": 4194304, "ticks": 1, "boot": "x", "command": "c", "is_shared": False,
+    "path": "kubepods/poda/main",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{", "[", "null", "0", '"x"', "{}", "[null]", "[[]]", "[{}]", "\ufffd", "[" * 100_000,
+        '[{"a":' * 50_000,
+        *(json.dumps([GOOD | {name: None}]) for name in GOOD),
+        *(json.dumps([GOOD | {name: [1]}]) for name in GOOD),
+        *(json.dumps([GOOD | {"pid": pid}]) for pid in (-1, 0, 1.5, "7", 10**30)),
+        *(json.dumps([GOOD | {"path": path}]) for path in ("..", "/", "/etc", "a/../..", "a//b")),
+        json.dumps([GOOD | {"uid": ""}]),
+    ],
+)  # fmt: skip
+def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: str) -> None:
+    books = SharedBooks(tmp_path)
+    assert books.open()
+    path = tmp_path / "run" / "runs.json"
+    path.write_text(text)
+    with pytest.raises(BadInput) as bad, books.held():
+        pass
+    (finding,) = bad.value.findings
+    assert ("run/books-damaged", str(path)) == (finding.code, finding.where.document)
+    assert "runs" in english.sentence(finding)
+    books.close()
+
+
+def test_a_list_of_runs_of_a_later_release_is_read(tmp_path: Path) -> None:
+    books = SharedBooks(tmp_path)
+    assert books.open()
+    (tmp_path / "run" / "runs.json").write_text(json.dumps([GOOD | {"more": 1}]))
+    with books.held() as content:
+        assert ["a"] == [each.uid for each in (*content.live, *content.dead)]
+    books.close()

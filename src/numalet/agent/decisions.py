@@ -18,7 +18,7 @@ from numalet.model.findings import Severity
 from numalet.model.pod import Pod
 from numalet.reports import admission_counts
 from numalet.servers.door import Refusal, Refused
-from numalet.wording import english, kubelet, kubelet_events
+from numalet.wording import english, kubelet, kubelet_events, unquoted
 from numalet.workload import folding, lifecycle
 from numalet.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.workload.run import Evicted, PodRun, Verdict
@@ -244,7 +244,7 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
         books = _with_remarks(decided.books, workload, read, now)
         heard += decided.heard
     for path, findings in read.broken.items():
-        message = "; ".join(english.of_finding(each) for each in findings)
+        message = unquoted.sentences(findings)
         books = books.with_event(
             NodeEvent(
                 kind=EventKind.WARNING,

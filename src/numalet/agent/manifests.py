@@ -18,7 +18,7 @@ from numalet.adapters.documents import typed, yaml_source
 from numalet.adapters.documents import workload as workloads
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import Programs, WorkloadOptions
-from numalet.adapters.files import folder_news
+from numalet.adapters.files import folder_news, trust
 from numalet.agent.requests import FolderRead
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.workload import static_pods
@@ -44,7 +44,11 @@ class _Seen:
 
 
 class ManifestFolder:
-    """A folder, or one file. ``read`` blocks; ``looks`` reads whenever something changed."""
+    """A folder, or one file. ``read`` blocks; ``looks`` reads whenever something changed.
+
+    ``runs_here`` says that programs of this machine are started: for root, then, no file counts
+    that another user could have written.
+    """
 
     def __init__(
         self,
@@ -52,27 +56,34 @@ class ManifestFolder:
         node_name: str,
         clock: Callable[[], datetime],
         programs: Programs = Programs.COMMAND,
+        *,
+        runs_here: bool = True,
         full_look_seconds: float = FULL_LOOK_SECONDS,
     ) -> None:
         self._path = path
         self._node_name = node_name
         self._clock = clock
         self._programs = programs
+        self._runs_here = runs_here
         self._full_look_seconds = full_look_seconds
         self._seen: dict[str, _Seen] = {}
-        self._problem = ""
+        self._problem: Finding | None = None
 
     def read(self) -> FolderRead:
         """Everything in the folder; ``broken`` are files that were not known to be broken.
 
         A folder that is there and can not be read is itself broken, and nothing in it is known.
         """
+        finding = trust.doubt(self._path) if self._runs_here else None
         try:
-            files = self._files()
+            files = [] if finding is not None else self._files()
         except OSError as error:
-            return self._unread(error)
+            problem = error.strerror or str(error)
+            finding = Finding("document/unreadable", {"reason": problem}, Location(str(self._path)))
+        if finding is not None:
+            return self._unread(finding)
         before, self._seen = self._seen, {}
-        self._problem = ""
+        self._problem = None
         broken: dict[str, tuple[Finding, ...]] = {}
         unreadable = set()
         for path in files:
@@ -95,12 +106,10 @@ class ManifestFolder:
         }
         return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable), remarks)
 
-    def _unread(self, error: OSError) -> FolderRead:
-        problem = error.strerror or str(error)
-        told, self._problem = self._problem, problem
+    def _unread(self, finding: Finding) -> FolderRead:
+        told, self._problem = self._problem, finding
         path = str(self._path)
-        finding = Finding("document/unreadable", {"reason": problem}, Location(path))
-        broken = {} if problem == told else {path: (finding,)}
+        broken = {} if finding == told else {path: (finding,)}
         return FolderRead((), broken, frozenset([path]))
 
     async def looks(self) -> AsyncIterator[FolderRead]:
@@ -126,6 +135,9 @@ class ManifestFolder:
         return [each for each in entries if not each.name.startswith(".") and _may_be_a_file(each)]
 
     def _look_at(self, path: Path, before: _Seen | None) -> _Seen:
+        finding = trust.doubt_of_entry(path) if self._runs_here else None
+        if finding is not None:
+            return _Seen(b"", None, (finding,))
         try:
             content = yaml_source.read_bytes(path, LARGEST_BYTES)
         except BadInput as bad:

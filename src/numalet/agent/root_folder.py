@@ -7,16 +7,20 @@ a disaster. The lock of the books is the mark of one that has been a root folder
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from numalet.adapters.agent_client.places import KUBECONFIG, SOCKET_NAME
-from numalet.adapters.files import state_directory
+from numalet.adapters.files import state_directory, trust
 from numalet.agent import journal, record_file
 from numalet.model.findings import BadInput, Finding, Location
 
 LOCK: Final = "books.lock"
+MODE: Final = 0o700
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _KNOWN: Final = frozenset(
     {
         *state_directory.FILE_NAMES,
@@ -43,9 +47,48 @@ def check(root: Path) -> None:
     except FileNotFoundError:
         return
     if others:
-        more = ", ..." if len(others) > _NAMED else ""
-        fields = {"path": str(root), "others": ", ".join(others[:_NAMED]) + more}
+        fields = {"path": str(root), "others": _listed(others)}
         raise BadInput([Finding("agent/root-in-use", fields, Location(str(root)))])
+
+
+def claim(root: Path, folders: Iterable[str] = ()) -> None:
+    """Make a root folder and ``folders`` in it, which nobody else can write or has written in.
+
+    Raises:
+        BadInput: it is another user's, others can write in it or above it, or files of others
+            are in it.
+        OSError: it can not be made.
+    """
+    check(root)
+    for each in (root, *(root / name for name in folders)):
+        finding = _not_ours(each) or trust.doubt(each)
+        if finding is not None:
+            raise BadInput([finding])
+        each.mkdir(mode=MODE, parents=True, exist_ok=True)
+        others = trust.of_others(each)
+        if others:
+            fields = {"path": str(each), "others": _listed(others)}
+            raise BadInput([Finding("agent/others-files", fields, Location(str(each)))])
+
+
+def _not_ours(folder: Path) -> Finding | None:
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return None
+    if found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE:
+        return None
+    fields = {
+        "path": str(folder),
+        "owner": found.st_uid,
+        "mode": f"{stat.S_IMODE(found.st_mode):04o}",
+        "user": os.geteuid(),
+    }
+    return Finding("agent/root-not-ours", fields, Location(str(folder)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def _others(root: Path) -> Iterator[str]:

@@ -19,6 +19,7 @@ from numalet.adapters import hosts, kubelets
 from numalet.adapters.agent_client.places import SYSTEM_ROOT
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources
+from numalet.adapters.files import trust
 from numalet.adapters.machines import LoadedMachine, MachineChoice
 from numalet.admission import predicates
 from numalet.agent import other_roots
@@ -146,11 +147,16 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 
 def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
-    """What is remarkable about the folders that are named."""
+    """What is remarkable about the folders that are named. Raises ``BadInput``."""
     runs_here = options.runtime is RuntimeKind.PROCESS
     others = other_roots.remarks(options.root) if runs_here else ()
     folder = options.manifests
-    if folder is None or folder.exists():
+    if folder is None:
+        return others
+    finding = trust.doubt(folder) if runs_here else None
+    if finding is not None:
+        raise BadInput([finding])
+    if folder.exists():
         return others
     # It may still come, but its name may also be misspelt.
     where = Location(str(folder))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -30,11 +29,9 @@ from numalet.model.findings import BadInput, Finding, Location
 from numalet.node.node import Node
 from numalet.workload.record import PodRecord
 
-_FOLDER_MODE: Final = 0o700
 _LETTING_GO_SECONDS: Final = 3.0
 """So long a lock may outlive a holder that was killed while it started a program."""
 _PAUSE_SECONDS: Final = 0.01
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _WRITTEN: Final = (*state_directory.FILE_NAMES, record_file.FILE_NAME, KUBECONFIG)
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
@@ -79,8 +76,8 @@ class Store:
                 a file can not be read.
         """
         try:
-            _prepare(self.root)
-            (self.root / DEVICE_PLUGINS).mkdir(mode=_FOLDER_MODE, exist_ok=True)
+            root_folder.claim(self.root, [DEVICE_PLUGINS])
+            self.root.chmod(root_folder.MODE)
             self._lock = _locked(self.root / LOCK)
         except OSError as error:
             fields = {"path": str(self.root), "error": error.strerror or str(error)}
@@ -170,22 +167,6 @@ def _same_files(before: Node, after: Node) -> bool:
         and old.device is new.device
         and old.files_as_read is new.files_as_read
     )
-
-
-def _prepare(root: Path) -> None:
-    """The root folder: ours, and nobody else's to write in."""
-    root_folder.check(root)
-    root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-    found = root.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
-        fields = {
-            "path": str(root),
-            "owner": found.st_uid,
-            "mode": f"{stat.S_IMODE(found.st_mode):04o}",
-            "user": os.geteuid(),
-        }
-        raise BadInput([Finding("agent/root-not-ours", fields, _here(root))])
-    root.chmod(_FOLDER_MODE)
 
 
 def _locked(path: Path) -> int:

@@ -211,7 +211,12 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
     if settings.manifests is None:
         keeper.tell(SourcesReady())
         return
-    folder = ManifestFolder(settings.manifests, settings.node_name, hooks.clock)
+    folder = ManifestFolder(
+        settings.manifests,
+        settings.node_name,
+        hooks.clock,
+        runs_here=settings.runtime is RuntimeKind.PROCESS,
+    )
     is_first = True
     async for read in folder.looks():
         keeper.tell(read)

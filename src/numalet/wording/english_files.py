@@ -21,6 +21,14 @@ SENTENCES: Mapping[str, str] = {
         "{path!r} says which files were being written, and was not written by numalet as this user;"
         " see whose it is, and remove it"
     ),
+    "files/others-own": (
+        "{path!r} belongs to user {owner}, who could change what root runs or writes there; make"
+        " root its owner (chown root), or name a place that is root's all the way down"
+    ),
+    "files/others-write": (
+        "{path!r} has mode {mode}, so other users could change what root runs or writes there;"
+        " take that right away (chmod go-w), or name a place that is root's all the way down"
+    ),
     "files/extra-missing": (
         "this command needs the package {module!r}, which is not installed;"
         " install numalet with what the agent needs: pip install 'numalet[agent]'"

@@ -90,5 +90,8 @@ def manifest_remarks(path: str, text: str) -> str:
 
 
 def invalid_manifest(path: str, text: str) -> str:
-    """A file of the manifest folder is no pod."""
-    return f"{path}: couldn't parse as pod({text}), please check config file"
+    """A file of the manifest folder is no pod; ``text`` quotes nothing of the file."""
+    return (
+        f"{path}: couldn't parse as pod({text}), please check config file"
+        f" ('numalet simulate {path}' quotes what is wrong)"
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from numalet.adapters import faults
 from numalet.adapters.files import atomic, state_directory
@@ -21,7 +23,10 @@ from numalet.model.findings import BadInput, Finding, Location
 
 FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"
-_FOLDER_MODE: Final = 0o700
+
+
+_PIDS: Final = 1 << 31
+_HOLDERS: Final = msgspec.json.Decoder(tuple[Holder, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,8 @@ class SharedBooks:
         Raises ``BadInput``.
         """
         try:
-            root_folder.check(self._root)
-            for folder in (self._root, self.folder):
-                folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            _refuse_others(self._root)
+            root_folder.claim(self._root, [FOLDER])
             self._descriptor = _opened(self._root / LOCK)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             # An agent that is refused names the process that is written here.
@@ -103,8 +107,9 @@ class SharedBooks:
         files = state_directory.read(self.folder).files
         text = state_directory.read_file(self.folder / HOLDERS)
         try:
-            holders = tuple(_holder(each) for each in json.loads(text or "[]"))
-        except (TypeError, ValueError) as error:
+            holders = _HOLDERS.decode(text or "[]")
+            _check(holders)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             path = str(self.folder / HOLDERS)
             fields: Mapping[str, str] = {"path": path, "error": str(error)}
             raise BadInput([Finding("run/books-damaged", fields, Location(path))]) from None
@@ -122,13 +127,26 @@ def _as_plain(holder: Holder) -> dict[str, Any]:
     return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
 
 
-def _holder(given: Mapping[str, Any]) -> Holder:
-    """Raises ``TypeError`` and ``ValueError``."""
-    holder = Holder(**given)
-    if holder.uid in ("", ".", "..") or "/" in holder.uid:
-        # It is the name of a file.
-        raise ValueError(f"no run has the uid {holder.uid!r}")
-    return holder
+def _check(holders: Iterable[Holder]) -> None:
+    """Raise ``ValueError`` for a holder that no run has written: it would be killed by these names.
+
+    A cgroup is named by a path below ours, a process by an id of its own, and a uid by a file.
+    """
+    for each in holders:
+        parts = each.path.split("/") if each.path else []
+        is_name = each.uid not in ("", ".", "..") and "/" not in each.uid
+        is_below = {"", ".", ".."}.isdisjoint(parts)
+        if not (is_name and is_below and 0 < each.pid < _PIDS):
+            raise ValueError(f"{each.uid!r} is no run of process {each.pid}")
+
+
+def _refuse_others(root: Path) -> None:
+    """Raise ``BadInput`` if the books are those of somebody else, whom we can not act for."""
+    with suppress(FileNotFoundError):
+        owner = root.stat().st_uid
+        if os.geteuid() not in (0, owner):
+            fields = {"root": str(root), "owner": str(owner)}
+            raise BadInput([Finding("run/not-allowed", fields, Location(str(root)))])
 
 
 def _unusable(root: Path, error: OSError) -> Finding:

@@ -1,0 +1,53 @@
+"""Sentences about a file for those who may not read the file: without anything that is in it.
+
+An agent of root reads what its manifest folder holds, links among it, and whoever may list events
+sees what is wrong with it. So an event says where and what, and quotes nothing; the file's owner
+gets the rest from a command that reads the file with the owner's own rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from numalet.model.findings import Finding
+from numalet.wording import english
+
+_HIDDEN: Final = "…"
+_OURS: Final = frozenset({"allowed", "least", "limit_bytes", "most", "others"})
+"""Values of findings that say what we take, not what was given."""
+_ABOUT_FILES: Final = ("files/", "document/unreadable", "document/too-large")
+"""Codes of findings that know a file from outside alone."""
+_MOST: Final = 5
+
+
+class _Hidden:
+    """Stands for a value, however a sentence shows it."""
+
+    def __format__(self, _spec: str) -> str:
+        return _HIDDEN
+
+    def __str__(self) -> str:
+        return _HIDDEN
+
+    __repr__ = __str__
+
+
+def sentences(findings: Iterable[Finding]) -> str:
+    """What is wrong, the first few things of it, each with its line."""
+    every = [*findings]
+    said = [_sentence(each) for each in every[:_MOST]]
+    more = len(every) - _MOST
+    return "; ".join([*said, f"and {more} more"] if more > 0 else said)
+
+
+def _sentence(finding: Finding) -> str:
+    if finding.code.startswith(_ABOUT_FILES):
+        return english.of_finding(finding)
+    line = finding.where.line
+    text = english.SENTENCES[finding.code].format(**_hidden(finding.fields))
+    return text if line is None else f"line {line}: {text}"
+
+
+def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value if name in _OURS else _Hidden() for name, value in fields.items()}
