@@ -99,5 +99,15 @@ def test_a_line_that_finds_no_room_does_not_ask_for_more(tmp_path: Path) -> None
     )
 
 
+def test_nothing_of_a_record_that_went_stays_in_the_file(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path)
+    commit(file, {"a": b'{"x":"first"}', "b": b'{"x":"second"}'}, set())
+    commit(file, {"a": b'{"x":"again"}'}, set())
+    commit(file, {}, {"a"})
+    assert record_file.line({"b": b'{"x":"second"}'}, ()) == file.path.read_bytes()
+    commit(file, {}, {"never there"})
+    assert {"b": b'{"x":"second"}'} == record_file.read(tmp_path)
+
+
 def test_nothing_is_read_where_nothing_was_written(tmp_path: Path) -> None:
     assert {} == record_file.read(tmp_path)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -242,6 +245,56 @@ def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> No
             await agent.until(lambda: agent.phase("two") == "running")
             await agent.keeper.settled()
             assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+
+    asyncio.run(scene())
+
+
+def _secretive(name: str, secret: str) -> dict[str, Any]:
+    value = agents.manifest(name)
+    value["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": secret}]
+    return value
+
+
+def _texts(root: Path) -> str:
+    """All that is on the disk, which is for the owner alone."""
+    found = []
+    for path in root.rglob("*"):
+        # Temporary files come and go.
+        with suppress(FileNotFoundError):
+            if path.is_file():
+                assert 0o600 == path.stat().st_mode & 0o777, path
+                found.append(path.read_text(errors="replace"))
+    return "".join(found)
+
+
+def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "manifests"
+    folder.mkdir()
+    value = _secretive("fixed", "swordfish-1")
+    value["metadata"]["uid"] = "fixed"
+    (folder / "fixed.yaml").write_text(json.dumps(value))
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(root, manifests=folder)) as agent:
+            await agent.until(lambda: agent.phase("fixed-node-a") == "running")
+            await agent.keeper.create(agents.workload(_secretive("one", "swordfish-2"), "one"))
+            await agent.keeper.create(agents.pod("two"))
+            await agent.until(lambda: agent.phase("one") == "running")
+            await agent.keeper.settled()
+            assert "swordfish-1" in _texts(root)
+            assert "swordfish-2" in _texts(root)
+            await agent.keeper.delete("default", "one", grace_seconds=0)
+            await agent.until(lambda: "one" not in agent.names())
+            await agent.keeper.settled()
+            assert "swordfish-2" not in _texts(root)
+            # One that keeps its uid comes back as another pod.
+            value["spec"]["containers"][0]["env"][0]["value"] = "swordfish-3"
+            (folder / ".new").write_text(json.dumps(value))
+            (folder / ".new").rename(folder / "fixed.yaml")
+            await agent.until(lambda: "swordfish-1" not in _texts(root))
+            await agent.until(lambda: agent.phase("fixed-node-a") == "running")
+            assert "swordfish-3" in _texts(root)
+            assert [] == agent_laws.broken(root, agent.keeper, agent.runtime)
 
     asyncio.run(scene())
 

@@ -8,7 +8,8 @@ So a commit is on the disk whole or not at all, and costs one write and one wait
 pods it is about. A last line that a crash cut off was never answered for and counts for nothing;
 any other line that is not as it was written refuses the whole file. When most of the file is of
 the past, and when somebody else changed it or a write failed, it is replaced by one that says
-only what is.
+only what is. So too when a pod goes or its programs become others: what their environments held
+may have been a secret, and is of no use any more.
 """
 
 from __future__ import annotations
@@ -54,12 +55,23 @@ class RecordFile:
         self._size_bytes = -1
         """Of the file; negative if it is not known to say what is kept."""
 
-    def whole(self, changed: Mapping[str, bytes], gone: Collection[str]) -> bytes | None:
+    def whole(
+        self,
+        changed: Mapping[str, bytes],
+        gone: Collection[str],
+        outdated: Collection[str] = (),
+    ) -> bytes | None:
         """The whole new content, if the file is to be replaced; None if a line will do.
 
-        ``changed`` are texts of records by uid, each in one line.
+        ``changed`` are texts of records by uid, each in one line; ``outdated`` are those of them
+        of which the former text has to leave the disk.
         """
-        if self._is_current() and self._size_bytes < self._past_bytes + 2 * self._kept_bytes:
+        leaves = bool(outdated) or any(uid in self._kept for uid in gone)
+        if (
+            not leaves
+            and self._is_current()
+            and self._size_bytes < self._past_bytes + 2 * self._kept_bytes
+        ):
             return None
         kept = {uid: each for uid, each in self._kept.items() if uid not in gone} | dict(changed)
         return b"".join(line({uid: each}, ()) for uid, each in kept.items())

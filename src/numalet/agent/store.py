@@ -135,7 +135,7 @@ class Store:
                 if files.get(name) != wanted[name]:
                     texts[self._directory.path_of(name)] = wanted[name]
             files = wanted
-        whole = self._records.whole(changed, gone)
+        whole = self._records.whole(changed, gone, _outdated(before, after, changed))
         if whole is not None:
             texts[self._records.path] = whole
         with ExitStack() as until_written:
@@ -155,6 +155,18 @@ class Store:
             self.journal_problem = ""
         except OSError as error:
             self.journal_problem = error.strerror or str(error)
+
+
+def _outdated(before: Books | None, after: Books, changed: Collection[str]) -> list[str]:
+    """Uids of pods that became others of the same uid: their former programs are past."""
+    if before is None:
+        return []
+    both = ((uid, before.records.get(uid)) for uid in changed)
+    return [
+        uid
+        for uid, old in both
+        if old is not None and old.workload.containers is not after.records[uid].workload.containers
+    ]
 
 
 def _same_files(before: Node, after: Node) -> bool:

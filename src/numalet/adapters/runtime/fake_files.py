@@ -64,6 +64,7 @@ def save(folder: Path, run: KeptRun) -> None:
     inner = folder / run.pod_uid
     inner.mkdir(mode=0o700, parents=True, exist_ok=True)
     hidden = inner / f".{run.container}"
+    hidden.touch(0o600)
     hidden.write_bytes(msgspec.json.encode(run))
     hidden.replace(inner / f"{run.container}.json")
 
