@@ -18,11 +18,8 @@ from numalet.cli.progress import Progress
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHAPE = ("-m", "2n4c2t", "--memory-per-node", "10Gi")
-FLAGS = (
-    "--memory-manager-policy=Static",
-    "--reserved-memory=0:memory=100Mi",
-    "--topology-manager-policy=restricted",
-)
+STATIC = ("--memory-manager-policy=Static", "--reserved-memory=0:memory=100Mi")
+FLAGS = (*STATIC, "--topology-manager-policy=restricted")
 
 
 @pytest.fixture
@@ -33,9 +30,10 @@ def pods(tmp_path: Path) -> Path:
     return path
 
 
-def plain(numalet: Runner, *arguments: str) -> Ended:
+def plain(numalet: Runner, *arguments: str, policy: str = "restricted") -> Ended:
     """``numalet explain`` on a small machine."""
-    return numalet("explain", *SHAPE, *FLAGS, *arguments)
+    flag = f"--topology-manager-policy={policy}"
+    return numalet("explain", *SHAPE, *STATIC, flag, *arguments)
 
 
 def document(ended: Ended) -> dict[str, Any]:
@@ -155,8 +153,8 @@ def test_a_search_that_runs_out_of_time_says_so(numalet: Runner, pods: Path) -> 
 def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
     for arguments in ((str(pods),), (str(pods), "--pod", "one")):
         for policy in ("none", "best-effort", "restricted"):
-            flag = f"--topology-manager-policy={policy}"
-            text = plain(numalet, *arguments, flag, "-m", "9n1c1t", "-o", "json").out
+            words = (*arguments, "-m", "9n1c1t", "-o", "json")
+            text = plain(numalet, *words, policy=policy).out
             assert msgspec.json.decode(text, type=explanation_schema.Explanation).pod.name
     refused = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", "json")
     assert msgspec.json.decode(refused.out, type=explanation_schema.NotStarted).start_error
@@ -228,7 +226,7 @@ spec:
 """)
     flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
     gpus = "--device=example.com/gpu=g0@0,g1@1"
-    ended = plain(numalet, str(path), *flags, gpus, "--topology-manager-policy=best-effort")
+    ended = plain(numalet, str(path), *flags, gpus, policy="best-effort")
 
     assert ended.status == 0
     assert "i (init): cpu 1, memory 1Gi" in ended.out
@@ -244,11 +242,11 @@ def test_an_impossible_answer_and_a_refused_allocation_are_shown(
     path = tmp_path / "pod.yaml"
     path.write_text(pod("u", "25Gi").replace("cpu: 1", "cpu: 40"))
     flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
-    ended = plain(numalet, str(path), *flags, "--topology-manager-policy=best-effort")
+    ended = plain(numalet, str(path), *flags, policy="best-effort")
 
     assert "cpu manager: impossible. 40 CPUs are asked for" in ended.out
     assert "c: refused by the cpu manager" in ended.out
-    without = plain(numalet, str(path), "--topology-manager-policy=none")
+    without = plain(numalet, str(path), policy="none")
     assert "c: refused by the memory manager" in without.out
     assert "15Gi of memory short, even empty (10Gi allocatable)" in without.out
 
@@ -268,7 +266,7 @@ spec: {containers: [{name: c}]}
 
 
 def test_without_a_policy_the_choice_is_shown(numalet: Runner, pods: Path) -> None:
-    ended = plain(numalet, str(pods), "--pod", "two", "--topology-manager-policy=none")
+    ended = plain(numalet, str(pods), "--pod", "two", policy="none")
     assert ended.status == 0
     assert "c: 9Gi of memory on 1" in ended.out or "c: 9Gi of memory on 0" in ended.out
     assert "preferred" in ended.out

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,7 +32,7 @@ from numalet.explain import matrix
 from numalet.explain.case import Case, Neighbour
 from numalet.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.model import machine_shape
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.model.findings import BadInput, Finding, Location, Severity
 from numalet.model.pod import Pod
 from numalet.node.node import Devices
 from numalet.simulate.scenario import AdmitStep
@@ -73,7 +73,7 @@ def prepare(question: Question) -> PreparedCase:
     """
     _refuse_two_readers((*question.after, question.pod))
     inputs = [(path, simulation.documents_of(path)) for path in (*question.after, question.pod)]
-    options = PodOptions(node_name=question.pieces.node_name)
+    options = PodOptions(node_name=question.pieces.node_name, about=0)
     explained = pod_manifest.pods_of(inputs[-1:], options)
     if not explained.pods:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
@@ -83,17 +83,19 @@ def prepare(question: Question) -> PreparedCase:
     pieces = replace(
         question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
     )
-    prepared = simulation.prepare_inputs(pieces, inputs)
+    prepared = simulation.prepare_inputs(pieces, inputs, about=len(inputs) - 1)
     others = _machines(pieces, question.machines[1:])
     notes = [note for each in others for note in each.reading_notes]
     session = prepared.session
     if isinstance(session, StartRefused):
         return PreparedCase(session, prepared, (*prepared.notes, *notes))
     asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
-    pod = _chosen(asking, question.name)
+    pod = _chosen(asking, question.name, prepared.rejected)
+    notes += _asked_anew(pod, prepared.rejected)
     case = cases.build(
         session,
-        asking[: asking.index(pod)],
+        # A pod that was rejected holds nothing, so it stands in nobody's way.
+        [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
         pod,
         files=prepared.scenario.state_files,
         fleet=[
@@ -110,16 +112,27 @@ def _refuse_two_readers(paths: Sequence[str]) -> None:
         raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
 
 
-def _chosen(pods: Sequence[Pod], name: str | None) -> Pod:
-    """The last pod, or the one that the name, ``namespace/name`` or uid means."""
+def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) -> Pod:
+    """The pod that the name, ``namespace/name`` or uid means.
+
+    Without a name it is the last one that a kubelet rejected, else the last one.
+    """
     if name is None:
-        return pods[-1]
+        return next((pod for pod in reversed(pods) if pod.uid in rejected), pods[-1])
     found = [pod for pod in pods if name in (pod.uid, pod.name, str(pod))]
     if len(found) == 1:
         return found[0]
     known = ", ".join(f"{pod} ({pod.uid})" for pod in found) or ", ".join(map(str, pods))
     code = "explain/several-pods" if found else "explain/unknown-pod"
     raise BadInput([Finding(code, {"value": name, "known": known})])
+
+
+def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
+    """A note if a kubelet rejected the pod before."""
+    if pod.uid not in rejected:
+        return []
+    fields = {"pod": str(pod), "reason": rejected[pod.uid]}
+    return [Finding("explain/asked-anew", fields, severity=Severity.NOTE)]
 
 
 def _machines(pieces: Pieces, names: Sequence[str]) -> list[LoadedMachine]:

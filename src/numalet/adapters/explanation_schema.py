@@ -225,8 +225,19 @@ class CategoryDocument(Document):
     would_not_start: list[OfferDocument]
 
 
+class RefusedDocument(Document):
+    """A pod that was rejected, in the kubelet's words."""
+
+    pod: str
+    reason: str
+    message: str
+
+
 class Explanation(Document):
     """One decision, its story, and what would have admitted the pod.
+
+    ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
+    they run on the node, the answer stands on another state than that of the node.
 
     ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
     NUMA node. ``assumed_running`` counts pods that only the state files know.
@@ -238,6 +249,7 @@ class Explanation(Document):
     policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
     scope: Literal["container", "pod"]
     queue: list[QueuedDocument]
+    replay_refused: list[RefusedDocument]
     admitted: bool
     reason: str
     message: str
@@ -272,6 +284,7 @@ class RunDocument(Document):
     """What became of the pods in one order. Means are null where no pod has a placement."""
 
     admitted: int
+    rejected: list[RefusedDocument]
     groups: list[list[int]]
     mean_span: float | None
     mean_distance: float | None

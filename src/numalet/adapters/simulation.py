@@ -34,6 +34,7 @@ FORGET_ALL: Final = "all"
 STANDARD_INPUT: Final = "-"
 
 _STANDARD_INPUT_FILE: Final = "/dev/stdin"
+_RUNNING: Final = "Running"
 _LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
 
 Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
@@ -85,7 +86,9 @@ class Prepared:
 
     ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
     count as running although no manifest is known, and ``forgotten`` those that do not.
-    ``ignored`` counts objects of the manifests that give no pod.
+    ``ignored`` counts objects of the manifests that give no pod; ``rejected`` are the reasons of
+    pods that a kubelet rejected and that ask anew, by uid. ``running`` are uids of pods that run
+    on the user's node, as their status says.
     """
 
     scenario: Scenario
@@ -95,6 +98,8 @@ class Prepared:
     assumed: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
     ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
+    rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    running: frozenset[str] = frozenset()
     state_dir: StateDirectory | None = None
 
 
@@ -121,13 +126,15 @@ def prepare(pieces: Pieces) -> Prepared:
     return _from_pieces(pieces, inputs, findings)
 
 
-def prepare_inputs(pieces: Pieces, inputs: Inputs) -> Prepared:
+def prepare_inputs(pieces: Pieces, inputs: Inputs, about: int | None = None) -> Prepared:
     """The simulation of pods whose documents were read before; ``pieces.pods`` is not looked at.
+
+    ``about`` is the input with the pod that is asked about (see ``PodOptions``).
 
     Raises:
         BadInput: with everything that is wrong in any of them.
     """
-    return _from_pieces(pieces, inputs, Findings())
+    return _from_pieces(pieces, inputs, Findings(), about)
 
 
 def documents_of(path: str) -> Sequence[Document]:
@@ -175,9 +182,11 @@ def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
     return Prepared(scenario, _started(scenario))
 
 
-def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared:
+def _from_pieces(
+    pieces: Pieces, inputs: Inputs, findings: Findings, about: int | None = None
+) -> Prepared:
     """The simulation of a queue of pods on one machine."""
-    options = PodOptions(node_name=pieces.node_name)
+    options = PodOptions(node_name=pieces.node_name, about=about)
     machine = findings.collect(pieces.machine.open)
     config = findings.collect(partial(_config, pieces.config))
     pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
@@ -202,6 +211,8 @@ def _from_pieces(pieces: Pieces, inputs: Inputs, findings: Findings) -> Prepared
         _started(scenario),
         notes=(*machine.reading_notes, *config.warnings, *pods.notes),
         ignored=pods.ignored,
+        rejected=pods.rejected,
+        running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
         state_dir=state_dir,
     )
     return _assume_running(prepared, pieces.forget, {pod.uid for pod in pods.pods})

@@ -180,13 +180,22 @@ class DevicesDocument(Document):
     unhealthy: list[str]
 
 
+class RefusedDocument(Document):
+    """A pod that was rejected, in the kubelet's words."""
+
+    pod: str
+    reason: str
+    message: str
+
+
 class SimulationDocument(Document):
     """Steps with their decisions, and the node after them.
 
     ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` hold something
     without being active. ``cpus`` is empty unless the CPU Manager gives out CPUs.
     ``assumed_running`` and ``forgotten`` are uids of pods that only the state files know;
-    ``ignored`` counts objects of the input that give no pod, by why.
+    ``ignored`` counts objects of the input that give no pod, by why. ``replay_refused`` are pods
+    that run by their status and were rejected here: then the node is in another state.
     """
 
     schema: Literal["numalet.simulation/1"]
@@ -197,6 +206,7 @@ class SimulationDocument(Document):
     holders: list[HolderDocument]
     left_behind: list[HolderDocument]
     state_files: dict[str, Any]
+    replay_refused: list[RefusedDocument]
     cpus: list[CpusDocument]
     devices: list[DevicesDocument]
     assumed_running: list[str]

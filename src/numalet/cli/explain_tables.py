@@ -46,6 +46,7 @@ Renderables = Iterator["RenderableType"]
 
 def story(told: Explanation) -> Renderables:
     """The whole explanation, one thing below the other."""
+    yield from _replay_refused(told)
     yield from _verdict(told)
     yield from _asked(told)
     yield from _heading("NUMA nodes before")
@@ -70,6 +71,15 @@ def _indented(text: str, style: str = "", by: int = 2) -> Padding:
 def _heading(text: str) -> Renderables:
     yield Text("")
     yield _text(text, "bold")
+
+
+def _replay_refused(told: Explanation) -> Renderables:
+    """Pods before this one that were rejected when asked again; nothing if all were admitted."""
+    refused = [(each.pod, each.reason) for each in told.replay_refused]
+    if refused:
+        lines = explanations.replay_refused(refused, len(told.queue), explanations.BEFORE_IT)
+        yield from (_text(line, "yellow") for line in lines)
+        yield Text("")
 
 
 def _verdict(told: Explanation) -> Renderables:

@@ -22,7 +22,7 @@ from numalet.reports import pod_sums
 from numalet.reports.memory_map import Holder
 from numalet.reports.pod_sums import PodSums
 from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
-from numalet.wording import english, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,6 +39,12 @@ def tables(result: Result) -> Iterator[RenderableType]:
     """Counts, the pods, why some were rejected, the node map."""
     if result.mode is not Mode.EXACT:
         yield Text(f"mode: {result.mode.value}")
+    refused = [(str(pod), kubelet.reason(why)) for pod, why in result.replay_refused()]
+    if refused:
+        running = len(result.prepared.running)
+        lines = explanations.replay_refused(refused, running, explanations.THAT_RUN)
+        yield from (_text(line, "yellow") for line in lines)
+        yield Text("")
     yield from _counts(result.prepared)
     if result.records:
         yield _pod_table(result)

@@ -14,11 +14,14 @@ import typer
 from numalet.adapters.files import state_directory
 from numalet.adapters.files.state_directory import StateDirectory
 from numalet.admission.decision import Decision
+from numalet.admission.reasons import Rejection
 from numalet.cli import output
 from numalet.cli.output import Format
 from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage, StartRefused
+from numalet.explain import document as explained
 from numalet.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.model.pod import Pod
 from numalet.reports import cpu_map, device_map, memory_map
 from numalet.reports.cpu_map import NodeCpus
 from numalet.reports.device_map import DeviceRow
@@ -50,6 +53,15 @@ class Result:
         return memory_map.memory_map(
             node.snapshot, node.rules.machine, node.leftovers(), self.session.pods
         )
+
+    def replay_refused(self) -> list[tuple[Pod, Rejection]]:
+        """Pods that run on the user's node and were rejected here."""
+        decisions = (each for record in self.records for each in decisions_of(record))
+        return [
+            (each.pod, each.rejection)
+            for each in decisions
+            if each.rejection is not None and each.pod.uid in self.prepared.running
+        ]
 
     def cpus(self) -> tuple[NodeCpus, ...]:
         """The CPUs after the last step; empty if the CPU Manager gives out none."""
@@ -129,6 +141,7 @@ def _document(result: Result) -> dict[str, Any]:
     files = result.session.node.state_files()
     prepared = result.prepared
     return document.simulation(result.records, result.map(), files, result.mode) | {
+        "replay_refused": [explained.refused(*each) for each in result.replay_refused()],
         "cpus": node_document.cpus(result.cpus()),
         "devices": node_document.devices(result.devices()),
         "assumed_running": list(prepared.assumed),

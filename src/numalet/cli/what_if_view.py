@@ -17,13 +17,14 @@ from numalet.config.behaviour import Mode
 from numalet.explain import matrix_document
 from numalet.explain.matrix import Row
 from numalet.model import resources
-from numalet.wording import english, kubelet_start
+from numalet.wording import english, kubelet, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _NAMES: Final = ("machine", "config", "policy", "scope", "options", "mode")
 _MOST_NODES: Final = 4
+_MOST_REJECTED: Final = 20
 
 
 def show(rows: Sequence[Row], seed: int, chosen: MatrixFormat) -> None:
@@ -44,7 +45,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     named = [_names(row) for row in rows]
-    differing = [at for at in range(len(_NAMES)) if len({names[at] for names in named}) > 1]
+    differing = _differing(rows)
     for at, name in enumerate(_NAMES):
         if at not in differing and named[0][at]:
             yield Text(output.printable(f"{name}: {named[0][at]}"))
@@ -62,6 +63,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
         cells = [breaking.name(output.printable(names[at])) for at in differing]
         table.add_row(*cells, *_figures(row))
     yield table
+    yield from _rejected(rows)
     yield from _refusals(rows)
 
 
@@ -107,6 +109,43 @@ def _stranded(row: Row) -> str:
         return ", ".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
     sums = [english.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
     return f"{len(stranded)} nodes: {' '.join(sums)}"
+
+
+def _rejected(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Who is rejected in the given order, and why: each pod once, with the variants that do it."""
+    from rich.text import Text
+
+    started = [row for row in rows if row.refused is None]
+    by_pod: dict[tuple[str, str, str], list[Row]] = {}
+    for row in started:
+        for pod, rejection in row.runs[0].rejected:
+            said = kubelet.reason(rejection), kubelet.message(rejection)
+            by_pod.setdefault((str(pod), *said), []).append(row)
+    if by_pod:
+        yield Text("")
+        yield Text("Rejected" + (" in the given order:" if len(rows[0].runs) > 1 else ":"))
+    differing = _differing(rows)
+    for (name, reason, message), by in list(by_pod.items())[:_MOST_REJECTED]:
+        where = (
+            "by all"
+            if len(by) == len(started)
+            else "; ".join(_called(row, differing) for row in by)
+        )
+        yield Text(output.printable(f"  {name}: {reason} ({where})"))
+        yield Text(output.printable(f"    {message}"), style="dim")
+    if len(by_pod) > _MOST_REJECTED:
+        yield Text(f"  and {len(by_pod) - _MOST_REJECTED} more (see -o json)")
+
+
+def _called(row: Row, differing: Sequence[int]) -> str:
+    """What tells the variant from the others."""
+    names = _names(row)
+    return " ".join(names[at] for at in differing if names[at] not in ("", "-"))
+
+
+def _differing(rows: Sequence[Row]) -> list[int]:
+    named = [_names(row) for row in rows]
+    return [at for at in range(len(_NAMES)) if len({names[at] for names in named}) > 1]
 
 
 def _refusals(rows: Sequence[Row]) -> Iterator[RenderableType]:

@@ -7,9 +7,11 @@ decided from where it makes a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from numalet.admission.reasons import Rejection
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused
 from numalet.model.machine_info import MachineInfo
@@ -33,7 +35,8 @@ class Case:
     """A pod and what was before it. Made by ``build``.
 
     ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
-    the pod itself. ``admitted`` are uids of the pods of the queue that were admitted.
+    the pod itself. ``admitted`` are uids of the pods of the queue that were admitted, ``refused``
+    why the others were not.
     """
 
     beginning: Session
@@ -43,6 +46,7 @@ class Case:
     nodes_before: tuple[Node, ...]
     admitted: frozenset[str]
     fleet: tuple[Neighbour, ...] = ()
+    refused: Mapping[str, Rejection] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def node(self) -> Node:
@@ -89,17 +93,27 @@ def build(
     """The case of a pod that comes after this queue."""
     queue = tuple(queue)
     nodes_before, admitted = [beginning.node], set()
+    refused: dict[str, Rejection] = {}
     for earlier in queue:
-        node, was_admitted = asked(nodes_before[-1], earlier)
+        node, rejection = asked(nodes_before[-1], earlier)
         nodes_before.append(node)
-        if was_admitted:
+        if rejection is None:
             admitted.add(earlier.uid)
+        else:
+            refused[earlier.uid] = rejection
     return Case(
-        beginning, files, queue, pod, tuple(nodes_before), frozenset(admitted), tuple(fleet)
+        beginning,
+        files,
+        queue,
+        pod,
+        tuple(nodes_before),
+        frozenset(admitted),
+        tuple(fleet),
+        refused,
     )
 
 
-def asked(node: Node, pod: Pod) -> tuple[Node, bool]:
-    """The node after a pod of a queue asked, its containers started; whether it was admitted."""
+def asked(node: Node, pod: Pod) -> tuple[Node, Rejection | None]:
+    """The node after a pod of a queue asked, its containers started; why it was not admitted."""
     node, decision = node.admit(pod)
-    return (node.pod_started(pod.uid), True) if decision.admitted else (node, False)
+    return (node.pod_started(pod.uid) if decision.admitted else node), decision.rejection

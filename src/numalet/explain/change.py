@@ -221,8 +221,8 @@ def _earlier(case: Case, position: int) -> Outcome:
     lost = []
     node = node.pod_started(case.pod.uid)
     for later in case.queue[position:]:
-        node, admitted = cases.asked(node, later)
-        if not admitted and later.uid in case.admitted:
+        node, rejection = cases.asked(node, later)
+        if rejection is not None and later.uid in case.admitted:
             lost.append(later.uid)
     return _of_decision(before.roster, decision, lost)
 

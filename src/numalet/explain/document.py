@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from numalet.admission.reasons import Rejection
 from numalet.config.rules import StartRefused
 from numalet.explain import measures, node_document
 from numalet.explain.case import Case
@@ -47,6 +48,9 @@ def explanation(
             {"name": str(pod), "uid": pod.uid, "admitted": pod.uid in case.admitted}
             for pod in case.queue
         ],
+        "replay_refused": [
+            refused(pod, case.refused[pod.uid]) for pod in case.queue if pod.uid in case.refused
+        ],
         "admitted": decision.admitted,
         "reason": kubelet.reason(rejection),
         "message": kubelet.message(rejection),
@@ -59,6 +63,15 @@ def explanation(
         "refused_allocation": _refusal(told, case.name_of),
         "would_admit": [_tally(each, case) for each in tallies],
         "assumed_running": assumed_running,
+    }
+
+
+def refused(pod: Pod, rejection: Rejection) -> dict[str, Any]:
+    """A pod that was rejected, in the kubelet's words."""
+    return {
+        "pod": str(pod),
+        "reason": kubelet.reason(rejection),
+        "message": kubelet.message(rejection),
     }
 
 

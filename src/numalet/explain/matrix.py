@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import TypeAlias
 
+from numalet.admission.reasons import Rejection
 from numalet.config.behaviour import EXACT, Behaviour
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused, TopologyPolicy
@@ -80,6 +81,7 @@ class Run:
     """What became of the pods in one order. Means are None where no pod has a placement."""
 
     admitted: int
+    rejected: tuple[tuple[Pod, Rejection], ...]
     groups: tuple[NumaMask, ...]
     mean_span: float | None
     mean_distance: float | None
@@ -175,11 +177,13 @@ def row(
 
 def _run(node: Node, pods: Sequence[Pod]) -> Run:
     admitted = 0
+    rejected: list[tuple[Pod, Rejection]] = []
     groups: dict[NumaMask, None] = {}
     spans = []
     for pod in pods:
         node, decision = node.admit(pod)
-        if not decision.admitted:
+        if decision.rejection is not None:
+            rejected.append((pod, decision.rejection))
             continue
         admitted += 1
         span = measures.span_of(node.roster, node.snapshot, pod)
@@ -190,6 +194,7 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
     machine = node.rules.machine
     return Run(
         admitted=admitted,
+        rejected=tuple(rejected),
         groups=tuple(sorted(groups)),
         mean_span=_mean(span.bit_count() for span in spans),
         mean_distance=_mean(measures.mean_distance(machine, span) for span in spans),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from numalet.explain import document
 from numalet.explain.matrix import Row, Run
 from numalet.model import numa_mask, resources
-from numalet.wording import kubelet_start
+from numalet.wording import kubelet, kubelet_start
 
 SCHEMA: Final = "numalet.what-if/1"
 
@@ -32,6 +33,7 @@ COLUMNS: Final = (
     "stranded_cpus_by_node",
     "start_error",
     "mode",
+    "rejected_given_order",
 )
 """Columns of the CSV form, one row per variant."""
 
@@ -65,6 +67,7 @@ def _names(row: Row) -> dict[str, Any]:
 def _run(run: Run) -> dict[str, Any]:
     return {
         "admitted": run.admitted,
+        "rejected": [document.refused(pod, rejection) for pod, rejection in run.rejected],
         "groups": [list(numa_mask.ids(group)) for group in run.groups],
         "mean_span": run.mean_span,
         "mean_distance": run.mean_distance,
@@ -99,6 +102,9 @@ def _figures(row: Row) -> dict[str, str]:
     return {
         "orders": str(len(row.runs)),
         "admitted_given_order": str(row.runs[0].admitted),
+        "rejected_given_order": ";".join(
+            f"{pod}={kubelet.reason(rejection)}" for pod, rejection in row.runs[0].rejected
+        ),
         "admitted_min": str(fewest),
         "admitted_median": _number(middle),
         "admitted_max": str(most),

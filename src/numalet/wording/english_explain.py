@@ -32,6 +32,9 @@ SENTENCES: Mapping[str, str] = {
     "explain/several-pods": (
         "--pod {value!r} names several pods; write one of {known}, or a pod's uid"
     ),
+    "explain/asked-anew": (
+        "a kubelet rejected {pod} ({reason}); it is asked about as if it came now"
+    ),
     "explain/budget": (
         "--budget {value!r} is no time to search for; write seconds such as 5s or 0.5s, or 0 for"
         " no search"

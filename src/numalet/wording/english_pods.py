@@ -16,6 +16,10 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "two containers are called {name!r}; every container of a pod, init containers "
             "included, needs a name of its own"
         ),
+        "pods/duplicate-name": (
+            "{count} pods are called {pod}; they are taken for different pods, though a cluster"
+            " has one of a name at a time: is one of them there by mistake?"
+        ),
         "pods/duplicate-uid": (
             "{pod} and {other} both have the uid {uid!r}; every pod needs a uid of its own"
         ),

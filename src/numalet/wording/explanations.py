@@ -13,6 +13,7 @@ from numalet.model import numa_mask
 from numalet.wording import english, english_explain
 
 _MOST_HOLDERS: Final = 2
+_MOST_REFUSED: Final = 6
 _MASKS: Final = frozenset({"mask", "group", "nodes"})
 _SHORTAGES: Final = (
     ("asked_bytes", "free_bytes", "short_bytes"),
@@ -72,6 +73,27 @@ def tried(count: int, *, offers: int, ended_early: bool) -> str:
 def price(names: Sequence[str]) -> str:
     """Who would be rejected for it; empty if nobody would be."""
     return f"at the price of {_few(names)}" if names else ""
+
+
+THAT_RUN: Final = "that run"
+BEFORE_IT: Final = "before it"
+
+
+def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -> list[str]:
+    """Lines that name pods, with reasons, that were asked again and rejected, out of ``count``.
+
+    ``which`` says which pods they are: ``THAT_RUN`` or ``BEFORE_IT``.
+    """
+    was = "was" if len(refused) == 1 else "were"
+    pods = "pod" if count == 1 else "pods"
+    shown = [f"!   {name}: {reason}" for name, reason in refused[:_MOST_REFUSED]]
+    more = len(refused) - _MOST_REFUSED
+    return [
+        f"! {len(refused)} of {count} {pods} {which} {was} refused in this replay; if they run,",
+        "! the answer stands on another state than that of your node:",
+        *shown,
+        *([f"!   and {more} more"] if more > 0 else []),
+    ]
 
 
 def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:

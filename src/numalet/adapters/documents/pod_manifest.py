@@ -2,30 +2,38 @@
 
 A file holds one or several documents; a document is a Pod, a workload with a pod template, a
 list of such objects, or something without pods (a Service, say), which is passed over. Objects
-that other objects in the same input belong to are not expanded: the output of
-``kubectl get all`` names a Deployment, its ReplicaSets and their pods, and the pods are there
-once. Finished pods and pods of other nodes are passed over too; all that is passed over is
-counted by cause.
+that other objects in the same input belong to are not expanded: the output of ``kubectl get all``
+names a Deployment, its ReplicaSets and their pods, and the pods are there once. Pods of one input
+of which it is known when they came to their node ask in that order.
+
+Finished pods and pods of other nodes are passed over too; all that is passed over is
+counted by cause. A pod that admission rejected is finished, but it is the pod that people ask
+about: where it is what was asked about, it is taken as if it were new.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.adapters.documents import pod_document, pod_templates, typed, yaml_source
+from numalet.adapters.documents import (
+    pod_document,
+    pod_history,
+    pod_templates,
+    typed,
+    yaml_source,
+)
 from numalet.adapters.documents.pod_document import Identity
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_source import Document
-from numalet.model.findings import BadInput, Finding, Findings
+from numalet.model.findings import NOWHERE, BadInput, Finding, Findings, Severity
 from numalet.model.pod import Pod
 
-_FINISHED: Final = ("Succeeded", "Failed")
 _WITHOUT_PODS_TEXT: Final = """
     APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
     ControllerRevision CustomResourceDefinition EndpointSlice Endpoints Event
@@ -49,20 +57,31 @@ class Ignored(Enum):
     OTHER_NODE = "other-node"
     WITHOUT_PODS = "without-pods"
     HAS_ITS_OWN_PODS = "has-its-own-pods"
+    ASKED_ABOUT = "asked-about"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodOptions:
-    """Which pods are wanted. Without a node name all pods of the input must be on one node."""
+    """Which pods are wanted. Without a node name all pods of the input must be on one node.
+
+    ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
+    pods of it that admission rejected are taken as new, and others give way to those of their
+    name in it. Without one, such pods are taken where they are no members of a list.
+    """
 
     node_name: str | None = None
+    about: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPods:
-    """The pods in the order of the input, what was passed over, and what should be known."""
+    """The pods in the order of the input, what was passed over, and what should be known.
+
+    ``rejected`` are the reasons, by uid, of pods that a kubelet rejected and that ask anew.
+    """
 
     pods: tuple[Pod, ...] = ()
+    rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
 
@@ -81,7 +100,7 @@ def load_pods(
         path = fspath(given)
         try:
             documents = yaml_source.load_documents(yaml_source.read_text(path), path)
-            objects.extend(_objects(documents, path, findings))
+            objects.extend(_objects(documents, path, findings, len(objects)))
         except BadInput as bad:
             findings.extend(bad.findings)
     return _load(objects, options, findings)
@@ -105,7 +124,11 @@ def pods_of(
         BadInput: with everything that is wrong in any of them.
     """
     findings = Findings()
-    objects = [each for name, documents in inputs for each in _objects(documents, name, findings)]
+    objects = [
+        each
+        for place, (name, documents) in enumerate(inputs)
+        for each in _objects(documents, name, findings, place)
+    ]
     return _load(objects, options, findings)
 
 
@@ -124,11 +147,13 @@ def decode_pod(value: object, place: Place) -> Pod:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """One object of the input that may give pods."""
+    """One object that may give pods: of which input, and whether it was in a list."""
 
     kind: str
     value: Mapping[Any, Any]
     place: Place
+    input: int = 0
+    listed: bool = False
 
     def member(self, *names: str) -> object:
         """A member's member, or None where there is none."""
@@ -152,14 +177,34 @@ class _Object:
                 yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
 
 
-def _objects(documents: Sequence[Document], document: str, findings: Findings) -> Iterator[_Object]:
+def _objects(
+    documents: Sequence[Document], document: str, findings: Findings, number: int
+) -> list[_Object]:
+    """The objects of one input, pods in the order in which they came to their node."""
     filled = [loaded for loaded in documents if loaded.value is not None]
     if not filled:
         findings.add("pods/empty-document", Place(document).location)
+    objects: list[_Object] = []
     for loaded in filled:
         findings.extend(loaded.duplicates)
         place = Place(document, "$", loaded.line_of)
-        yield from _unfolded(loaded.value, place, "", findings)
+        unfolded = list(_unfolded(loaded.value, place, "", findings))
+        listed = any(each.value is not loaded.value for each in unfolded)
+        objects += (replace(each, input=number, listed=listed) for each in unfolded)
+    return _as_they_came(objects)
+
+
+def _as_they_came(objects: list[_Object]) -> list[_Object]:
+    """The objects, pods of a known time sorted among the places that they take."""
+    moments = {
+        place: moment
+        for place, each in enumerate(objects)
+        if each.kind == "Pod" and (moment := pod_history.came(each.value)) is not None
+    }
+    ordered = list(objects)
+    for place, other in zip(moments, sorted(moments, key=moments.__getitem__), strict=True):
+        ordered[place] = objects[other]
+    return ordered
 
 
 def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Iterator[_Object]:
@@ -198,11 +243,15 @@ def _known(given: _Object, findings: Findings) -> Iterator[_Object]:
 
 def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -> LoadedPods:
     owners = {owner for each in objects for owner in each.owners()}
+    asked_about = {each.key for each in objects if each.input == options.about}
     ignored: Counter[Ignored] = Counter()
     pods: list[Pod] = []
+    rejected: dict[str, str] = {}
     positions: Counter[tuple[str, str, str]] = Counter()
     for each in objects:
         cause = _cause_to_ignore(each, owners, options)
+        if cause is None and options.about not in (None, each.input) and each.key in asked_about:
+            cause = Ignored.ASKED_ABOUT
         if cause is not None:
             ignored[cause] += 1
         elif pod_templates.is_workload(each.kind):
@@ -211,12 +260,17 @@ def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -
             identity = Identity(position=positions[each.key])
             positions[each.key] += 1
             pod = pod_document.decode_pod(each.value, each.place, identity, findings)
+            reason = pod_history.rejection(each.value)
+            if pod is not None and reason is not None:
+                rejected[pod.uid] = reason
+                pod = replace(pod, phase="Pending")
             pods.extend(() if pod is None else (pod,))
     _check_one_node(pods, options, findings)
     _check_uids_differ(pods, findings)
     findings.raise_errors()
+    _note_equal_names(pods, findings)
     counts = {cause: ignored[cause] for cause in Ignored if ignored[cause]}
-    return LoadedPods(pods=tuple(pods), ignored=counts, notes=findings.all)
+    return LoadedPods(pods=tuple(pods), rejected=rejected, ignored=counts, notes=findings.all)
 
 
 def _cause_to_ignore(
@@ -229,12 +283,18 @@ def _cause_to_ignore(
             return Ignored.HAS_ITS_OWN_PODS
         node_name = each.member("spec", "template", "spec", "nodeName")
     else:
-        if each.member("status", "phase") in _FINISHED:
+        if pod_history.is_finished(each.value) and not _asks_anew(each, options):
             return Ignored.FINISHED
         node_name = each.member("spec", "nodeName")
     if options.node_name is not None and node_name not in (None, "", options.node_name):
         return Ignored.OTHER_NODE
     return None
+
+
+def _asks_anew(each: _Object, options: PodOptions) -> bool:
+    """Whether the pod was rejected and is asked about; as one of a listing it holds nothing."""
+    is_asked = not each.listed if options.about is None else each.input == options.about
+    return is_asked and pod_history.rejection(each.value) is not None
 
 
 def _check_one_node(pods: Sequence[Pod], options: PodOptions, findings: Findings) -> None:
@@ -249,3 +309,10 @@ def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
         other = first.setdefault(pod.uid, pod)
         if other is not pod:
             findings.add("pods/duplicate-uid", uid=pod.uid, pod=str(pod), other=str(other))
+
+
+def _note_equal_names(pods: Sequence[Pod], findings: Findings) -> None:
+    """Warn of names that several pods have, which a cluster would not let them have."""
+    for name, count in Counter(map(str, pods)).items():
+        if count > 1:
+            findings.add("pods/duplicate-name", NOWHERE, Severity.WARNING, pod=name, count=count)

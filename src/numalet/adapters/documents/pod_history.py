@@ -1,0 +1,91 @@
+"""What the status of a pod tells of its past: when it came to its node, and how it ended.
+
+The order in which pods came is not that in which they are listed: ``kubectl get pods`` lists by
+name. The kubelet writes ``startTime`` when it sees a pod first (v1.32: ``status_manager``,
+``updateStatusInternal``), so that it comes nearest to the order of the admissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+_FINISHED: Final = ("Succeeded", "Failed")
+
+_OUT_OF: Final = "OutOf"
+_REASONS_TEXT: Final = """
+    AppArmor Evicted InvalidNodeInfo NodeAffinity NodeName NodePorts NodeShutdown NodeUnschedulable
+    PodFeatureUnsupported PodOSNotSupported PodOSSelectorNodeLabelDoesNotMatch SMTAlignmentError
+    ProhibitedCPUAllocation SysctlForbidden TaintToleration TopologyAffinityError
+    UnexpectedAdmissionError UnexpectedPredicateFailureType
+"""
+_REASONS: Final = frozenset(_REASONS_TEXT.split())
+"""Reasons of a status with which a kubelet turns a pod away (v1.32: ``lifecycle``, managers)."""
+
+Moment: TypeAlias = tuple[datetime, datetime, str]
+
+
+def is_finished(pod: Mapping[Any, Any]) -> bool:
+    """Whether the pod has ended, so that it holds nothing."""
+    return _member(pod, "status", "phase") in _FINISHED
+
+
+def rejection(pod: Mapping[Any, Any]) -> str | None:
+    """The reason with which a kubelet's admission rejected the pod; None if it did not.
+
+    Such a pod has failed, and none of its containers was ever started.
+    """
+    status = _member(pod, "status")
+    if not isinstance(status, Mapping) or status.get("phase") != "Failed":
+        return None
+    reason = status.get("reason")
+    if not isinstance(reason, str) or not (reason in _REASONS or reason.startswith(_OUT_OF)):
+        return None
+    return None if any(map(_has_run, _container_statuses(status))) else reason
+
+
+def came(pod: Mapping[Any, Any]) -> Moment | None:
+    """When the pod came to its node, for sorting: ``startTime``, else ``creationTimestamp``.
+
+    Of pods of one second the older one, then the name decides. None where neither is known.
+    """
+    created = _moment(_member(pod, "metadata", "creationTimestamp"))
+    seen = _moment(_member(pod, "status", "startTime")) or created
+    if seen is None:
+        return None
+    name = f"{_member(pod, 'metadata', 'namespace')}/{_member(pod, 'metadata', 'name')}"
+    return seen, created or seen, name
+
+
+def _member(value: object, *names: str) -> object:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _moment(value: object) -> datetime | None:
+    if isinstance(value, str):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return None
+
+
+def _container_statuses(status: Mapping[Any, Any]) -> list[object]:
+    found: list[object] = []
+    for name in ("initContainerStatuses", "containerStatuses"):
+        listed = status.get(name)
+        found += listed if isinstance(listed, list) else []
+    return found
+
+
+def _has_run(status: object) -> bool:
+    """Whether the container was started at least once."""
+    return bool(
+        _member(status, "containerID")
+        or _member(status, "state", "running")
+        or _member(status, "state", "terminated")
+        or _member(status, "lastState", "terminated")
+    )
