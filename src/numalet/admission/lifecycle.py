@@ -26,12 +26,10 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
     Kubelet: the hook before a container's start, ``PreStartContainer``, v1.32.
     """
     pod = snapshot.pods[key.pod_uid]
-    for container in pod.containers():
-        if container.name == key.container:
-            for slot in roster.slots:
-                snapshot = slot.container_started(snapshot, pod, container)
-            return snapshot.next_revision()
-    raise KeyError(key)
+    container = pod.by_name[key.container]
+    for slot in roster.slots:
+        snapshot = slot.container_started(snapshot, pod, container)
+    return snapshot.next_revision()
 
 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:

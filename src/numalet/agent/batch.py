@@ -40,6 +40,14 @@ class Batch:
             return requests.may_ask_a_plugin(self.folder)
         return requests.may_ask_a_plugin(message)
 
+    def is_large(self, before: Books) -> bool:
+        """Whether the next steps of what changed are so many that others would notice it."""
+        return any(
+            len(record.workload.containers) > requests.LARGE
+            for uid, record in self.books.records.items()
+            if before.records.get(uid) is not record
+        )
+
     def decide(self, message: Message, now: datetime) -> None:
         """Let the books be what they are after this message."""
         before = self.books

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent import changes, decisions, journal, viewing
+from numalet.agent import changes, decisions, journal, requests, viewing
 from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
@@ -48,6 +48,8 @@ from numalet.servers.door import (
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
 
+BUSY_SECONDS: Final = 0.02
+"""So long the keeper decides without letting others have the event loop."""
 RETRY_SECONDS: Final = 1.0
 """So long after the books could not be written the keeper tries again."""
 
@@ -272,7 +274,10 @@ class Keeper:
         await self._decide_all(batch, (*held, *messages), now)
         kept += [each for each in messages if not isinstance(each, Request)]
         self._folder = batch.folder
-        wakes = batch.advance(self._books, self._wakes, now)
+        if batch.is_large(self._books):
+            wakes = await asyncio.to_thread(batch.advance, self._books, self._wakes, now)
+        else:
+            wakes = batch.advance(self._books, self._wakes, now)
         try:
             await self._write(batch)
         except StorageFailed as failed:
@@ -287,12 +292,18 @@ class Keeper:
         self._publish(batch)
 
     async def _decide_all(self, batch: Batch, messages: Iterable[Message], now: datetime) -> None:
+        """Decide one after the other; whoever only reads does not wait for it."""
+        loop = asyncio.get_running_loop()
+        last_pause = loop.time()
         for message in messages:
-            if self._around.plugins_decide and batch.may_ask_a_plugin(message):
-                # A plugin may take its time; whoever only reads shall not wait for it.
+            asks = self._around.plugins_decide and batch.may_ask_a_plugin(message)
+            if asks or requests.is_large(message):
                 await asyncio.to_thread(batch.decide, message, now)
             else:
                 batch.decide(message, now)
+            if loop.time() - last_pause > BUSY_SECONDS:
+                await asyncio.sleep(0)
+                last_pause = loop.time()
 
     async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""

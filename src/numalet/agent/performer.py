@@ -96,12 +96,18 @@ class Performer:
         self._given: dict[ContainerKey, ContainerSettings] = {}
         self._arranged: Mapping[str, CgroupSettings] = {}
         self._failed: list[Task] = []
+        self._look_waits = False
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
         self.problem = ""
 
     def ask(self, tasks: Iterable[Task]) -> None:
         """Put tasks at the end of the line."""
         for task in tasks:
+            if isinstance(task, Look):
+                if self._look_waits:
+                    # The next one sees what this one would; else they pile up where one is slow.
+                    continue
+                self._look_waits = True
             self._tasks.put_nowait(task)
 
     async def idle(self) -> None:
@@ -145,6 +151,7 @@ class Performer:
             case Settle():
                 await self._settle()
             case Look():
+                self._look_waits = False
                 await self._look()
             case _:
                 assert_never(task)

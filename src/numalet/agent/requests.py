@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from numalet.adapters.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
 from numalet.enforcement.audit import Audit
@@ -160,6 +160,22 @@ Fact: TypeAlias = (
     | PluginNews
 )
 Message: TypeAlias = Request | Fact
+
+
+LARGE: Final = 50
+"""So many containers make a pod one that is not decided on in the event loop: each takes up to a
+millisecond."""
+
+
+def is_large(message: Message) -> bool:
+    """Whether deciding takes so long that others would notice it."""
+    match message:
+        case Create(workload):
+            return len(workload.containers) > LARGE
+        case FolderRead(workloads):
+            return sum(len(each.containers) for each in workloads) > LARGE
+        case _:
+            return False
 
 
 def may_ask_a_plugin(message: Message) -> bool:

@@ -52,9 +52,12 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
         run = folding.deletion_requested(run, now, 0.0)
     if due.forgettable or ends_with_its_command:
         tasks.append(ForgetPod(uid))
+    # Asked again and again until it ends, and told once.
+    news = [each.container for each in due.stop if not run.of(each.container).asked_to_end]
+    run = folding.asked_to_end(run, news)
     after = books.at(node).with_run(uid, run)
-    for each in due.stop:
-        after = _with_killing(after, record, each.container, now)
+    for name in news:
+        after = _with_killing(after, record, name, now)
     if due.start and not record.run.has_begun:
         after = _with_overdue(after, ending, now)
     return Taken(after, tuple(tasks), due.look_again_at)
@@ -76,16 +79,7 @@ def _with_overdue(books: Books, uids: Iterable[str], now: datetime) -> Books:
 
 
 def _with_killing(books: Books, record: PodRecord, name: str, now: datetime) -> Books:
-    """The books that say that this container is asked to end; once for each of its attempts."""
-    began = record.run.of(name).started_at
-    for event in books.events:
-        known = (
-            event.pod_uid == record.uid
-            and event.container == name
-            and event.reason == kubelet_events.KILLING
-        )
-        if known and (began is None or event.at >= began):
-            return books
+    """The books that say that this container is asked to end."""
     message = kubelet_events.killing(name)
     pod = record.workload.pod
     return books.with_event(

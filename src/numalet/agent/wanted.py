@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from numalet.agent.books import Books
 from numalet.enforcement import audit, desired, paths
@@ -13,7 +14,7 @@ from numalet.enforcement.limits import Limits
 from numalet.enforcement.reality import Reality
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.cpu_set import CpuSet
-from numalet.model.pod import ContainerKey
+from numalet.model.pod import ContainerKey, Pod
 from numalet.snapshot.snapshot import Snapshot
 from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerPhase
@@ -21,11 +22,26 @@ from numalet.workload.run import ContainerPhase
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
+_MOST_BRANCHES: Final = 64
+"""Pods whose containers start at the same time; what is forgotten is worked out anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """The cgroup of a pod, and everything in the books that it depends on."""
+
+    pod: Pod
+    holds_cpus: bool
+    cgroups: Mapping[str, CgroupSettings]
+
+
 @dataclass(frozen=True, slots=True)
 class FromBooks:
     """The settings by the kubelet's formulas; ``limits`` hold for all pods."""
 
     limits: Limits
+    _branches: dict[str, _Branch] = field(default_factory=dict, compare=False, repr=False)
+    """The cgroups of pods by uid, as they were asked for last: once for each of its containers."""
 
     def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
         """The cgroups above the containers, of every pod that runs or may run."""
@@ -40,8 +56,16 @@ class FromBooks:
 
     def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path; those above it are sums over all pods."""
-        pod = books.records[pod_uid].workload.pod
-        return {paths.of_pod(pod): desired.pod(self.limits, books.node.snapshot, pod)}
+        pod, snapshot = books.records[pod_uid].workload.pod, books.node.snapshot
+        holds = bool(snapshot.cpu.exclusive.get(pod_uid))
+        known = self._branches.get(pod_uid)
+        if known is not None and known.pod is pod and known.holds_cpus is holds:
+            return known.cgroups
+        if len(self._branches) >= _MOST_BRANCHES:
+            self._branches.clear()
+        found = _Branch(pod, holds, {paths.of_pod(pod): desired.pod(self.limits, snapshot, pod)})
+        self._branches[pod_uid] = found
+        return found.cgroups
 
     def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""

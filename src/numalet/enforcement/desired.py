@@ -47,7 +47,7 @@ def container(
     limits: Limits, snapshot: Snapshot, pod: Pod, name: str, priority_class: str = ""
 ) -> ContainerSettings:
     """What holds one container of a pod of the books. Raises ``KeyError`` for a strange name."""
-    spec = {each.name: each for each in pod.containers()}[name]
+    spec = pod.by_name[name]
     is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
     memory_limit = _amount(spec.limits, resources.MEMORY)
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class Container:
     limits: Resources = field(default_factory=lambda: NO_RESOURCES)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pod:
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
@@ -75,6 +76,11 @@ class Pod:
         """All containers in the order of allocation: init containers, then app containers."""
         yield from self.init_containers
         yield from self.app_containers
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Container]:
+        """Every container by its name."""
+        return MappingProxyType({each.name: each for each in self.containers()})
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

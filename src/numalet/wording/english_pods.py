@@ -44,6 +44,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         "pods/name-missing": "the {what} has no name; every {what} needs one",
         "pods/negative": "{value} of {resource!r} is negative; 0 or more is allowed",
         "pods/nested-list": "a {kind} stands inside a list; lists hold single objects only",
+        "pods/too-many-containers": "the pod has {count} containers; {most} are possible",
         "pods/no-containers": "the pod has no containers; at least one is needed",
         "pods/not-whole": "{value} of {resource!r} is not whole; devices are counted in ones",
         "pods/part-of-a-huge-page": (

@@ -65,8 +65,15 @@ def starting(run: PodRun, name: str) -> PodRun:
             started_at=None,
             level=None,
             shortfalls=(),
+            asked_to_end=False,
         )
     )
+
+
+def asked_to_end(run: PodRun, names: Iterable[str]) -> PodRun:
+    """The run in which the attempts of these containers were asked to end."""
+    asked = {name: replace(run.of(name), asked_to_end=True) for name in names}
+    return replace(run, containers={**run.containers, **asked}) if asked else run
 
 
 def started(
@@ -125,6 +132,7 @@ def ended(run: PodRun, name: str, attempt: int, exit_: Exit) -> PodRun:
             back_off_seconds=_pause(before, exit_),
             level=None,
             shortfalls=(),
+            asked_to_end=False,
         )
     )
 

@@ -26,6 +26,7 @@ ended later than now is started at once, and a grace period is never longer than
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
@@ -153,13 +154,17 @@ def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
     grace = _grace(workload, run)
     if run.verdict is not None and not run.verdict.admitted:
         return (run.decided_at or run.accepted_at) + grace
-    apps = _of_kinds(workload, ContainerKind.APP)
-    if all(_is_done(workload, run, each) for each in apps):
-        return _last_end(run, apps) + grace
+    apps = ContainerKind.APP
+    if all(_is_done(workload, run, each) for each in workload.containers if each.kind is apps):
+        return _last_end(run, _of_kinds(workload, apps)) + grace
+    # They come before the app containers, of which there may be very many.
+    before = itertools.takewhile(lambda each: each.kind is not apps, workload.containers)
     failed = [
         each
-        for each in _of_kinds(workload, ContainerKind.INIT)
-        if _is_done(workload, run, each) and not _succeeded(run, each)
+        for each in before
+        if each.kind is ContainerKind.INIT
+        and _is_done(workload, run, each)
+        and not _succeeded(run, each)
     ]
     return _last_end(run, failed) + grace if failed else None
 

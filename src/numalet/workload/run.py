@@ -55,7 +55,8 @@ class ContainerRun:
     ``attempt`` counts the starts from 1; 0 means that it was never started. ``last_exit`` is the
     end of the latest attempt that ended. ``back_off_seconds`` is the pause before the next start,
     0 without one. ``level`` says what holds the running attempt to its promise, and
-    ``shortfalls`` are the codes of what could not be enforced.
+    ``shortfalls`` are the codes of what could not be enforced. ``asked_to_end`` says that the
+    attempt that runs was asked to end, and that there is an event of it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class ContainerRun:
     back_off_seconds: float = 0.0
     level: GuaranteeLevel | None = None
     shortfalls: tuple[str, ...] = ()
+    asked_to_end: bool = False
 
     @property
     def restart_count(self) -> int:

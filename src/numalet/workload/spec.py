@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -61,7 +62,7 @@ class Runner:
     boot: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Workload:
     """A pod with everything that is needed to run it.
 
@@ -88,7 +89,8 @@ class Workload:
 
     def container(self, name: str) -> ContainerSpec:
         """The program of the container of this name. Raises ``KeyError`` without one."""
-        for spec in self.containers:
-            if spec.name == name:
-                return spec
-        raise KeyError(name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, ContainerSpec]:
+        return {spec.name: spec for spec in self.containers}

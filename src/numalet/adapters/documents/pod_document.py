@@ -26,6 +26,10 @@ from numalet.model import qos
 from numalet.model.findings import Findings, Severity
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 
+MOST_CONTAINERS: Final = 1000
+"""Init containers included. Kubernetes has no such limit, but a pod is decided on, written and
+shown as one: of so many containers that takes about a second, of ten times as many a minute."""
+
 _UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
 """Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
 
@@ -87,6 +91,8 @@ def decode_pod(value: object, place: Place, identity: Identity, findings: Findin
     """The pod that the object says, or None when a finding says why there is none."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "a Pod object", place, findings)
+        return None
+    if not _has_few_enough(value, place, findings):
         return None
     found = Findings()
     strictness = _strictness(value, identity)
@@ -167,6 +173,18 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
 
 def _is_said(code: str, findings: Findings) -> bool:
     return any(finding.code == code for finding in findings.all)
+
+
+def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
+    """Whether a pod has not too many containers to be looked at at all."""
+    spec = value.get("spec")
+    members = spec if isinstance(spec, Mapping) else {}
+    lists = (members.get(name) for name in ("initContainers", "containers"))
+    count = sum(len(each) for each in lists if isinstance(each, list))
+    if count > MOST_CONTAINERS:
+        fields = {"count": count, "most": MOST_CONTAINERS}
+        findings.add("pods/too-many-containers", place.member("spec").location, **fields)
+    return count <= MOST_CONTAINERS
 
 
 def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:

@@ -228,6 +228,7 @@ def _container_run_part(run: ContainerRun) -> ContainerRunPart:
         back_off_seconds=run.back_off_seconds,
         level=run.level,
         shortfalls=list(run.shortfalls),
+        asked_to_end=run.asked_to_end,
     )
 
 
@@ -280,4 +281,5 @@ def _container_run(part: ContainerRunPart) -> ContainerRun:
         back_off_seconds=part.back_off_seconds,
         level=part.level,
         shortfalls=tuple(part.shortfalls),
+        asked_to_end=part.asked_to_end,
     )

@@ -121,6 +121,7 @@ class ContainerRunPart(_Part, frozen=True, kw_only=True):
     back_off_seconds: Seconds = 0.0
     level: GuaranteeLevel | None = None
     shortfalls: list[str] = []
+    asked_to_end: bool = False
 
 
 class RunPart(_Part, frozen=True, kw_only=True):

@@ -107,6 +107,7 @@ def without_blocks(
     all_blocks: Mapping[str, Mapping[str, Blocks]], key: ContainerKey
 ) -> dict[str, Mapping[str, Blocks]]:
     """The records without this container, and without its pod if it was the last."""
-    kept = {name: b for name, b in all_blocks[key.pod_uid].items() if name != key.container}
+    kept = dict(all_blocks[key.pod_uid])
+    del kept[key.container]
     others = {uid: containers for uid, containers in all_blocks.items() if uid != key.pod_uid}
     return {**others, key.pod_uid: kept} if kept else others

@@ -171,7 +171,9 @@ class StaticPolicy:
         for key in ledger.stale(active):
             ledger = allocation.release(ledger, key)
         uid = ledger.reusable.pod_uid
-        if self.behaviour.reuse_outlives_the_pod or any(key.pod_uid == uid for key in active):
+        if self.behaviour.reuse_outlives_the_pod or not uid:
+            return ledger
+        if any(key.pod_uid == uid for key in active):
             return ledger
         return _without_reuse(ledger, uid)
 

@@ -91,7 +91,9 @@ class Own:
         wants = field_validation.wanted(request)
         document = await requests.document_as_it_is(request)
         namespace, view = request.path_params["namespace"], self._served.door.view()
-        workload = workload_of(document, namespace, view, wants, Findings())
+        workload = await requests.read_out(
+            request, lambda: workload_of(document, namespace, view, wants, Findings())
+        )
         return await self._explanation(request, workload.pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:

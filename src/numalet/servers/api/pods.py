@@ -117,12 +117,15 @@ class Pods:
         wants = field_validation.wanted(request)
         document = await requests.document_as_it_is(request)
         findings = Findings()
-        namespace = request.path_params["namespace"]
-        workload = workload_of(document, namespace, self._served.door.view(), wants, findings)
+        namespace, view = request.path_params["namespace"], self._served.door.view()
+        workload = await requests.read_out(
+            request, lambda: workload_of(document, namespace, view, wants, findings)
+        )
         if is_dry:
-            shown = self._served.foreseen(
-                self._served.door.foresee_create(workload), workload.pod.name
+            foreseen = await requests.read_out(
+                request, lambda: self._served.door.foresee_create(workload)
             )
+            shown = self._served.foreseen(foreseen, workload.pod.name)
         else:
             answer = await self._served.door.create(workload)
             if isinstance(answer, Refused):

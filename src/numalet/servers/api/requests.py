@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -15,11 +15,14 @@ from numalet.model.findings import BadInput
 from numalet.servers.api.status import Failure, bad_body, bad_query
 from numalet.wording import kubernetes_api as words
 
+T = TypeVar("T")
+
 LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
 """What a kube-apiserver takes."""
 
 _LONG_TEXT_BYTES: Final = 16 * 1024
 _NAME_OF_BODY: Final = "body"
+_BODY_BYTES: Final = "body_bytes"
 _MEDIA_TYPES: Final = ("application/json", "application/yaml", "text/yaml", "text/plain")
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True", "")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
@@ -51,6 +54,16 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+async def read_out(request: Request, read: Callable[[], T]) -> T:
+    """What is read out of the object of the body, which was taken by ``document``.
+
+    A long one is read in a thread, because others wait for their answers meanwhile.
+    """
+    if getattr(request.state, _BODY_BYTES, 0) < _LONG_TEXT_BYTES:
+        return read()
+    return await asyncio.to_thread(read)
+
+
 async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
     """The one object of the body, JSON or YAML, without anything twice; None for an empty body."""
     found = await document_as_it_is(request, accepted)
@@ -67,6 +80,7 @@ async def document_as_it_is(
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
     content = await body(request)
+    setattr(request.state, _BODY_BYTES, len(content))
     try:
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:

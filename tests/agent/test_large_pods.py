@@ -1,0 +1,134 @@
+"""Pods of very many containers: how much work they are, and how many is too many."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import agents
+from numalet.adapters.documents import pod_document, pod_record
+from numalet.adapters.documents import workload as workloads
+from numalet.adapters.documents.typed import Place
+from numalet.adapters.documents.workload import WorkloadOptions
+from numalet.adapters.runtime.port import Ended, Started
+from numalet.agent import decisions, facts, steps
+from numalet.agent.books import Books
+from numalet.agent.manifests import ManifestFolder
+from numalet.agent.requests import Began
+from numalet.agent.wanted import FromBooks
+from numalet.enforcement import limits
+from numalet.enforcement.levels import GuaranteeLevel
+from numalet.model.findings import Findings
+from numalet.model.pod import ContainerKey
+from numalet.node import node as nodes
+from numalet.node.node import Node
+from numalet.reports import kube_pod, pod_placement
+from numalet.workload.run import Exit, ExitReason
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _manifest(count: int) -> dict[str, Any]:
+    amounts = {"cpu": "10m", "memory": "1Mi"}
+    found = agents.manifest("big")
+    found["spec"]["containers"] = [
+        {
+            "name": f"c{number}",
+            "command": ["serve"],
+            "resources": {"limits": amounts, "requests": amounts},
+        }
+        for number in range(count)
+    ]
+    return found
+
+
+def _life(root: Path, count: int) -> None:
+    """A pod of so many containers is read, decided on, started, shown, kept, ended and gone."""
+    premises = agents.settings(root).premises
+    node = nodes.start(premises.config, premises.machine, behaviour=premises.behaviour)
+    assert isinstance(node, Node)
+    wanted = FromBooks(limits.resolve(premises.config, premises.machine, premises.behaviour))
+    workload = agents.workload(_manifest(count))
+    books = decisions.create(Books(node=node), workload, NOW, lambda: 0.0).books
+    taken = steps.take(books, workload.uid, NOW)
+    books = taken.books
+    for number in range(count):
+        key = ContainerKey(workload.uid, f"c{number}")
+        wanted.branch(books, workload.uid)
+        wanted.container(books, key)
+        started = Started(NOW, 1, GuaranteeLevel.NONE)
+        books = facts.told(books, Began(key, 1, started), NOW)
+    record = books.records[workload.uid]
+    assert record == pod_record.decode(pod_record.encode(record), "record")
+    kube_pod.pod_object(record)
+    pod_placement.pod_placement(record, books.node.snapshot, {})
+    books = decisions.with_deletion(books, workload.uid, 0.0, NOW)
+    books = steps.take(books, workload.uid, NOW + timedelta(seconds=1)).books
+    exit_ = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=NOW)
+    for number in range(count):
+        ended = Ended(ContainerKey(workload.uid, f"c{number}"), 1, exit_)
+        books = facts.told(books, ended, NOW)
+    assert steps.take(books, workload.uid, NOW).tasks
+
+
+def _calls(root: Path, count: int) -> int:
+    """How many functions are called for it: the same on a busy machine as on a quiet one."""
+    calls = 0
+
+    def counted(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        _life(root, count)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_the_work_grows_with_the_containers_and_not_with_their_square(tmp_path: Path) -> None:
+    small, large = _calls(tmp_path, 60), _calls(tmp_path, 200)
+    assert large < 4 * small
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_more_containers_than_the_limit_are_refused_when_they_are_read(kind: str) -> None:
+    value = _manifest(pod_document.MOST_CONTAINERS)
+    assert agents.workload(value).containers
+    more = [{"name": "more", "command": ["serve"]}]
+    value["spec"][kind] = [*more, *value["spec"].get(kind, [])]
+    findings = Findings()
+    assert None is workloads.decode_workload(value, Place("pod"), WorkloadOptions(), findings)
+    (finding,) = findings.all
+    assert "pods/too-many-containers" == finding.code
+    assert {"count": 1001, "most": 1000} == dict(finding.fields)
+
+
+def test_a_file_of_a_pod_that_is_too_large_is_named(tmp_path: Path) -> None:
+    value = _manifest(pod_document.MOST_CONTAINERS + 1)
+    (tmp_path / "big.json").write_text(str(value).replace("'", '"'))
+    read = ManifestFolder(tmp_path, "node-a", lambda: NOW).read()
+    ((finding,),) = read.broken.values()
+    assert "pods/too-many-containers" == finding.code
+
+
+def test_every_container_of_a_large_pod_is_told_to_end_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            await agent.keeper.create(agents.workload(_manifest(60)))
+            await agent.keeper.settled()
+            await agent.keeper.delete("default", "big", grace_seconds=30)
+            await agent.until(lambda: not agent.names())
+            killing = [
+                each.container for each in agent.keeper.view().events if each.reason == "Killing"
+            ]
+            assert 60 == len(killing) == len(set(killing))
+
+    asyncio.run(scene())
