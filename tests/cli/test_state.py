@@ -72,6 +72,24 @@ def test_show_draws_groups_and_holders(numalet: Runner, mixed: Path, tmp_path: P
     golden("show", ended.out)
 
 
+def test_show_marks_what_gone_and_finished_pods_still_hold(
+    numalet: Runner, mixed: Path, tmp_path: Path
+) -> None:
+    assert "stale" not in numalet("state", "show", str(mixed)).out
+    for uid in ("u1", "u2"):
+        (mixed / "pods" / uid).mkdir(parents=True)
+    finished = {"metadata": {"uid": "u2", "name": "done"}, "status": {"phase": "Succeeded"}}
+    listed = tmp_path / "pods.json"
+    listed.write_text(json.dumps({"items": [{"kind": "Pod", **finished}]}))
+    ended = numalet("state", "show", str(mixed), "--pods", str(listed), "-o", "json")
+    shown = {each["pod_uid"]: each["stale"] for each in json.loads(ended.out)["holders"]}
+    assert {"u1": False, "u2": True} == {uid: shown[uid] for uid in ("u1", "u2")}
+    assert {True} == {stale for uid, stale in shown.items() if uid not in ("u1", "u2")}
+    drawn = numalet("state", "show", str(mixed), "--pods", str(listed)).out
+    assert "default/done/c (stale)" in drawn
+    assert "stale: the pod is gone or finished" in drawn
+
+
 def test_show_finds_names_by_what_pods_hold(numalet: Runner, mixed: Path, tmp_path: Path) -> None:
     memory = [{"memoryType": "memory", "size": "16106127360"}]
     memory[0] |= {"topology": {"nodes": [{"ID": "1"}, {"ID": "2"}]}}  # type: ignore[dict-item]

@@ -17,6 +17,7 @@ from numalet.adapters import kubelets
 from numalet.adapters.documents import kubelet_config
 from numalet.adapters.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.adapters.files import atomic, backups, intent, state_directory
+from numalet.adapters.kubelet_node import pod_folders
 from numalet.adapters.machines import LoadedMachine, MachineChoice
 from numalet.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.checkpoint.go_json import GoJsonError
@@ -32,11 +33,16 @@ _MEMBERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """State files by the name that a kubelet gives them, and where each was found."""
+    """State files by the name that a kubelet gives them, and where each was found.
+
+    ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
+    kubelet have until they are gone; None where there are no such folders.
+    """
 
     path: Path
     files: Mapping[str, str]
     paths: Mapping[str, Path]
+    known_pods: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ def read(path: Path) -> Source:
         where = Location(str(path))
         raise BadInput([Finding("rebase/no-state-files", {"path": str(path)}, where)])
     paths = {name: directory.path_of(name) for name in directory.files}
-    return Source(path, directory.files, paths)
+    return Source(path, directory.files, paths, pod_folders.uids(path))
 
 
 def settle(path: Path, proc: Path = kubelets.PROC) -> None:

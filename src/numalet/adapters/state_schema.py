@@ -73,12 +73,14 @@ class HolderDocument(ContainerDocument):
     """A container with all that it holds; ``name`` is namespace/pod, or the uid.
 
     ``devices`` are texts such as ``gpu0@0, gpu1@0+1`` by resource: ids, and their NUMA nodes.
+    ``stale`` says that its pod is known to be gone or finished.
     """
 
     name: str
     memory: list[PartDocument]
     cpus: str
     devices: dict[str, str]
+    stale: bool
 
 
 class ShownDocument(Document):

@@ -18,7 +18,7 @@ from typing import Final
 
 from numalet.adapters import kubelets
 from numalet.adapters.files import folder_news, state_directory
-from numalet.adapters.kubelet_node import containers
+from numalet.adapters.kubelet_node import containers, pod_folders
 from numalet.agent.kubelet_configuration import ConfigurationReader, ObservedConfiguration
 from numalet.agent.recovery import Premises
 from numalet.agent.requests import KubeletSeen
@@ -89,7 +89,7 @@ class KubeletWatch:
             running=self._running(),
             realities=realities,
             pods=pods,
-            known_pods=self._known_pods(),
+            known_pods=pod_folders.uids(self.places.root),
             app_containers=self._app_containers(),
         )
         machine = configuration.premises.machine
@@ -101,17 +101,6 @@ class KubeletWatch:
         if not self.places.proc.is_dir():
             return None
         return kubelets.at_work_in(self.places.root, self.places.proc) or ""
-
-    def _known_pods(self) -> frozenset[str] | None:
-        """The uids of the pods that the kubelet has folders for, None if that is not to be seen.
-
-        It makes the folder of a pod when it begins to work on it, and removes it when the pod is
-        gone. Kubelet v1.32: ``makePodDataDirs``, ``cleanupOrphanedPodDirs``.
-        """
-        try:
-            return frozenset(each.name for each in (self.places.root / "pods").iterdir())
-        except OSError:
-            return None
 
     def _app_containers(self) -> Mapping[PodName, frozenset[str]] | None:
         """Containers by pod as the kubelet's PodResources API lists them, None if nobody answers.

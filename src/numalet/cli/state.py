@@ -95,10 +95,15 @@ def show(
     source = state_doctor.read(path)
     names = listed_pods.load(pods or ())
     states = state_reading.read(source.files)
-    chart = state_map.state_map(states, names.by_uid)
+
+    def is_gone(uid: str) -> bool:
+        unknown = source.known_pods is not None and uid not in source.known_pods
+        return unknown or uid in names.finished
+
+    chart = state_map.state_map(states, names.by_uid, is_gone)
     found = state_names.names(states, chart.holders, names.listed)
     if found:
-        chart = state_map.state_map(states, found | dict(names.by_uid))
+        chart = state_map.state_map(states, found | dict(names.by_uid), is_gone)
     state_view.show_map(chart, states, output)
 
 

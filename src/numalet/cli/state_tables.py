@@ -72,6 +72,9 @@ def chart(found: StateMap) -> Iterator[RenderableType]:
         yield _text(f"{resource}: {', '.join(ids) or 'none'} healthy when the file was written")
     yield Text("")
     yield _holders(found.holders) if found.holders else Text("No container holds anything.")
+    if any(row.is_stale for row in found.holders):
+        yield Text("")
+        yield _text("stale: the pod is gone or finished; its share is free at the next admission")
 
 
 def _group(row: GroupRow) -> Iterator[RenderableType]:
@@ -111,7 +114,9 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
     for row in rows:
         devices = "\n".join(f"{name} {ids}" for name, ids in row.devices.items())
         table.add_row(
-            breaking.name(output.printable(f"{row.name}/{row.key.container}")),
+            breaking.name(
+                output.printable(f"{row.name}/{row.key.container}{' (stale)' * row.is_stale}")
+            ),
             _text("\n".join(map(_part, row.memory)) or "-"),
             breaking.cpus(row.cpus or "-"),
             _text(devices or "-"),

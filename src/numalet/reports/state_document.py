@@ -60,6 +60,7 @@ def _holder(row: HolderRow) -> Document:
         ],
         "cpus": row.cpus,
         "devices": dict(row.devices),
+        "stale": row.is_stale,
     }
 
 

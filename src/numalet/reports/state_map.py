@@ -7,8 +7,8 @@ that is alone is a group of itself. Sizes in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from numalet.managers.memory.ledger import NodeMemory
 from numalet.model import cpu_set, numa_mask
@@ -49,13 +49,18 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class HolderRow:
-    """One container and all that it holds; ``name`` is ``namespace/pod`` or the uid."""
+    """One container and all that it holds; ``name`` is ``namespace/pod`` or the uid.
+
+    ``is_stale`` says that its pod is known to be gone or finished, and what it holds is given back
+    when the next pod asks for admission.
+    """
 
     key: ContainerKey
     name: str
     memory: tuple[MemoryPart, ...]
     cpus: str
     devices: Mapping[str, str]
+    is_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,13 @@ class StateMap:
     holders: tuple[HolderRow, ...]
 
 
-def state_map(states: States, names: Mapping[str, str]) -> StateMap:
-    """The map; ``names`` are ``namespace/pod`` by uid, as far as they are known."""
+def state_map(
+    states: States, names: Mapping[str, str], is_gone: Callable[[str], bool] = lambda uid: False
+) -> StateMap:
+    """The map; ``names`` are ``namespace/pod`` by uid, as far as they are known.
+
+    ``is_gone`` says of a uid that no pod of it runs any more.
+    """
     found = {"cpu": states.cpu, "memory": states.memory}
     written = None if states.device is None else states.device.written
     return StateMap(
@@ -78,7 +88,10 @@ def state_map(states: States, names: Mapping[str, str]) -> StateMap:
         groups=_groups(states),
         pool=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
         registered={} if written is None else written.registered,
-        holders=tuple(_holder(states, key, names) for key in _holders(states)),
+        holders=tuple(
+            replace(_holder(states, key, names), is_stale=is_gone(key.pod_uid))
+            for key in _holders(states)
+        ),
     )
 
 

@@ -22,6 +22,8 @@ from numalet.reports.state_names import Holdings, ListedPod
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Files of a folder that are read; others are passed over."""
 
+_FINISHED: Final = ("Succeeded", "Failed")
+
 _Number: TypeAlias = int | str
 """The JSON form of protocol buffers writes 64-bit numbers as texts."""
 
@@ -64,10 +66,11 @@ class _Dump(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class PodNames:
-    """Names by uid, and listed pods for which no uid is known."""
+    """Names by uid, and listed pods for which no uid is known; the uids of finished pods."""
 
     by_uid: Mapping[str, str]
     listed: tuple[ListedPod, ...]
+    finished: frozenset[str] = frozenset()
 
 
 def load(paths: Sequence[Path]) -> PodNames:
@@ -79,6 +82,7 @@ def load(paths: Sequence[Path]) -> PodNames:
     findings = Findings()
     by_uid: dict[str, str] = {}
     listed: list[ListedPod] = []
+    finished: set[str] = set()
     for path in (file for given in paths for file in _files(given)):
         try:
             documents = yaml_source.load_documents(yaml_source.read_text(path), str(path))
@@ -90,9 +94,11 @@ def load(paths: Sequence[Path]) -> PodNames:
             if isinstance(value, dict) and "podResources" in value:
                 listed += _dump(value, Place(str(path), "$", document.line_of), findings)
             else:
-                by_uid.update(_names(value))
+                for uid, name, is_finished in _pods(value):
+                    by_uid[uid] = name
+                    finished |= {uid} if is_finished else set()
     findings.raise_errors()
-    return PodNames(by_uid, tuple(listed))
+    return PodNames(by_uid, tuple(listed), frozenset(finished))
 
 
 def _files(path: Path) -> list[Path]:
@@ -101,17 +107,22 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
 
 
-def _names(value: object) -> Iterator[tuple[str, str]]:
-    """Uid and name of every pod in a document; what has none is passed over."""
+def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
+    """Uid and name of every pod in a document, and whether it has finished.
+
+    What has no uid or name is passed over.
+    """
     if not isinstance(value, dict):
         return
     for item in value.get("items") or ():
-        yield from _names(item)
+        yield from _pods(item)
     metadata = value.get("metadata")
     if isinstance(metadata, dict) and value.get("kind") in ("Pod", None):
         uid, name = metadata.get("uid"), metadata.get("name")
         if isinstance(uid, str) and isinstance(name, str):
-            yield uid, f"{metadata.get('namespace') or 'default'}/{name}"
+            status = value.get("status")
+            phase = status.get("phase") if isinstance(status, dict) else None
+            yield uid, f"{metadata.get('namespace') or 'default'}/{name}", phase in _FINISHED
 
 
 def _dump(value: Mapping[str, Any], place: Place, findings: Findings) -> list[ListedPod]:
