@@ -138,6 +138,27 @@ def test_ps_lists_pods_and_where_they_are(api: Api, capsys: pytest.CaptureFixtur
     assert first["status"] == "TopologyAffinityError"
 
 
+def test_ps_and_describe_name_what_is_held_for_no_pod(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", pod("a"))
+        client.post("/api/v1/namespaces/default/pods", pod("b"))
+    assert _run(api, "ps") == 0
+    assert "Still held" not in capsys.readouterr().out
+    records = api.do(lambda door: door.view().records)
+    (uid,) = [record.uid for record in records.values() if record.workload.pod.name == "a"]
+    api.do(lambda door: door.change(node=door.view().node.remove(uid)))
+    assert _run(api, "ps") == 0
+    said = capsys.readouterr().out
+    assert "Still held for pods that are gone or rejected, until the next pod asks" in said
+    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in said
+    assert _run(api, "describe", "a") == 0
+    assert "  default/a/c: CPUs 1,17; 4Gi on NUMA nodes 0\n" in capsys.readouterr().out
+    assert _run(api, "describe", "b") == 0
+    assert "Still held" not in capsys.readouterr().out
+
+
 def test_ps_says_when_there_are_no_pods(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(api, "ps") == 0
     assert "numalet apply" in capsys.readouterr().err
@@ -227,7 +248,7 @@ def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
     assert "NUMA nodes:   0\nCPUs:         1-2\nAligned:      no, 1Mi misplaced\n" in told
     assert "    memory: 2Gi on NUMA nodes 0\n" in told
     assert "    has memory: 1Gi on 0, 1Mi on 1\n" in told
-    assert "Differs since 2026-01-01T00:00:00+00:00: shop/one/main: the kubelet promised" in told
+    assert "Differs since 2026-01-01T00:00:00Z: shop/one/main: the kubelet promised" in told
     assert "Not known here:\n" in told
     assert "kubectl -n shop describe pod one\n" in told
     assert "Events:       none\n" in told
@@ -242,6 +263,20 @@ def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
     assert "Name:         one\n" in capsys.readouterr().out
     assert _run(api, "describe", "one") == 1
     assert 'NotFound: pods "one" not found' in capsys.readouterr().err
+
+
+def test_a_pod_that_its_kubelet_does_not_know_any_more_is_marked(
+    api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    look = _looked_at(tmp_path)
+    look = replace(look, evidence=replace(look.evidence, known_pods=frozenset({"uid-one"})))
+    api.do(lambda door: door.change(kubelet=look, standing=Standing.OBSERVING))
+    assert _run(api, "ps") == 0
+    _, one, two = capsys.readouterr().out.splitlines()
+    assert ("shop/one", "Observed") == (one.split()[0], one.split()[2])
+    assert ("uid-two", "Stale") == (two.split()[0], two.split()[2])
+    assert _run(api, "describe", "uid-two") == 0
+    assert "Status:       Stale: its kubelet does not know it any more" in capsys.readouterr().out
 
 
 def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

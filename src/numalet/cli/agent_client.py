@@ -18,6 +18,8 @@ EXIT_REFUSED: Final = 1
 OWN_API: Final = "/apis/numalet.dev/v1alpha1"
 OBSERVED: Final = "Observed"
 """The status of a pod that a kubelet keeps."""
+OF_A_KUBELET: Final = (OBSERVED, "Stale")
+"""That, and the status of one that the kubelet does not know any more."""
 WHICH: Final = "Which agent"
 EXITS: Final = """Exit status: 0 fine, 1 the answer is no, 2 unusable input (also where no agent
 answers), 3 a bug.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numalet.cli import agent_client
-from numalet.cli.agent_client import EXITS, OBSERVED, PodName
+from numalet.cli.agent_client import EXITS, OF_A_KUBELET, PodName
 
 EPILOG = f"""Examples:
 
@@ -22,6 +22,7 @@ def describe(
     says.
     """
     from numalet.cli import describe_view, output
+    from numalet.cli.ps_view import left_behind
 
     with agent_client.agent(socket, root) as client:
         placement = client.get(agent_client.own_path(pod, "podplacements"))
@@ -30,11 +31,12 @@ def describe(
         events = client.get(
             f"/api/v1/namespaces/{metadata['namespace']}/events", {"fieldSelector": selector}
         )["items"]
-        if placement["status"] == OBSERVED:
-            states = client.get(f"{agent_client.OWN_API}/nodestates")["items"]
-            text = describe_view.observed(placement, states[0]["kubelet"], events)
+        (state,) = client.get(f"{agent_client.OWN_API}/nodestates")["items"]
+        if placement["status"] in OF_A_KUBELET:
+            text = describe_view.observed(placement, state["kubelet"], events)
         else:
             found = client.get(agent_client.pods_path(pod))
             told = client.get(agent_client.own_path(pod, "pods") + "/explanation")
-            text = describe_view.text(found, placement, told, events)
+            left = left_behind(state, metadata["uid"])
+            text = describe_view.text(found, placement, told, events, left)
     output.print_text(text)

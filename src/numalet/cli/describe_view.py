@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
 from numalet.wording import english, observation
 
@@ -15,10 +16,18 @@ _WIDTH: Final = 14
 _MOST_SETS: Final = 8
 
 
-def text(pod: Json, placement: Json, told: Json, events: Sequence[Json]) -> str:
-    """All of it."""
+def text(
+    pod: Json,
+    placement: Json,
+    told: Json,
+    events: Sequence[Json],
+    left_behind: Sequence[str] = (),
+) -> str:
+    """A pod of the agent; ``left_behind`` is what it still holds although it may not run."""
     parts = (
         _head(pod, placement),
+        ("Still held until the next pod asks for admission:",) if left_behind else (),
+        (f"  {line}" for line in left_behind),
         _containers(pod, placement),
         _hints(told),
         _events(events, datetime.now(UTC)),
@@ -43,7 +52,8 @@ def _observed_head(placement: Json) -> Iterator[str]:
     for name in ("name", "namespace"):
         yield _field(name.title(), metadata[name])
     yield _field("UID", metadata["uid"])
-    yield _field("Status", f"{placement['status']}: {observation.STATUS}")
+    meaning = observation.STATUS if placement["status"] == OBSERVED else observation.GONE
+    yield _field("Status", f"{placement['status']}: {meaning}")
     yield from _where(placement)
 
 

@@ -76,15 +76,32 @@ def _print_table(
 
     if not listed["items"] and not watch:
         typer.echo("No pods. Give one to the agent with 'numalet apply -f FILE'.", err=True)
-        return
+    left = "" if watch else _left_behind(client)
     table = PodTable(listed["items"], datetime.now(UTC), is_wide=is_wide)
-    sys.stdout.write(table.text(listed["items"]))
+    if listed["items"]:
+        sys.stdout.write(table.text(listed["items"]))
+    sys.stdout.write(left)
     sys.stdout.flush()
     for change in _changes(client, listed) if watch else ():
         if change["type"] in ("ADDED", "MODIFIED", "DELETED"):
             gone = change["type"] == "DELETED"
             sys.stdout.write(table.line(change["object"], datetime.now(UTC), gone=gone))
             sys.stdout.flush()
+
+
+def _left_behind(client: AgentClient) -> str:
+    """What is still held for pods that are gone or were rejected, as an agent like a kubelet does.
+
+    Nothing of the sort is left behind in native mode.
+    """
+    from numalet.cli.ps_view import left_behind
+
+    (state,) = client.get(f"{OWN_API}/nodestates")["items"]
+    lines = left_behind(state)
+    if state["standing"] == "observing" or not lines:
+        return ""
+    head = "Still held for pods that are gone or rejected, until the next pod asks for admission:"
+    return "".join(f"{line}\n" for line in ("", head, *(f"  {each}" for each in lines)))
 
 
 def _changes(client: AgentClient, listed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -72,6 +72,28 @@ def _status(item: Mapping[str, Any]) -> str:
     return f"{status}/{UNPROMISED}" if item.get("unpromised") else status
 
 
+def left_behind(state: Mapping[str, Any], pod_uid: str | None = None) -> list[str]:
+    """A line for every container that holds something although its pod is gone or was rejected.
+
+    ``state`` is a NodeState; with ``pod_uid`` only those of this pod.
+    """
+    return [
+        f"{printable(holder['pod'])}/{printable(holder['container'])}: {_held(holder)}"
+        for holder in state["leftBehind"]
+        if pod_uid in (None, holder["podUID"])
+    ]
+
+
+def _held(holder: Mapping[str, Any]) -> str:
+    parts = [f"CPUs {holder['cpus']}"] if holder["cpus"] else []
+    for block in holder["memory"]:
+        nodes = ",".join(map(str, block["numaNodes"]))
+        kind = "" if block["type"] == "memory" else f" of {block['type']}"
+        parts.append(f"{english.size(block['sizeBytes'])}{kind} on NUMA nodes {nodes}")
+    parts += [f"{name} {', '.join(ids)}" for name, ids in holder["devices"].items()]
+    return "; ".join(parts)
+
+
 def _memory(sizes: Mapping[str, int]) -> str:
     """Ordinary memory first, then huge pages."""
     parts = [english.size(sizes["memory"])] if "memory" in sizes else []
