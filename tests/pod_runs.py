@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from numalet.model.node_constraints import UNCONSTRAINED
 from numalet.model.pod import Container, ContainerKind, Pod
 from numalet.workload import folding
 from numalet.workload.run import Exit, ExitReason, PodRun, Verdict
@@ -44,6 +45,7 @@ def workload(
         name="web",
         init_containers=tuple(c for c in containers.values() if c.kind is not ContainerKind.APP),
         app_containers=tuple(c for c in containers.values() if c.kind is ContainerKind.APP),
+        constraints=UNCONSTRAINED,
     )
     return Workload(
         pod=pod,

@@ -355,7 +355,7 @@ def test_the_node_has_the_name_that_the_kubelet_gives_it(
         unnamed = settings.observing(replace(given, is_node_named=False))
         assert ("gpu-7", "gpu-7") == (
             unnamed.node_name,
-            unnamed.premises.labels["kubernetes.io/hostname"],
+            unnamed.premises.identity.labels["kubernetes.io/hostname"],
         )
         assert "node-a" == settings.observing(given).node_name
 

@@ -51,7 +51,13 @@ def _settings(tmp_path: Path, behaviour: Behaviour) -> AgentSettings:
 
 
 def _static(name: str, cpu: str) -> Workload:
-    return replace(agents.pod(name, cpu), source=Source.FILE, origin=f"/etc/{name}.yaml")
+    of_file = agents.pod(name, cpu)
+    return replace(
+        of_file,
+        pod=replace(of_file.pod, is_static=True),
+        source=Source.FILE,
+        origin=f"/etc/{name}.yaml",
+    )
 
 
 async def _create(agent: Agent, workload: Workload) -> PodRecord:
@@ -320,9 +326,8 @@ def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path:
 def test_in_native_mode_nobody_ends_for_another_pod(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(_settings(tmp_path, NATIVE)) as agent:
-            for number in range(4):
-                await _create(agent, agents.pod(f"pod-{number}", "9"))
-            assert (True, "") == _verdict(await _create(agent, _static("system", "9")))
+            assert (True, "") == _verdict(await _create(agent, agents.pod("one", "9")))
+            assert (False, "OutOfcpu") == _verdict(await _create(agent, _static("system", "9")))
             assert [] == [e for e in agent.keeper.view().events if e.reason == "Preempting"]
 
     asyncio.run(scene())

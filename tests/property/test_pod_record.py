@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import pod_record
+from numalet.adapters.documents import pod_constraints, pod_record
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.findings import BadInput, Finding
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
@@ -76,6 +76,8 @@ def workloads(draw: st.DrawFn) -> Workload:
         Container(name, kind, requests=draw(RESOURCES), limits=draw(RESOURCES))
         for name, kind in zip(names, kinds, strict=True)
     ]
+    source = draw(st.sampled_from(Source))
+    manifest = draw(st.dictionaries(TEXT, VALUES, max_size=3))
     pod = Pod(
         uid=draw(st.uuids().map(str)),
         name=draw(NAME),
@@ -87,6 +89,8 @@ def workloads(draw: st.DrawFn) -> Workload:
         phase=draw(TEXT),
         node_name=draw(TEXT),
         labels=draw(st.dictionaries(TEXT, TEXT, max_size=2)),
+        is_static=source is Source.FILE,
+        constraints=pod_constraints.of_spec(manifest.get("spec")),
     )
     specs = tuple(
         draw(
@@ -111,9 +115,9 @@ def workloads(draw: st.DrawFn) -> Workload:
         restart_policy=draw(st.sampled_from(RestartPolicy)),
         grace_period_seconds=draw(st.integers(0, 2**31 - 1)),
         priority_class=draw(TEXT),
-        source=draw(st.sampled_from(Source)),
+        source=source,
         origin=draw(TEXT),
-        manifest=draw(st.dictionaries(TEXT, VALUES, max_size=3)),
+        manifest=manifest,
         runner=draw(st.none() | RUNNERS),
     )
 

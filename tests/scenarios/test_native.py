@@ -256,7 +256,9 @@ def test_every_memory_type_counts_in_pod_scope() -> None:
     pages = (HugePages(1 << 20, 0), HugePages(1 << 20, 4))
     on = machine(11, 10)
     on = replace(
-        on, nodes=tuple(replace(n, hugepages=(p,)) for n, p in zip(on.nodes, pages, strict=True))
+        on,
+        nodes=tuple(replace(n, hugepages=(p,)) for n, p in zip(on.nodes, pages, strict=True)),
+        hugepages=(HugePages(1 << 20, 4),),
     )
     found = {
         mode: _started(on, asked, mode).admit(pod("p", early, container("c", "2Gi")))[1]
@@ -382,7 +384,7 @@ def _pages_on_one_node() -> MachineInfo:
     """Two nodes, of which only the second lists a page size."""
     on = machine(11, 10)
     with_pages = replace(on.nodes[1], hugepages=(HugePages(1 << 20, 4),))
-    return replace(on, nodes=(on.nodes[0], with_pages))
+    return replace(on, nodes=(on.nodes[0], with_pages), hugepages=with_pages.hugepages)
 
 
 @pytest.mark.parametrize("policy", ["none", "restricted"])

@@ -200,7 +200,7 @@ def test_the_policy_none_asks_nobody_and_stores_nothing() -> None:
 
 
 def test_memory_policy_none_holds_nothing() -> None:
-    after, decision = node(rules(TWO, policy=MemoryPolicy.NONE)).admit(simple("u", "99Gi"))
+    after, decision = node(rules(TWO, policy=MemoryPolicy.NONE)).admit(simple("u", "19Gi"))
 
     assert decision.admitted
     assert after.pod_started("u").leftovers() == ()
@@ -230,7 +230,7 @@ def test_distances_by_position_do_not_mind_gaps_in_node_ids() -> None:
 def test_windows_without_its_gate_admits_everything_and_stores_nothing() -> None:
     windows = replace(TWO, os=OperatingSystem.WINDOWS)
     stand_ins = replace(rules(windows), managers_are_stand_ins=True)
-    after, decision = node(stand_ins).admit(simple("u", "99Gi"))
+    after, decision = node(stand_ins).admit(simple("u", "19Gi"))
 
     assert decision.admitted
     assert after.state_files() == {}

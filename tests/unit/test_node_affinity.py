@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import pytest
 
 from numalet.admission import node_affinity
-from numalet.admission.node_affinity import Requirement, Term
+from numalet.model.node_constraints import NodeConstraints, Requirement, Term
+from numalet.model.node_identity import NodeIdentity
 
 LABELS = {"kubernetes.io/os": "linux", "disk": "ssd", "cores": "8", "empty": "", "word": "eight"}
 NODE = "n1"
+
+
+def _matches(terms: Iterable[Term], labels: Mapping[str, str], name: str) -> bool | None:
+    node = NodeIdentity(name=name, labels=labels, has_all_labels=True)
+    return node_affinity.matches(NodeConstraints(affinity=tuple(terms)), node)
 
 
 def label(key: str, operator: str, *values: str) -> Term:
@@ -37,8 +45,8 @@ def name(operator: str, *values: str, key: str = "metadata.name") -> Term:
     ],
 )
 def test_terms_that_match(term: Term) -> None:
-    assert node_affinity.matches([term], LABELS, NODE)
-    assert node_affinity.matches([label("gpu", "Exists"), term], LABELS, NODE)
+    assert _matches([term], LABELS, NODE)
+    assert _matches([label("gpu", "Exists"), term], LABELS, NODE)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_terms_that_match(term: Term) -> None:
     ],
 )
 def test_terms_that_do_not_match(term: Term) -> None:
-    assert not node_affinity.matches([term], LABELS, NODE)
+    assert not _matches([term], LABELS, NODE)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +95,37 @@ def test_terms_that_do_not_match(term: Term) -> None:
     ],
 )
 def test_a_term_that_is_not_well_formed_matches_nothing(term: Term) -> None:
-    assert not node_affinity.matches([term], LABELS, NODE)
+    assert not _matches([term], LABELS, NODE)
     # The others count nevertheless.
-    assert node_affinity.matches([term, label("disk", "Exists")], LABELS, NODE)
+    assert _matches([term, label("disk", "Exists")], LABELS, NODE)
 
 
 def test_no_term_at_all_matches_nothing() -> None:
-    assert not node_affinity.matches([], LABELS, NODE)
+    assert not _matches([], LABELS, NODE)
 
 
 def test_of_a_node_without_a_name_no_field_is_asked() -> None:
-    assert node_affinity.matches([name("In", "n2")], LABELS, "")
-    assert not node_affinity.matches([name("Exists")], LABELS, "")
+    assert _matches([name("In", "n2")], LABELS, "")
+    assert not _matches([name("Exists")], LABELS, "")
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ([label("gpu", "Exists")], None),
+        ([label("gpu", "Exists"), label("disk", "In", "ssd")], True),
+        ([label("gpu", "Exists"), label("disk", "In", "hdd")], None),
+        ([label("disk", "In", "hdd")], False),
+        # One expression that does not hold is enough, whatever is not known.
+        ([Term((Requirement("gpu", "Exists"), Requirement("disk", "In", ("hdd",))))], False),
+        ([name("In", "n1")], None),
+        ([], False),
+    ],
+)
+def test_what_depends_on_labels_that_nobody_said_is_not_known(
+    terms: list[Term], expected: bool | None
+) -> None:
+    node = NodeIdentity(labels={"disk": "ssd"})
+    assert expected is node_affinity.matches(NodeConstraints(affinity=tuple(terms)), node)
+    selected = NodeConstraints(selector={"gpu": "yes"}, affinity=tuple(terms))
+    assert (False if expected is False else None) is node_affinity.matches(selected, node)

@@ -43,6 +43,13 @@ def test_general_predicates_are_asked_in_either_mode_as_the_administrator_says(m
         assert mode is rules.mode
 
 
+def test_in_scenarios_the_managers_alone_decide_and_elsewhere_predicates_are_asked() -> None:
+    assert not _scenario().behaviour.predicates_are_asked
+    assert not _scenario(numalet_config={"mode": "native"}).behaviour.predicates_are_asked
+    assert _scenario(numalet_config={"generalPredicates": True}).behaviour.predicates_are_asked
+    assert AS_THE_KUBELET.behaviour.predicates_are_asked
+
+
 def test_a_document_is_told_by_its_kind_or_its_version() -> None:
     assert numalet_config.is_meant({"kind": "NumaletConfiguration"})
     assert numalet_config.is_meant({"apiVersion": "numalet.dev/v7"})
@@ -68,8 +75,12 @@ def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
     assert own == document["numalet_config"]
     assert native.numalet == RawScenario("s.jsonl", json.dumps(document), 1).decode().numalet
     assert {"mode": "native"} == recording.document(plain, {})["numalet_config"]
+    asked = {"generalPredicates": True}
+    assert asked == recording.document(_scenario(numalet_config=asked), {})["numalet_config"]
+    both = asked | own
+    assert both == recording.document(_scenario(numalet_config=both), {})["numalet_config"]
     alone = {"mode": "exact", "generalPredicates": False}
-    assert alone == recording.document(_scenario(numalet_config=alone), {})["numalet_config"]
+    assert "numalet_config" not in recording.document(_scenario(numalet_config=alone), {})
     assert "numalet_config" not in recording.document(_scenario(), {})
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from numalet.adapters.documents import kubelet_config, scenario_file, yaml_source
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.config.numalet_config import NumaletConfig
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import BadInput, Finding
 from numalet.model.machine_info import HugePages
@@ -290,6 +291,7 @@ def test_what_is_recorded_is_read_and_replayed(tmp_path: Path) -> None:
         name=first.name,
         machine=first.machine,
         config=again.config,
+        numalet=NumaletConfig(general_predicates=False),
         steps=again.steps,
         record_raw=True,
         expect=recorded["expect"],

@@ -22,6 +22,13 @@ from numalet.hints.policies import Merged
 from numalet.managers.device.inventory import Device
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.model.machine_info import OperatingSystem
+from numalet.model.node_constraints import (
+    UNCONSTRAINED,
+    HostPort,
+    NodeConstraints,
+    Requirement,
+    Term,
+)
 from numalet.model.pod import ContainerKind, Pod, QosClass
 from numalet.model.quantity import Quantity
 from numalet.simulate import outcome, recording, runner
@@ -243,9 +250,18 @@ def test_a_recorded_pod_reads_as_the_same_pod() -> None:
         node_name="n1",
         phase="Running",
         labels={"app": "web"},
+        priority=7,
+        is_static=True,
+        constraints=NodeConstraints(
+            selector={"disk": "ssd"},
+            affinity=(Term((Requirement("disk", "In", ("ssd",)),), ()),),
+            ports=(HostPort(80), HostPort(53, "UDP", "127.0.0.1")),
+            os_name="linux",
+        ),
     )
     assert written(full) == full
-    plain = builders.pod("b", builders.container("c"), qos=QosClass.BURSTABLE)
+    bare = builders.pod("b", builders.container("c"), qos=QosClass.BURSTABLE)
+    plain = replace(bare, constraints=UNCONSTRAINED)
     assert written(plain) == plain
 
 

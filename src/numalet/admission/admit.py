@@ -7,9 +7,10 @@ then stays in the ledgers until the next admission clears it, as in the kubelet.
 
 from __future__ import annotations
 
-from numalet.admission import lifecycle, scopes
+from numalet.admission import lifecycle, predicates, scopes
 from numalet.admission.attempt import Attempt
 from numalet.admission.decision import Decision
+from numalet.admission.predicates import Answer
 from numalet.admission.reasons import Rejection
 from numalet.admission.recorder import SILENT, Recorder
 from numalet.admission.roster import Roster
@@ -23,12 +24,19 @@ from numalet.snapshot.snapshot import Snapshot
 def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
     """The decision on this pod, with the next snapshot in it.
 
-    Kubelet: ``topologymanager.Admit`` and the scopes below it, v1.32.
+    Kubelet: ``topologymanager.Admit`` and the scopes below it, then
+    ``predicateAdmitHandler.Admit``, v1.32.
     """
     working = snapshot.with_pod(pod)
     attempt = Attempt(roster, recorder, pod, working, working.active_containers())
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
+    answer = Answer()
+    if rejection is None:
+        answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
+        rejection = answer.failure
     after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
+    for uid in answer.evicted:
+        after = lifecycle.remove(roster, after, uid)
     left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
     return Decision(
         pod=pod,
@@ -39,6 +47,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         before=snapshot,
         after=after.next_revision(),
         windows_affinity=_windows_affinity(attempt, rejection),
+        evicted=answer.evicted,
+        not_asked=answer.not_asked,
+        passed_over=answer.passed_over,
     )
 
 

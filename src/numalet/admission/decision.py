@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalet.admission.reasons import Rejection
+from numalet.admission.reasons import (
+    NotAsked,
+    NothingToPreempt,
+    OutOfResource,
+    PredicateFailed,
+    Rejection,
+)
 from numalet.hints.hint import Hint, ProviderHints
 from numalet.hints.policies import Merged
 from numalet.model.cpu_set import CpuSet
@@ -38,6 +44,11 @@ class Decision:
     ``left_behind`` are containers of a rejected pod that still hold resources in ``after``: the
     kubelet gives them back at the next admission. ``after`` is the next snapshot either way.
 
+    ``evicted`` are uids of pods that end so that a critical pod has room, in this order; in
+    ``after`` they are active no longer. ``not_asked`` are general predicates that might have
+    rejected the pod, had more been known. ``passed_over`` are extended resources that the pod asks
+    for and nobody offers: it runs without them.
+
     ``windows_affinity`` is None but on Windows. There it has the CPUs to which each container
     of an admitted pod is bound, by name; containers that are bound to none are left out.
     """
@@ -50,11 +61,20 @@ class Decision:
     before: Snapshot
     after: Snapshot
     windows_affinity: Mapping[str, CpuSet] | None = None
+    evicted: tuple[str, ...] = ()
+    not_asked: tuple[NotAsked, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
     @property
     def admitted(self) -> bool:
         """Whether the pod may run."""
         return self.rejection is None
+
+    @property
+    def managers_admitted(self) -> bool:
+        """Whether no manager objected; the general predicates may have."""
+        is_later = isinstance(self.rejection, OutOfResource | PredicateFailed | NothingToPreempt)
+        return self.admitted or is_later
 
     @property
     def placements(self) -> dict[str, Placement]:

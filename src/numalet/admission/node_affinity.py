@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.model import label_names
+from numalet.model.node_constraints import NodeConstraints, Requirement, Term
+from numalet.model.node_identity import NodeIdentity
 
 _IN: Final = "In"
 _NOT_IN: Final = "NotIn"
@@ -26,38 +27,46 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _MOST: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One expression: what it is about, its operator as it is written, and the values."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """Expressions about labels and about fields, which all have to hold."""
-
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
+def matches(constraints: NodeConstraints, node: NodeIdentity) -> bool | None:
+    """Whether the node has what selector and affinity require; None if that is not known."""
+    found = [_selected(constraints.selector, node)]
+    if constraints.affinity is not None:
+        found.append(_any(_matches(term, node) for term in constraints.affinity))
+    return _all(found)
 
 
-def matches(terms: Iterable[Term], labels: Mapping[str, str], node_name: str) -> bool:
-    """Whether one of the terms matches the node; without any term none does."""
-    return any(_matches(term, labels, node_name) for term in terms)
+def _selected(selector: Mapping[str, str], node: NodeIdentity) -> bool | None:
+    return _all(
+        node.labels.get(key) == value if node.knows_label(key) else None
+        for key, value in selector.items()
+    )
 
 
-def _matches(term: Term, labels: Mapping[str, str], node_name: str) -> bool:
+def _matches(term: Term, node: NodeIdentity) -> bool | None:
     if not (term.expressions or term.fields):
         return False
-    well_formed = all(map(_is_expression, term.expressions)) and all(map(_is_field, term.fields))
-    # A node without a name has no fields, and is not asked for any.
-    return (
-        well_formed
-        and all(_holds(each, labels) for each in term.expressions)
-        and (not node_name or all(_is_named(each, node_name) for each in term.fields))
+    if not (all(map(_is_expression, term.expressions)) and all(map(_is_field, term.fields))):
+        return False
+    return _all(
+        (
+            *(
+                _holds(each, node.labels) if node.knows_label(each.key) else None
+                for each in term.expressions
+            ),
+            *(_is_named(each, node) for each in term.fields),
+        )
     )
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """Whether all are so: not if one is not, whatever is not known of others."""
+    given = set(answers)
+    return False if False in given else None if None in given else True
+
+
+def _any(answers: Iterable[bool | None]) -> bool | None:
+    given = set(answers)
+    return True if True in given else None if None in given else False
 
 
 def _is_expression(each: Requirement) -> bool:
@@ -89,9 +98,11 @@ def _holds(each: Requirement, labels: Mapping[str, str]) -> bool:
     return has > asked if each.operator == _GREATER else has < asked
 
 
-def _is_named(each: Requirement, node_name: str) -> bool:
-    """What is no field of a node is an empty text."""
-    there = node_name if each.key == _NAME_FIELD else ""
+def _is_named(each: Requirement, node: NodeIdentity) -> bool | None:
+    """What is no field of a node is an empty text; a node without a name is asked for none."""
+    if not node.name:
+        return True if node.has_all_labels else None
+    there = node.name if each.key == _NAME_FIELD else ""
     return (there == each.values[0]) is (each.operator == _IN)
 
 

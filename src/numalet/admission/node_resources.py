@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numalet.config import node_allocatable
 from numalet.config.rules import NodeRules
-from numalet.model import resources
+from numalet.model import pod_demand, resources
 from numalet.model.quantity import ZERO, Quantity
 from numalet.snapshot.snapshot import Snapshot
 
@@ -40,6 +40,12 @@ def allocatable(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
         if resources.is_hugepages(name):
             free[resources.MEMORY] = _not_below_zero(free[resources.MEMORY] - amount)
     return free
+
+
+def amounts(rules: NodeRules) -> dict[str, int]:
+    """What pods may have of the machine itself, devices aside, as a node counts it."""
+    nothing_yet = allocatable(rules, Snapshot())
+    return {name: pod_demand.number(name, amount) for name, amount in nothing_yet.items()}
 
 
 def _not_below_zero(amount: Quantity) -> Quantity:

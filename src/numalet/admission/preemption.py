@@ -13,59 +13,31 @@ Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from numalet.admission.host_ports import HostPort
 from numalet.admission.reasons import NothingToPreempt
 from numalet.model import pod_demand, resources
 from numalet.model.pod import Pod, QosClass
-from numalet.model.quantity import Quantity
 
-CRITICAL_PRIORITY: Final = 2_000_000_000
 _PODS: Final = "pods"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a pod asks of the node as a whole, ports of the host too, and how much it matters.
-
-    ``is_static`` pods are critical; ``priority`` is the number in the manifest, None without one.
-    """
+    """A pod that might be evicted, and what would be free then, by resource."""
 
     pod: Pod
-    is_static: bool = False
-    priority: int | None = None
-    ports: tuple[HostPort, ...] = ()
-    requests: Mapping[str, Quantity] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "requests", pod_demand.effective_requests(self.pod))
-
-    @property
-    def is_critical(self) -> bool:
-        """Whether lack of resources must not keep it out."""
-        return self.is_static or (self.priority or 0) >= CRITICAL_PRIORITY
+    amounts: Mapping[str, int]
 
     def amount(self, resource: str) -> int:
         """What it asks for of a resource, CPU in thousandths; it is one of the pods."""
-        if resource == _PODS:
-            return 1
-        quantity = self.requests.get(resource)
-        return 0 if quantity is None else number(resource, quantity)
+        return 1 if resource == _PODS else self.amounts.get(resource, 0)
 
     def size(self) -> tuple[int, int]:
         """Memory in bytes and CPU in thousandths."""
         return self.amount(resources.MEMORY), self.amount(resources.CPU)
-
-    def yields_to(self, other: Claim) -> bool:
-        """Whether it may be evicted for the other one."""
-        if other.is_critical and not self.is_critical:
-            return True
-        if self.priority is None or other.priority is None:
-            return False
-        return other.priority > self.priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +48,11 @@ class Need:
     amount: int
 
 
-def number(resource: str, quantity: Quantity) -> int:
-    """The amount as the node counts it: CPU in thousandths, everything else in units."""
-    return quantity.milli_value if resource == resources.CPU else quantity.value
-
-
 def victims(
-    claim: Claim, others: Sequence[Claim], needs: Sequence[Need]
+    pod: Pod, others: Iterable[Pod], needs: Sequence[Need]
 ) -> tuple[str, ...] | NothingToPreempt:
     """Uids of the pods to evict, in this order; or what all of them together would not give."""
-    yielding = [each for each in others if each.yields_to(claim)]
+    yielding = [Claim(each, pod_demand.amounts(each)) for each in others if yields_to(each, pod)]
     by_class = {qos: [each for each in yielding if each.pod.qos_class is qos] for qos in QosClass}
     none, some, all_ = (
         by_class[qos] for qos in (QosClass.BEST_EFFORT, QosClass.BURSTABLE, QosClass.GUARANTEED)
@@ -96,6 +63,15 @@ def victims(
     burstable = _closest(some, _less(needs, [*none, *guaranteed]))
     best_effort = _closest(none, _less(needs, [*burstable, *guaranteed]))
     return tuple(each.pod.uid for each in (*best_effort, *burstable, *guaranteed))
+
+
+def yields_to(pod: Pod, other: Pod) -> bool:
+    """Whether it may be evicted for the other one."""
+    if other.is_critical and not pod.is_critical:
+        return True
+    if pod.priority is None or other.priority is None:
+        return False
+    return other.priority > pod.priority
 
 
 def _less(needs: Sequence[Need], claims: Sequence[Claim]) -> tuple[Need, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar, TypeAlias
 
 from numalet.hints.hint import Hint
@@ -75,6 +76,33 @@ class NothingToPreempt:
 
     code: ClassVar[str] = "admission/nothing-to-preempt"
     lacking: tuple[tuple[str, int], ...]
+
+
+class Unknown(Enum):
+    """Why a predicate could not be asked, or not to its end."""
+
+    NODE_LABELS = "node-labels"
+    """Nobody said which labels the node has."""
+    NODE_NAME = "node-name"
+    """Nobody said what the node is called."""
+    CONSTRAINTS = "constraints"
+    """The pod is known without its selector, affinity and ports."""
+    PORTS_OF_OTHERS = "ports-of-others"
+    """Pods are active of which nobody knows the ports."""
+    PODS_WITHOUT_MANIFEST = "pods-without-manifest"
+    """Pods are known from state files alone; what they ask for is not in these."""
+    NOT_MEASURED = "not-measured"
+    """Nobody here measures how much of it the node has."""
+    SWITCHED_OFF = "switched-off"
+    """The managers alone are to decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotAsked:
+    """A predicate that might have refused the pod; named as the reason that it gives."""
+
+    predicate: str
+    why: Unknown
 
 
 Rejection: TypeAlias = (

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from numalet.admission import node_resources
 from numalet.config.rules import (
     CpuPolicy,
     MemoryPolicy,
@@ -42,7 +43,8 @@ from numalet.snapshot.slots import ManagerSlot, Slot
 class Roster:
     """The rules of a node and its managers, built once per start of the kubelet.
 
-    ``static_cpus`` is the CPU Manager's static policy, None under the policy none.
+    ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
+    what pods may have of the machine, devices aside: CPU in thousandths, the rest in units.
     """
 
     rules: NodeRules
@@ -50,6 +52,7 @@ class Roster:
     all_nodes: NumaMask
     distances: Distances | None
     static_cpus: StaticCpuPolicy | None
+    offered: Mapping[str, int]
 
 
 def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | StartRefused:
@@ -72,7 +75,8 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
         case _:
             assert_never(rules.machine.os)
     all_nodes = numa_mask.of(rules.machine.node_ids)
-    return Roster(rules, slots, all_nodes, distances(rules), static_cpus)
+    offered = node_resources.amounts(rules)
+    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered)
 
 
 def asking_nobody(staff: Roster) -> Roster:

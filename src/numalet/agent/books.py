@@ -7,9 +7,7 @@ ahead of what is on the disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final
 
 from numalet.node.node import Node
@@ -32,8 +30,8 @@ class Books:
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
     the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
-    owns the node in the agent's place. ``labels`` are those of the node. ``cpu_gauges`` are the
-    kubelet's gauges that move with events, None where they say what the node holds.
+    owns the node in the agent's place. ``cpu_gauges`` are the kubelet's gauges that move with
+    events, None where they say what the node holds.
     """
 
     node: Node
@@ -42,7 +40,6 @@ class Books:
     resource_version: int = 0
     counts: Counts = field(default_factory=Counts)
     kubelet: KubeletLook | None = None
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     cpu_gauges: CpuGauges | None = None
 
     def at(self, node: Node) -> Books:

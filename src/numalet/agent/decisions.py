@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from numalet.admission.collector import Collector, Event
 from numalet.admission.decision import Decision
 from numalet.admission.reasons import Rejection
-from numalet.agent import predicates
 from numalet.agent.books import Books
 from numalet.agent.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.config.rules import NodeRules
@@ -23,6 +22,9 @@ from numalet.workload import folding, lifecycle
 from numalet.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.workload.run import Evicted, PodRun, Verdict
 from numalet.workload.spec import Source, Workload
+
+EVICTED: Final = "admission/preempted"
+"""The cause in the verdict on a pod that was told to end for another one."""
 
 Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since some moment; for measuring how long a decision takes."""
@@ -76,19 +78,18 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     pod = record.workload.pod
     collector = Collector()
     began = stopwatch()
-    node, managers_said = books.node.admit(pod, collector)
-    node, decision, evicted = predicates.ask(books, node, managers_said, record.workload)
+    node, decision = books.node.admit(pod, collector)
     heard = Heard(node.rules, decision, tuple(collector.events), stopwatch() - began)
     verdict = verdict_of(decision.rejection)
     run = record.run
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
-    books = _with_evictions(books, evicted, now)
-    may_evict = node.rules.behaviour.predicates_are_asked
+    books = _with_evictions(books, decision.evicted, now)
+    may_evict = node.rules.behaviour.critical_pods_evict
     if may_evict and verdict.admitted and not run.has_begun:
         run = folding.after_evicted(run, _leaving(books))
     counts = admission_counts.after_admission(
-        books.counts, node.rules, managers_said, heard.recording, heard.seconds
+        books.counts, node.rules, decision, heard.recording, heard.seconds
     )
     after = replace(books.at(node), counts=counts)
     if record.run is not run or pod.uid not in books.records:
@@ -102,7 +103,7 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
 
 def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
     """The books in which these pods are over, for the sake of another one."""
-    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, predicates.EVICTED)
+    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, EVICTED)
     for uid in uids:
         record = books.records[uid]
         books = books.with_run(uid, folding.decided(record.run, verdict, now))
@@ -112,11 +113,18 @@ def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
     return books
 
 
+def is_leaving(record: PodRecord) -> bool:
+    """Whether a pod was told to end for another one and something of it may still run."""
+    verdict = record.run.verdict
+    is_evicted = verdict is not None and verdict.cause == EVICTED
+    return is_evicted and not lifecycle.has_ended(record.workload, record.run)
+
+
 def _leaving(books: Books) -> Iterator[Evicted]:
     """Every evicted pod of which something may still run, and how long it is waited for."""
     for record in books.records.values():
         told_at = record.run.decided_at
-        if told_at is not None and predicates.is_leaving(record):
+        if told_at is not None and is_leaving(record):
             patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
             until = told_at + timedelta(seconds=patience)
             yield Evicted(record.uid, str(record.workload.pod), until)

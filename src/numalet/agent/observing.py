@@ -196,7 +196,12 @@ class KubeletWatch:
 
 def _start(premises: Premises, files: Mapping[str, str]) -> Node | StartRefused:
     return nodes.start(
-        premises.config, premises.machine, files, premises.devices, behaviour=premises.behaviour
+        premises.config,
+        premises.machine,
+        files,
+        premises.devices,
+        behaviour=premises.behaviour,
+        identity=premises.identity,
     )
 
 

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from types import MappingProxyType
 
 from numalet.adapters.runtime.port import Observed
 from numalet.agent import decisions, facts, steps, unpromised
@@ -33,6 +32,7 @@ from numalet.config.rules import StartRefused
 from numalet.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.pod import ContainerKey
 from numalet.node import node as nodes
 from numalet.node.node import NO_DEVICES, Devices, Node
@@ -58,7 +58,7 @@ class OnInvalidState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Premises:
-    """What the node is made from; ``labels`` are those of its Node object."""
+    """What the node is made from."""
 
     config: KubeletConfig
     machine: MachineInfo
@@ -67,7 +67,7 @@ class Premises:
     plugins: PreferredDevices = NO_SAY
     on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
     root: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    identity: NodeIdentity = UNKNOWN_NODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,7 @@ def _start(
         running=running,
         plugins=premises.plugins,
         behaviour=premises.behaviour,
+        identity=premises.identity,
     )
 
 
@@ -189,7 +190,6 @@ def recover(
         records=Records(found.records),
         events=tuple(events),
         resource_version=version + 1,
-        labels=premises.labels,
         cpu_gauges=cpu_gauges.at_start(node),
     )
     books = facts.taken_over(books, observed, now)

@@ -8,7 +8,7 @@ Memory Manager starts. It is what ``numalet reserve`` would work out.
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -32,6 +32,7 @@ from numalet.config.numalet_config import AS_THE_KUBELET
 from numalet.config.reservation import Spread
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import NodeIdentity
 from numalet.reports import kube_node
 from numalet.servers import reach
 from numalet.servers.reach import KubeApi, PodResourcesSettings
@@ -128,7 +129,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
             devices=named,
             on_invalid_state=options.on_invalid_state,
             root=str(options.root),
-            labels=_labels(options, machine.info),
+            identity=_identity(options, machine.info),
         ),
         root=options.root,
         manifests=options.manifests,
@@ -178,9 +179,11 @@ def _asking(
     )
 
 
-def _labels(options: AgentOptions, machine: MachineInfo) -> Mapping[str, str]:
-    """What the node is called in the terms of node selectors."""
-    return kube_node.labels(_node_name(options), machine.os, hosts.architecture())
+def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
+    """What the node is called; its Node object has these labels and no others."""
+    name = _node_name(options)
+    labels = kube_node.labels(name, machine.os, hosts.architecture())
+    return NodeIdentity(name=name, labels=labels, has_all_labels=True)
 
 
 def _node_name(options: AgentOptions) -> str:
@@ -204,8 +207,8 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
     root = settings.kubelet_root
     name = "" if settings.is_node_named else kubelets.node_name(root, proc)
     if name:
-        labels = {**premises.labels, predicates.HOST_LABEL: name}
-        premises = replace(premises, labels=labels)
+        labels = {**premises.identity.labels, predicates.HOST_LABEL: name}
+        premises = replace(premises, identity=replace(premises.identity, name=name, labels=labels))
     seeing = replace(
         settings, observe=True, premises=premises, node_name=name or settings.node_name
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from numalet.agent import decisions, predicates
+from numalet.agent import decisions
 from numalet.agent.books import Books
 from numalet.agent.tasks import ForgetPod, StartContainer, StopContainer, Task
 from numalet.model.pod import ContainerKey
@@ -66,7 +66,7 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
 def _still_ending(books: Books, record: PodRecord) -> tuple[str, ...]:
     """Which of those that were evicted for a pod are not finished."""
     there = (books.records.get(each.uid) for each in record.run.evicted)
-    return tuple(each.uid for each in there if each is not None and predicates.is_leaving(each))
+    return tuple(each.uid for each in there if each is not None and decisions.is_leaving(each))
 
 
 def _with_overdue(books: Books, uids: Iterable[str], now: datetime) -> Books:

@@ -55,7 +55,13 @@ class Behaviour:
     ``exclusive_cpus_have_quota``: a limit of CPU is a quota for containers with CPUs of their own
     too, and for their pods.
     ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
-    for the sum of all requests, node selector, node name; and pods are evicted for static ones.
+    for one more pod and for the sum of all requests. Both modes ask; the administrator, and a
+    scenario, may say otherwise.
+    ``constraints_are_asked``: among the predicates are the node selector, the node's name, its
+    system, and ports of the host.
+    ``critical_pods_evict``: for a critical pod that lacks room other pods are evicted.
+    ``unknown_resources_pass``: an extended resource that the node does not offer is asked for in
+    vain: the pod runs without it.
     ``state_follows_the_machine``: an agent or command that starts on state files of a machine that
     has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
     ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
@@ -80,6 +86,9 @@ class Behaviour:
     sizes_are_go_integers: bool = True
     exclusive_cpus_have_quota: bool = True
     predicates_are_asked: bool = True
+    constraints_are_asked: bool = True
+    critical_pods_evict: bool = True
+    unknown_resources_pass: bool = True
     state_follows_the_machine: bool = False
     reused_cpus_are_counted_twice: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
@@ -113,7 +122,9 @@ NATIVE = Behaviour(
     missing_page_size_crashes=False,
     sizes_are_go_integers=False,
     exclusive_cpus_have_quota=False,
-    predicates_are_asked=False,
+    constraints_are_asked=False,
+    critical_pods_evict=False,
+    unknown_resources_pass=False,
     state_follows_the_machine=True,
     reused_cpus_are_counted_twice=False,
     memory_node_classes=(NodeClass.CPU,),

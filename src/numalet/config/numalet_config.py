@@ -17,8 +17,8 @@ from numalet.model.machine_queries import NodeClass
 class NumaletConfig:
     """Our own settings; without arguments numalet does what the kubelet does.
 
-    ``memory_node_classes`` None leaves those of the mode, and so does ``general_predicates``, which
-    says whether an agent asks the kubelet's general predicates after the managers.
+    ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the
+    general predicates are asked after the managers; None where nobody says so, and they are.
     """
 
     mode: Mode = Mode.EXACT

@@ -16,6 +16,7 @@ from numalet.config.release import DEFAULT, Release
 from numalet.model.cpu_set import CpuSet
 from numalet.model.findings import Finding
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.quantity import Quantity
 
 
@@ -102,6 +103,7 @@ class NodeRules:
     release: Release = DEFAULT
     max_pods: int = 110
     """How many pods the node takes."""
+    identity: NodeIdentity = UNKNOWN_NODE
     managers_are_stand_ins: bool = False
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
 

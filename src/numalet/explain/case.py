@@ -67,6 +67,7 @@ class Case:
             self.files,
             begun.devices,
             behaviour=begun.node.rules.behaviour,
+            identity=begun.node.rules.identity,
         )
         if isinstance(node, StartRefused):
             return node

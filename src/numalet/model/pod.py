@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from numalet.model.node_constraints import NodeConstraints
 from numalet.model.quantity import Quantity
 
 Resources = Mapping[str, Quantity]
 NO_RESOURCES: Resources = MappingProxyType({})
+CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class ContainerKind(Enum):
@@ -58,7 +60,9 @@ class Container:
 class Pod:
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
-    ``qos_class`` is the one that was computed or that ``status.qosClass`` says.
+    ``qos_class`` is the one that was computed or that ``status.qosClass`` says. ``priority`` is the
+    number in the manifest, None without one; a *static* pod comes from a file of the node.
+    ``constraints`` None means that nobody knows them, not that there are none.
     """
 
     uid: str
@@ -71,6 +75,17 @@ class Pod:
     phase: str = ""
     node_name: str = ""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    priority: int | None = None
+    is_static: bool = False
+    constraints: NodeConstraints | None = None
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether lack of resources must not keep it out.
+
+        Kubelet: ``kubetypes.IsCriticalPod``, v1.32.
+        """
+        return self.is_static or (self.priority or 0) >= CRITICAL_PRIORITY
 
     def containers(self) -> Iterator[Container]:
         """All containers in the order of allocation: init containers, then app containers."""

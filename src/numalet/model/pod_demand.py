@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from numalet.model import resources
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.model.quantity import Quantity
 
@@ -31,6 +32,20 @@ def effective_requests(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Reso
     if overhead is Overhead.INCLUDED:
         _add(demand, pod.overhead)
     return dict(sorted(demand.items()))
+
+
+def number(resource: str, quantity: Quantity) -> int:
+    """The amount as a node counts it: CPU in thousandths, everything else in units."""
+    return quantity.milli_value if resource == resources.CPU else quantity.value
+
+
+def amounts(pod: Pod) -> dict[str, int]:
+    """What the pod asks for at its peak, overhead included, as a node counts it; no zeros.
+
+    Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
+    """
+    asked = {name: number(name, each) for name, each in effective_requests(pod).items()}
+    return {name: amount for name, amount in asked.items() if amount}
 
 
 def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:

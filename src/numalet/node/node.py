@@ -6,15 +6,13 @@ only what the state files hold, so it forgets what a kubelet forgets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from numalet.admission import admit, lifecycle, predicates, roster
+from numalet.admission import admit, lifecycle, roster
 from numalet.admission.decision import Decision
-from numalet.admission.predicates import Asking, Failure, Passed
-from numalet.admission.preemption import Claim
 from numalet.admission.recorder import SILENT, Recorder
 from numalet.admission.roster import Roster
 from numalet.checkpoint import state_files
@@ -28,6 +26,7 @@ from numalet.managers.device import registration
 from numalet.managers.device.inventory import Device
 from numalet.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.pod import ContainerKey, Pod
 from numalet.snapshot.snapshot import Snapshot
 
@@ -53,16 +52,6 @@ class Node:
         """The node after this pod asked for admission, and the decision."""
         decision = admit.admit(self.roster, self.snapshot, pod, recorder)
         return self.at(decision.after), decision
-
-    def predicates(
-        self, labels: Mapping[str, str], asking: Asking, others: Sequence[Claim]
-    ) -> Passed | Failure:
-        """What the kubelet's general predicates say of an active pod, after its admission.
-
-        A pod that they refuse stops being active when it is removed; what it holds stays until
-        the next admission, as in the kubelet.
-        """
-        return predicates.ask(self.rules, self.snapshot, labels, asking, others)
 
     def pod_started(self, pod_uid: str) -> Node:
         """The node after all containers of an active pod were started, in order."""
@@ -122,6 +111,7 @@ class Node:
             running=self.snapshot.active_containers(),
             release=self.rules.release,
             behaviour=self.rules.behaviour,
+            identity=self.rules.identity,
         )
         if isinstance(started, StartRefused):
             return started
@@ -166,18 +156,20 @@ def start(
     plugins: PreferredDevices = NO_SAY,
     release: Release = DEFAULT,
     behaviour: Behaviour = EXACT,
+    identity: NodeIdentity = UNKNOWN_NODE,
 ) -> Node | StartRefused:
     """A node with this configuration on this machine, or why the kubelet would not start.
 
     ``files`` are state files that are there before, by name; ``devices`` are what the device
-    plugins report at the start, by resource; ``running`` are containers that run already.
+    plugins report at the start, by resource; ``running`` are containers that run already;
+    ``identity`` is what is known of the node's name and labels.
     Order as in the kubelet: build the managers, start them on their files, check node
     allocatable, register devices.
     """
     rules = configuration.resolve(config, machine, release=release, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         return rules
-    staff = roster.build(rules, plugins)
+    staff = roster.build(replace(rules, identity=identity), plugins)
     if isinstance(staff, StartRefused):
         return staff
     snapshot = state_files.restore(staff, files or {}, running)

@@ -83,7 +83,7 @@ def after_admission(
             counts = _after_call(counts, rules, decision.pod, event)
     if rules.topology.policy is TopologyPolicy.NONE:
         return counts
-    if not decision.admitted:
+    if not decision.managers_admitted:
         return counts.plus(names.ADMISSION_ERRORS)
     is_single = rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE
     if is_single and rules.topology.scope is Scope.POD:

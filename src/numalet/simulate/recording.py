@@ -21,6 +21,7 @@ from numalet.model.machine_info import (
     NumaNodeInfo,
     OperatingSystem,
 )
+from numalet.model.node_constraints import NodeConstraints, Requirement
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.simulate.scenario import (
     AdmitStep,
@@ -43,8 +44,8 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "steps": [_step(step) for step in scenario.steps],
         "expect": dict(outcome),
     }
-    if scenario.numalet != AS_THE_KUBELET:
-        found["numalet_config"] = _own_settings(scenario.numalet)
+    if own := _own_settings(scenario.numalet):
+        found["numalet_config"] = own
     if scenario.state_files:
         found["state_files"] = dict(scenario.state_files)
     if scenario.record_raw:
@@ -53,11 +54,14 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
 
 
 def _own_settings(config: NumaletConfig) -> dict[str, Any]:
-    found: dict[str, Any] = {"mode": config.mode.value}
+    """What a scenario that says nothing would not have: in it the managers alone decide."""
+    found: dict[str, Any] = {}
+    if config.behaviour.predicates_are_asked:
+        found["generalPredicates"] = True
+    if config.mode is not AS_THE_KUBELET.mode:
+        found["mode"] = config.mode.value
     if config.memory_node_classes is not None:
         found["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
-    if config.general_predicates is not None:
-        found["generalPredicates"] = config.general_predicates
     return found
 
 
@@ -187,6 +191,12 @@ def pod_document(pod: Pod) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     if pod.labels:
         metadata["labels"] = dict(pod.labels)
+    if pod.is_static:
+        metadata["annotations"] = {"kubernetes.io/config.source": "file"}
+    if pod.priority is not None:
+        spec["priority"] = pod.priority
+    if pod.constraints is not None:
+        _constrain(spec, pod.constraints)
     status = {"phase": pod.phase, "qosClass": pod.qos_class.value}
     return {
         "apiVersion": "v1",
@@ -195,6 +205,34 @@ def pod_document(pod: Pod) -> dict[str, Any]:
         "spec": spec,
         "status": {name: text for name, text in status.items() if text},
     }
+
+
+def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
+    """Write into a pod's spec what it demands of its node."""
+    if constraints.selector:
+        spec["nodeSelector"] = dict(constraints.selector)
+    if constraints.os_name:
+        spec["os"] = {"name": constraints.os_name}
+    if constraints.affinity is not None:
+        terms = [
+            {
+                "matchExpressions": list(map(_requirement, term.expressions)),
+                "matchFields": list(map(_requirement, term.fields)),
+            }
+            for term in constraints.affinity
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": required}
+    if constraints.ports:
+        # They are the pod's; which of its containers has them decides nothing.
+        spec["containers"][0]["ports"] = [
+            {"hostPort": port.number, "protocol": port.protocol, "hostIP": port.address}
+            for port in constraints.ports
+        ]
+
+
+def _requirement(each: Requirement) -> dict[str, Any]:
+    return {"key": each.key, "operator": each.operator, "values": list(each.values)}
 
 
 def _container(container: Container) -> dict[str, Any]:

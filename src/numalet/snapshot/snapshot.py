@@ -20,6 +20,7 @@ from numalet.managers.device.ledger import DeviceLedger
 from numalet.managers.memory import ledger as memory_ledger
 from numalet.managers.memory.ledger import MemoryLedger
 from numalet.model.pod import ContainerKey, Pod
+from numalet.snapshot.requested import NOTHING_REQUESTED, Requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class AsRead:
 class Snapshot:
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
-    ``pods`` are the active pods by uid in order of admission. ``assumed`` are containers that
+    ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
+    ask for; both change in ``with_pod`` and ``without_pod`` alone. ``assumed`` are containers that
     count as running although no manifest is known for their pod: they are found in state files.
     ``files_as_read`` are state files by name that this kubelet found and has not changed.
     ``sources_ready`` is false between a restart and the moment when every source of pods has
@@ -52,6 +54,7 @@ class Snapshot:
         default_factory=lambda: MappingProxyType({})
     )
     pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
+    requested: Requested = NOTHING_REQUESTED
     assumed: frozenset[ContainerKey] = frozenset()
     files_as_read: Mapping[str, AsRead] = field(default_factory=lambda: MappingProxyType({}))
     sources_ready: bool = True
@@ -71,6 +74,7 @@ class Snapshot:
         return replace(
             self,
             pods={**self.pods, pod.uid: pod},
+            requested=self.requested_by_others(pod.uid).plus(pod),
             assumed=frozenset(key for key in self.assumed if key.pod_uid != pod.uid),
         )
 
@@ -79,8 +83,14 @@ class Snapshot:
         return replace(
             self,
             pods={uid: pod for uid, pod in self.pods.items() if uid != pod_uid},
+            requested=self.requested_by_others(pod_uid),
             assumed=frozenset(key for key in self.assumed if key.pod_uid != pod_uid),
         )
+
+    def requested_by_others(self, pod_uid: str) -> Requested:
+        """What all active pods but this one ask for; it need not be active."""
+        pod = self.pods.get(pod_uid)
+        return self.requested if pod is None else self.requested.minus(pod)
 
     def with_affinity(self, pod_uid: str, container: str, affinity: Hint) -> Snapshot:
         """The snapshot with the affinity chosen for a container."""

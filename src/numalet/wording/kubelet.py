@@ -49,6 +49,7 @@ _PREDICATES: Mapping[str, str] = {
     "PodOSSelectorNodeLabelDoesNotMatch": (
         "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
     ),
+    "PodOSNotSupported": "Failed to admit pod as the OS field doesn't match node OS",
     "NodeAffinity": (
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
     ),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.adapters.documents import pod_resources, typed
+from numalet.adapters.documents import pod_constraints, pod_resources, typed
 from numalet.adapters.documents.pod_table import checking
 from numalet.adapters.documents.pod_table.checking import Strictness
 from numalet.adapters.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, Text
@@ -24,8 +24,12 @@ from numalet.adapters.documents.pod_table.status import PHASES
 from numalet.adapters.documents.typed import Place
 from numalet.model import qos
 from numalet.model.findings import Findings, Severity
+from numalet.model.node_constraints import NodeConstraints
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SOURCE: Final = "kubernetes.io/config.source"
+_FROM_API: Final = "api"
 MOST_CONTAINERS: Final = 1000
 """Init containers included. Kubernetes has no such limit, but a pod is decided on, written and
 shown as one: of so many containers that takes about a second, of ten times as many a minute."""
@@ -46,6 +50,7 @@ class Metadata(_Shape, frozen=True):
     namespace: str | None = None
     uid: str | None = None
     labels: dict[str, Any] | None = None
+    annotations: object = None
     resource_version: str | None = None
 
 
@@ -55,6 +60,7 @@ class _Spec(_Shape, frozen=True):
     overhead: dict[str, Any] | None = None
     node_name: str | None = None
     resources: dict[str, Any] | None = None
+    priority: int | None = None
 
 
 class _Container(_Shape, frozen=True):
@@ -105,7 +111,8 @@ def decode_pod(value: object, place: Place, identity: Identity, findings: Findin
     status = _part(value, "status", Status, place, found)
     pod = None
     if metadata is not None and status is not None and spec is not None:
-        pod = _pod(_Parts(metadata, spec, status), place, identity, found)
+        constraints = pod_constraints.of_spec(value.get("spec"))
+        pod = _pod(_Parts(metadata, spec, status, constraints), place, identity, found)
     findings.extend(found.distinct)
     return None if found.has_errors else pod
 
@@ -115,6 +122,7 @@ class _Parts:
     metadata: Metadata
     spec: _Spec
     status: Status
+    constraints: NodeConstraints
 
 
 def _part(
@@ -168,6 +176,9 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
         phase=parts.status.phase or "",
         node_name=parts.spec.node_name or "",
         labels=_labels(parts.metadata, place.member("metadata").member("labels"), findings),
+        priority=parts.spec.priority,
+        is_static=_is_static(parts.metadata.annotations),
+        constraints=parts.constraints,
     )
 
 
@@ -185,6 +196,15 @@ def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) 
         fields = {"count": count, "most": MOST_CONTAINERS}
         findings.add("pods/too-many-containers", place.member("spec").location, **fields)
     return count <= MOST_CONTAINERS
+
+
+def _is_static(annotations: object) -> bool:
+    """Whether it stands for a static pod: as its kubelet knows it, or as it shows it to the API.
+
+    Kubelet: ``IsStaticPod``, ``IsMirrorPod``, v1.32.
+    """
+    notes = annotations if isinstance(annotations, Mapping) else {}
+    return _MIRROR in notes or notes.get(_SOURCE, _FROM_API) != _FROM_API
 
 
 def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.adapters.documents import pod_resources, typed, workload_fields
+from numalet.adapters.documents import pod_constraints, pod_resources, typed, workload_fields
 from numalet.adapters.documents.pod_record_schema import (
     ContainerPart,
     ContainerRunPart,
@@ -29,7 +29,7 @@ from numalet.model.findings import Findings
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.workload.record import PodRecord
 from numalet.workload.run import ContainerRun, Deletion, Evicted, Exit, PodRun, Verdict
-from numalet.workload.spec import ContainerSpec, Runner, Workload
+from numalet.workload.spec import ContainerSpec, Runner, Source, Workload
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -129,6 +129,7 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
     names = {each.name for each in containers}
     if len(names) < len(containers) or not _in_order(containers):
         findings.add("record/containers", at.location, names=", ".join(c.name for c in containers))
+    spec = part.manifest.get("spec")
     pod = Pod(
         uid=part.uid,
         name=part.name,
@@ -140,6 +141,9 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         phase=part.phase,
         node_name=part.node_name,
         labels=part.labels,
+        priority=_priority(spec),
+        is_static=part.source is Source.FILE,
+        constraints=pod_constraints.of_spec(spec),
     )
     return Workload(
         pod=pod,
@@ -154,6 +158,11 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         if part.runner is None
         else Runner(part.runner.pid, part.runner.ticks, part.runner.boot),
     )
+
+
+def _priority(spec: object) -> int | None:
+    priority = spec.get("priority") if isinstance(spec, Mapping) else None
+    return priority if type(priority) is int else None
 
 
 def _in_order(containers: Iterable[Container]) -> bool:

@@ -211,6 +211,9 @@ def decode(value: object, place: Place) -> Scenario:
     own_place = place.member("numalet_config")
     own = numalet_config.decode(shape.numalet_config or {}, own_place, findings)
     numalet_config.check(own, own_place, findings)
+    if own.general_predicates is None:
+        # Scenarios are recorded of the managers alone.
+        own = replace(own, general_predicates=False)
     steps = _steps(shape.steps or [], place.member("steps"), findings)
     devices = _devices(shape.devices or [], place.member("devices"), findings)
     files = _files(shape.state_files or {}, place.member("state_files"), findings)

@@ -9,7 +9,7 @@ without which the program would do something else than its author meant; they re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -153,7 +153,8 @@ def _workload(
     ]
     workload_fields.say_ignored(ignored, at_spec, findings)
     return Workload(
-        pod=pod,
+        # Who wants it is known here, whatever it says of itself.
+        pod=replace(pod, is_static=options.source is Source.FILE),
         containers=tuple(each for each in specs if each is not None),
         restart_policy=RestartPolicy(spec.restart_policy or "Always"),
         grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),

@@ -9,6 +9,7 @@ from typing import Final
 
 from numalet.model import plain_numbers, qos, resources
 from numalet.model.findings import BadInput, Findings, Location
+from numalet.model.node_constraints import UNCONSTRAINED
 from numalet.model.pod import Container, Pod
 from numalet.model.quantity import Quantity, QuantityError
 from numalet.node.node import Devices
@@ -55,6 +56,7 @@ def pod(request: RunRequest, uid: str) -> Pod:
         namespace="run",
         app_containers=(container,),
         qos_class=qos.qos_class([container]),
+        constraints=UNCONSTRAINED,
     )
 
 

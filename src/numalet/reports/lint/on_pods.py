@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numalet.admission.reasons import KubeletWouldCrash, Rejection
-from numalet.config import node_allocatable
+from numalet.admission.reasons import KubeletWouldCrash, OutOfResource, Rejection
 from numalet.config.rules import CpuPolicy
-from numalet.model import pod_demand, resources
+from numalet.model import resources
 from numalet.model.findings import Finding, Severity
 from numalet.model.pod import Container, Pod
-from numalet.model.quantity import ZERO, Quantity
+from numalet.model.quantity import Quantity
 from numalet.node.node import Node
+from numalet.reports.lint import largest
 from numalet.reports.lint.largest import Search
 from numalet.reports.lint.subject import Subject
 from numalet.wording import english, kubelet
@@ -39,7 +39,9 @@ def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
         found: Iterator[Finding]
         match rejection:
             case None:
-                found = _larger_than_node(subject, node, pod, more)
+                continue
+            case OutOfResource():
+                found = _larger_than_node(subject, node, pod, rejection, more)
             case KubeletWouldCrash():
                 found = _crashing(subject, pod, rejection, more)
             case _:
@@ -159,35 +161,38 @@ def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
                 yield container, resource
 
 
-def _larger_than_node(subject: Subject, node: Node, pod: Pod, more: str) -> Iterator[Finding]:
-    """The managers let the pod pass, but the node has less than it asks for in all.
+def _larger_than_node(
+    subject: Subject, node: Node, pod: Pod, rejection: OutOfResource, more: str
+) -> Iterator[Finding]:
+    """Every resource of which the whole node has less than the pod asks for in all.
 
-    Kubelet v1.32: ``GeneralPredicates`` against ``status.allocatable`` of the node.
+    The kubelet says the first one only, so each is asked about without those before it.
     """
-    allocatable = _allocatable(node)
-    for resource, asked in pod_demand.effective_requests(pod).items():
-        most = allocatable.get(resource)
-        if most is not None and asked > most:
-            fields = {
-                "pod": f"{pod}{more}",
-                "resource": resource,
-                "asked": shown(resource, asked),
-                "most": shown(resource, most),
-                "excess": shown(resource, asked - most),
-            }
-            yield Finding("lint/pod-larger-than-node", fields, subject.place_of(pod, ""))
+    asking, refused = pod, rejection
+    while True:
+        yield _larger(subject, pod, refused, more)
+        for container in pod.containers():
+            asking = largest.asking(asking, container.name, refused.resource, None)
+        next_said = node.admit(asking)[1].rejection
+        if not isinstance(next_said, OutOfResource) or next_said.resource == refused.resource:
+            return
+        refused = next_said
 
 
-def _allocatable(node: Node) -> dict[str, Quantity]:
-    """What the node offers to pods; all huge pages are taken off its memory."""
-    capacity = node_allocatable.capacity(node.rules.machine)
-    free = {
-        name: amount - node.rules.reservation.get(name, ZERO) for name, amount in capacity.items()
+def _larger(subject: Subject, pod: Pod, refused: OutOfResource, more: str) -> Finding:
+    def amount(number: int) -> str:
+        is_milli = refused.resource == resources.CPU
+        of = Quantity.from_milli(number) if is_milli else largest.quantity(refused.resource, number)
+        return shown(refused.resource, of)
+
+    fields = {
+        "pod": f"{pod}{more}",
+        "resource": refused.resource,
+        "asked": amount(refused.requested),
+        "most": amount(refused.capacity),
+        "excess": amount(refused.lack),
     }
-    for name, amount in capacity.items():
-        if resources.is_hugepages(name):
-            free[resources.MEMORY] -= amount
-    return free
+    return Finding("lint/pod-larger-than-node", fields, subject.place_of(pod, ""))
 
 
 def shown(resource: str, amount: Quantity) -> str:

@@ -1,7 +1,7 @@
-"""What a manifest says of where its pod may be: selector, affinity, ports of the host.
+"""What a manifest says of the node on which its pod may be: selector, affinity, host ports, system.
 
-A manifest is kept as it came, so that its parts may be of any type here; what is none of the types
-of Kubernetes is no wish that a node could fulfil.
+Objects of a server may be of any shape in here, whatever release it has; what is none of the types
+of Kubernetes is a constraint that no node meets.
 """
 
 from __future__ import annotations
@@ -9,19 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from numalet.admission.host_ports import EVERY_ADDRESS, HostPort
-from numalet.admission.node_affinity import Requirement, Term
+from numalet.model.node_constraints import (
+    EVERY_ADDRESS,
+    UNCONSTRAINED,
+    HostPort,
+    NodeConstraints,
+    Requirement,
+    Term,
+)
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NONSENSE: Final = Requirement("", "")
 
 
-def selector(spec: Mapping[str, Any]) -> Mapping[str, str]:
-    """``nodeSelector``."""
-    return _mapping(spec.get("nodeSelector"))
+def of_spec(spec: object) -> NodeConstraints:
+    """The constraints in the ``spec`` of a Pod object."""
+    given = _mapping(spec)
+    if given.keys().isdisjoint(("nodeSelector", "affinity", "os")) and not _may_have_ports(given):
+        return UNCONSTRAINED
+    name = _mapping(given.get("os")).get("name")
+    return NodeConstraints(
+        selector=_mapping(given.get("nodeSelector")),
+        affinity=_affinity(given),
+        ports=tuple(_ports(given)),
+        os_name=name if isinstance(name, str) else "",
+    )
 
 
-def affinity(spec: Mapping[str, Any]) -> tuple[Term, ...] | None:
+def _may_have_ports(spec: Mapping[str, Any]) -> bool:
+    return any("ports" in _mapping(each) for each in _list(spec.get("containers")))
+
+
+def _affinity(spec: Mapping[str, Any]) -> tuple[Term, ...] | None:
     """The terms of the required node affinity; None where there is no such thing."""
     of_nodes = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
     required = of_nodes.get(_REQUIRED)
@@ -49,15 +68,11 @@ def _requirement(value: object) -> Requirement:
     return Requirement(key, operator, tuple(texts))
 
 
-def ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
-    """The ports of the host that its containers ask for.
-
-    A pod in the host's network asks for all of its ports. Kubernetes: ``SetDefaults_Pod``, v1.32.
-    """
-    return tuple(_ports(spec))
-
-
 def _ports(spec: Mapping[str, Any]) -> Iterator[HostPort]:
+    """The ports of the host that its containers ask for; in the host's network all of theirs.
+
+    Kubernetes: ``SetDefaults_Pod``, v1.32.
+    """
     for container in _list(spec.get("containers")):
         for value in _list(_mapping(container).get("ports")):
             given = _mapping(value)

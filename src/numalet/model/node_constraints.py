@@ -1,0 +1,63 @@
+"""What a pod demands of the node that it may run on, apart from room: labels, ports, a system.
+
+The manifest of a pod says all of this; whoever knows of a pod from elsewhere (its containers in a
+state file, a call of the pod-resources API) does not know it, and must not take it for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod asks for it; nothing is bound here
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port of the host; addresses are compared as they are written."""
+
+    number: int
+    protocol: str = "TCP"
+    address: str = EVERY_ADDRESS
+
+    def conflicts_with(self, other: HostPort) -> bool:
+        """Whether not both can be had."""
+        if (self.number, self.protocol) != (other.number, other.protocol):
+            return False
+        return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression: what it is about, its operator as it is written, and the values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Expressions about labels and about fields, which all have to hold."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConstraints:
+    """``nodeSelector``, required node affinity, ports of the host, ``os.name``.
+
+    ``affinity`` has the terms, of which one has to match; None without such an affinity.
+    """
+
+    selector: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    affinity: tuple[Term, ...] | None = None
+    ports: tuple[HostPort, ...] = ()
+    os_name: str = ""
+
+
+UNCONSTRAINED: Final = NodeConstraints()
+"""Of a pod that may run on any node."""
