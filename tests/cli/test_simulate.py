@@ -63,7 +63,7 @@ def test_a_narrow_terminal_gets_narrow_tables(
 
 
 def test_without_the_memory_manager_nothing_is_reserved(numalet: Runner) -> None:
-    ended = numalet("simulate", *TWO_NODES, GUARANTEED)
+    ended = numalet("simulate", "-m", "2n4c2t", "--memory-per-node=128Gi", GUARANTEED)
 
     assert (ended.status, ended.err) == (0, "")
     assert ended.out.splitlines()[1].split() == ["default/guaranteed", "Admitted", "any", "-"]
@@ -155,7 +155,9 @@ def test_a_limit_of_ours_is_not_called_the_kubelets(numalet: Runner) -> None:
 def test_notes_about_the_machine_are_shown(numalet: Runner) -> None:
     ended = numalet("simulate", "-m", "2n4c2t", GUARANTEED)
 
-    assert ended.status == 0
+    # So it is 128Gi in all, and the pod wants 150Gi.
+    assert ended.status == 1
+    assert "OutOfmemory" in ended.out
     assert ended.err.startswith("note: 2n4c2t: no memory was given")
 
 
@@ -270,11 +272,13 @@ def test_page_counts_that_are_none_are_refused(numalet: Runner) -> None:
     assert (ended.status, "'1Gi' is no number of huge pages" in ended.err) == (2, True)
 
 
-def test_the_live_machine_is_the_default(numalet: Runner) -> None:
+def test_the_live_machine_is_the_default(numalet: Runner, tmp_path: Path) -> None:
     if not Path("/sys/devices/system/cpu/cpu0").exists():
         pytest.skip("there is no /sys here")
 
-    assert numalet("simulate", GUARANTEED).status == 0
+    small = tmp_path / "small.yaml"
+    small.write_text(pod("small", "1Mi"), encoding="utf-8")
+    assert numalet("simulate", str(small)).status == 0
 
 
 def test_drop_ins_are_merged(numalet: Runner, tmp_path: Path) -> None:
