@@ -9,7 +9,7 @@ import pytest
 
 from cli.commands import CONFIGURED, DOCUMENTED, GUARANTEED, Runner, pod
 
-MANY = ("-m", "16n1c1t", "--memory-per-node", "4Gi")
+MANY = ("-m", "16n1c1t", "--memory-per-node", "10Gi")
 ALIGNING = (*MANY, "--topology-manager-policy", "restricted")
 
 
