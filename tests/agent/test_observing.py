@@ -399,6 +399,28 @@ def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
     asyncio.run(_with_stack(scene))
 
 
+def test_what_a_running_kubelet_accepted_is_no_problem_though_it_is_not_understood(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    file = tmp_path / "later.yaml"
+    file.write_text(kubelet_node.CONFIG + "featureGates: {OfALaterRelease: true}\n")
+
+    async def scene() -> None:
+        with process(f"--root-dir={kubelet.root}", f"--config={file}"):
+            async with observing(kubelet, tmp_path, proc=kubelets.PROC) as observer:
+                observer.later(60)
+                await observer.until(lambda: observer.look.at == observer.clock[0])
+                assert set() == observer.codes()
+                assert "" == observer.look.evidence.config
+                # What is written now is what the next kubelet would not start with.
+                file.write_text("cpuManagerPolicy: [")
+                await observer.until(lambda: observer.look.is_unsettled)
+                observer.later(SETTLED_WITHIN.total_seconds())
+                await observer.until(lambda: observer.codes() != set())
+
+    asyncio.run(scene())
+
+
 def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) -> None:
     async def scene(ended_later: AsyncExitStack) -> None:
         with process(f"--root-dir={kubelet.root}") as pid:

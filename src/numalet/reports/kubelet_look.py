@@ -196,9 +196,11 @@ class _History:
 def _history(before: KubeletLook | None, evidence: Evidence, at: datetime) -> _History:
     if before is None:
         return _History(at, at, at, (), ())
-    same_files = before.evidence.files == evidence.files
-    same_state = before.evidence.running == evidence.running
-    started = evidence.running if not same_state and before.evidence.running is not None else None
+    old = before.evidence
+    # A file that can be read or understood as little as before is the same file.
+    same_files = (old.files, old.unread) == (evidence.files, evidence.unread)
+    same_state = old.running == evidence.running
+    started = evidence.running if not same_state and old.running is not None else None
     recent = tuple(each for each in before.starts if at - each < RESTARTS_COUNTED_FOR)
     fields = {"kubelet": started, "root": evidence.root}
     return _History(
