@@ -11,7 +11,8 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from numalet.adapters import machines, simulation
@@ -32,7 +33,8 @@ from numalet.explain import matrix
 from numalet.explain.case import Case, Neighbour
 from numalet.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.model import machine_shape
-from numalet.model.findings import BadInput, Finding, Location, Severity
+from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import Pod
 from numalet.node.node import Devices
 from numalet.simulate.scenario import AdmitStep
@@ -58,18 +60,23 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCase:
-    """The case, or why the kubelet does not start; and what was found on the way."""
+    """The case, or why the kubelet does not start; and what was found on the way.
+
+    ``fleet_notes`` grows as the other machines are read, each when it is tried.
+    """
 
     case: Case | StartRefused
     prepared: Prepared
     notes: tuple[Finding, ...]
+    fleet_notes: list[Finding] = field(default_factory=list)
 
 
 def prepare(question: Question) -> PreparedCase:
-    """The case that the question is about.
+    """The case that the question is about; other machines are not read yet.
 
     Raises:
-        BadInput: with everything that is wrong in any of its parts.
+        BadInput: with everything that is wrong in any of its parts; later, when one of the other
+            machines is tried, with everything that is wrong in these.
     """
     _refuse_two_readers((*question.after, question.pod))
     inputs = [(path, simulation.documents_of(path)) for path in (*question.after, question.pod)]
@@ -84,26 +91,22 @@ def prepare(question: Question) -> PreparedCase:
         question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
     )
     prepared = simulation.prepare_inputs(pieces, inputs, about=len(inputs) - 1)
-    others = _machines(pieces, question.machines[1:])
-    notes = [note for each in others for note in each.reading_notes]
     session = prepared.session
     if isinstance(session, StartRefused):
-        return PreparedCase(session, prepared, (*prepared.notes, *notes))
+        return PreparedCase(session, prepared, prepared.notes)
     asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
     pod = _chosen(asking, question.name, prepared.rejected)
-    notes += _asked_anew(pod, prepared.rejected)
+    notes = (*prepared.notes, *_asked_anew(pod, prepared.rejected))
+    fleet = _Fleet(pieces, question.machines[1:])
     case = cases.build(
         session,
         # A pod that was rejected holds nothing, so it stands in nobody's way.
         [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
         pod,
         files=prepared.scenario.state_files,
-        fleet=[
-            Neighbour(name, each.info)
-            for name, each in zip(question.machines[1:], others, strict=True)
-        ],
+        fleet=[Neighbour(name, partial(fleet.read, name)) for name in fleet.names],
     )
-    return PreparedCase(case, prepared, (*prepared.notes, *notes))
+    return PreparedCase(case, prepared, notes, fleet.notes)
 
 
 def _refuse_two_readers(paths: Sequence[str]) -> None:
@@ -135,15 +138,37 @@ def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
     return [Finding("explain/asked-anew", fields, severity=Severity.NOTE)]
 
 
-def _machines(pieces: Pieces, names: Sequence[str]) -> list[LoadedMachine]:
-    """The machines of these names; the sizes of ``pieces`` are for the shapes among them."""
-    return [_machine(pieces, name) for name in names]
+@dataclass
+class _Fleet:
+    """The other machines, each read when it is tried; ``notes`` are those of the reading."""
+
+    pieces: Pieces
+    names: Sequence[str]
+    notes: list[Finding] = field(default_factory=list)
+
+    def read(self, name: str) -> MachineInfo:
+        """The machine of this name.
+
+        Raises:
+            BadInput: with everything that is wrong in any of the machines.
+        """
+        try:
+            loaded = _machine(self.pieces, name)
+        except BadInput:
+            findings = Findings()
+            for each in self.names:
+                findings.collect(partial(_machine, self.pieces, each))
+            raise BadInput(findings.all) from None
+        self.notes += loaded.reading_notes
+        return loaded.info
 
 
 def _machine(pieces: Pieces, name: str) -> LoadedMachine:
+    """The machine of this name; memory per node is for shapes alone."""
+    choice = replace(pieces.machine, text=name)
     if not machine_shape.looks_like_shape(name):
-        return machines.open_machine(name)
-    return replace(pieces.machine, text=name).open()
+        choice = replace(choice, memory_per_node=None)
+    return choice.open()
 
 
 _SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)

@@ -148,6 +148,7 @@ def _run(question: Question, budget: str, output: Format) -> int:
         return 2
     told = story.tell(asked.case.node, asked.case.pod)
     tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
+    show_findings(asked.fleet_notes)
     found = document.explanation(asked.case, told, tallies, _running(asked))
     explain_view.show(found, output)
     return 0 if told.decision.admitted else 1

@@ -7,7 +7,7 @@ decided from where it makes a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -24,10 +24,17 @@ from numalet.simulate.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another machine on which the pod might run: what the user calls it, and how it is."""
+    """Another machine on which the pod might run: what the user calls it, and how it is.
+
+    ``machine`` may be a function that gives it: a fleet is large, and often not asked at all.
+    """
 
     name: str
-    machine: MachineInfo
+    machine: MachineInfo | Callable[[], MachineInfo]
+
+    def opened(self) -> MachineInfo:
+        """The machine; whatever the function that gives it raises."""
+        return self.machine if isinstance(self.machine, MachineInfo) else self.machine()
 
 
 @dataclass(frozen=True, slots=True)

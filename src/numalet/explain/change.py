@@ -253,7 +253,7 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
 def _elsewhere(case: Case, neighbour: Neighbour) -> Outcome:
     node = nodes.start(
         case.config,
-        neighbour.machine,
+        neighbour.opened(),
         devices=case.beginning.devices,
         behaviour=case.node.rules.behaviour,
     )

@@ -127,26 +127,19 @@ def _check_requests(
     """Findings for requests above their limit, and unequal ones of what is never shared."""
     for name, request in requests.items():
         limit = limits.get(name)
-        where = place.member(name).location
         is_indivisible = resources.is_hugepages(name) or "/" in name
-        if limit is None and is_indivisible:
-            findings.add("pods/limit-missing", where, resource=name, request=str(request))
-        elif limit is not None and request > limit:
-            findings.add(
-                "pods/request-above-limit",
-                where,
-                resource=name,
-                request=str(request),
-                limit=str(limit),
-            )
-        elif limit is not None and is_indivisible and request != limit:
-            findings.add(
-                "pods/request-is-not-limit",
-                where,
-                resource=name,
-                request=str(request),
-                limit=str(limit),
-            )
+        code = ""
+        if limit is None:
+            code = "pods/limit-missing" if is_indivisible else ""
+        elif request > limit:
+            code = "pods/request-above-limit"
+        elif is_indivisible and request != limit:
+            code = "pods/request-is-not-limit"
+        if code:
+            # A line is found by reading the text again: only where something is wrong.
+            where = place.member(name).location
+            fields = {"resource": name, "request": str(request)}
+            findings.add(code, where, **fields, **({} if limit is None else {"limit": str(limit)}))
 
 
 def _check_huge_pages_are_not_alone(

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from numalet.adapters.documents import yaml_scalars
-from numalet.adapters.documents.yaml_builder import DEEPEST_NESTING, Builder, child_path
+from numalet.adapters.documents.yaml_builder import (
+    DEEPEST_NESTING,
+    Builder,
+    Built,
+    child_path,
+)
 from numalet.model.findings import BadInput, Finding, Location
 
 __all__ = ["LARGEST_BYTES", "Document", "child_path", "load_documents", "read_bytes", "read_text"]
@@ -27,6 +34,34 @@ _BLANKS: Final = " \t\r\n\ufeff"
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+class SecondReading:
+    """The second and slower reading of a text, which finds lines; one for all its documents.
+
+    It goes on where it was left, because findings come in the order of the documents: who reads
+    from the beginning for each of a thousand documents reads half a million.
+    """
+
+    def __init__(self, text: str, document: str) -> None:
+        self._text = text
+        self._document = document
+        self._reading: Iterator[Built] = iter(())
+        self._next = sys.maxsize
+
+    def of(self, index: int) -> tuple[dict[str, int], list[tuple[str, int]]]:
+        """Lines by path, and duplicates, of the document at this place."""
+        if index < self._next:
+            builder = Builder(self._text, self._document, with_lines=True)
+            self._reading, self._next = builder.documents(), 0
+        try:
+            for built in self._reading:
+                self._next += 1
+                if self._next > index:
+                    return built.lines, built.duplicates
+        except BadInput:
+            pass  # JSON that is no YAML (a tab in an odd place): there are no lines then.
+        return {}, []
+
+
 @dataclass
 class Document:
     """One document of a text: its value, and where in the text its parts are.
@@ -36,7 +71,7 @@ class Document:
 
     value: Any
     document: str
-    _text: str = field(repr=False)
+    _again: SecondReading = field(repr=False)
     _index: int = 0
     _has_duplicates: bool = False
 
@@ -62,24 +97,17 @@ class Document:
             return ()
         return tuple(
             Finding("document/duplicate-key", {"path": path}, Location(self.document, path, line))
-            for path, line in self._again[1] or [("$", 1)]
+            for path, line in self._read_again[1] or [("$", 1)]
         )
 
     @property
     def _lines(self) -> dict[str, int]:
-        return self._again[0]
+        return self._read_again[0]
 
     @cached_property
-    def _again(self) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    def _read_again(self) -> tuple[dict[str, int], list[tuple[str, int]]]:
         """Lines and duplicates, from a second and slower reading."""
-        try:
-            builder = Builder(self._text, self.document, with_lines=True)
-            for index, built in enumerate(builder.documents()):
-                if index == self._index:
-                    return built.lines, built.duplicates
-        except BadInput:
-            pass  # JSON that is no YAML (a tab in an odd place): there are no lines then.
-        return {}, []
+        return self._again.of(self._index)
 
 
 def read_bytes(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> bytes:
@@ -147,8 +175,9 @@ def load_documents(text: str, document: str) -> list[Document]:
         found = _load_json(text, document)
         if found is not None:
             return found
+    again = SecondReading(text, document)
     return [
-        Document(built.value, document, text, index, bool(built.duplicates))
+        Document(built.value, document, again, index, bool(built.duplicates))
         for index, built in enumerate(Builder(text, document).documents())
     ]
 
@@ -162,12 +191,13 @@ def _load_json(text: str, document: str) -> list[Document] | None:
         parse_constant=_refuse_constant,
     )
     found: list[Document] = []
+    again = SecondReading(text, document)
     position = _after_blanks(text, 0)
     try:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
             _refuse_halves(value, text, document)
-            found.append(Document(value, document, text, len(found), noticed.taken()))
+            found.append(Document(value, document, again, len(found), noticed.taken()))
             position = _after_blanks(text, position)
     except RecursionError:
         raise _too_deep(document) from None
