@@ -17,6 +17,8 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from host_guard import HostGuard
+
 for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
     settings.register_profile(
         name,
@@ -42,6 +44,11 @@ _IN_MEMORY: Final = "/dev/shm"
 def _own_scope(monkeypatch: pytest.MonkeyPatch) -> None:
     """What outlives a test, such as an agent that several ask, is not in the next one's way."""
     monkeypatch.setenv("NUMALET_SCOPE", f"test-{uuid.uuid4().hex[:12]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fail a run that does not leave the host as it was."""
+    config.pluginmanager.register(HostGuard(config), "numalet-host-guard")
 
 
 @pytest.fixture
