@@ -1,8 +1,9 @@
 """Rounds of agents that are killed, and what the next agent finds.
 
-Each round changes the manifest folder, starts an agent that kills itself at some fault point (or
-is killed when it has nothing left to do), and then looks, with another agent, whether anything
-was lost, doubled or leaked.
+Each round changes the manifest folder, starts an agent, and then looks, with another agent,
+whether anything was lost, doubled or leaked. In two rounds of three the agent kills itself at a
+fault point, and is given work until it does; in the third it is killed from outside, a moment after
+it was ready. Which is which is planned, so that no run is red because it was a busy day.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 import agent_laws
 import agents
-from crash_victims import Orders, Victim, doomed
+from crash_victims import AT_A_POINT, AT_ANY_MOMENT, Orders, Victim, doomed
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.levels import Ground, ground
 from numalet.adapters.runtime.port import Runtime
@@ -59,6 +60,7 @@ class Rounds:
     alive: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     """Manifest, attempt and process of every pod that ran at the end of the last round."""
     ground: Ground = field(default_factory=ground)
+    _touched: list[str] = field(default_factory=list)
 
     @property
     def root(self) -> Path:
@@ -77,7 +79,7 @@ class Rounds:
             for number in range(count):
                 begun = time.monotonic()
                 untouched = self._change_folder()
-                self._crash()
+                self._crash(number)
                 dead = time.monotonic()
                 for problem in asyncio.run(self._look(untouched)):
                     self.problems.append(f"{self.kind.value} {number}: {problem}")
@@ -100,8 +102,12 @@ class Rounds:
     def _change_folder(self) -> set[str]:
         """Add, change and remove manifests; the uids of pods that are none of these."""
         names = [f"pod-{number}" for number in range(self.pods)]
-        touched = self.chance.sample(names, self.touched)
-        for name in touched:
+        self._touched = self.chance.sample(names, self.touched)
+        self._touch()
+        return {uid for uid, (name, _, _) in self.alive.items() if name not in self._touched}
+
+    def _touch(self) -> None:
+        for name in self._touched:
             path = self.manifests / f"{name}.yaml"
             if path.exists() and self.chance.random() < 0.4:
                 path.unlink()
@@ -112,7 +118,6 @@ class Rounds:
                 first |= {"name": "first", "command": ["true"]}
                 value["spec"]["initContainers"] = [first]
             path.write_text(json.dumps(value))
-        return {uid for uid, (name, _, _) in self.alive.items() if name not in touched}
 
     def _manifest(self, name: str) -> dict[str, Any]:
         """A pod that runs until it is ended, as large as the machine has room for several."""
@@ -126,20 +131,23 @@ class Rounds:
         value["spec"]["terminationGracePeriodSeconds"] = self.chance.choice([0, 1])
         return value
 
-    def _crash(self) -> None:
+    def _crash(self, number: int) -> None:
         """Run one agent until it is dead."""
         words = ["agent", "--v", "0", "--node-name", "node-a", "--root", str(self.root)]
         words += ["--manifests", str(self.manifests), "--runtime", self.kind.value]
         if self.kind is RuntimeKind.FAKE:
             words += ["-m", "2n8c1t", "--memory-per-node", "16Gi"]
-        passage = self.chance.randint(1, self.last_passage)
-        # It may have passed fewer points when it is ready, and is then at work or at rest.
-        rest = self.chance.random() * 0.1
+        passage = self.chance.randint(1, self.last_passage) if _is_at_a_point(number) else None
         errors = self.folder / "errors"
         with doomed(self.folder, passage, self.patience_seconds) as fate:
             settings = replace(self._settings(), verbosity=0)
             victim = self.start(Orders(words, settings, fate.environment, errors))
-            self.found[fate.death_of(victim, rest)] += 1
+            if passage is None:
+                fate.death_at_any_moment(victim, self.chance.random() * 0.1)
+                self.found[AT_ANY_MOMENT] += 1
+            else:
+                fate.death_at_a_point(victim, self._touch)
+                self.found[AT_A_POINT] += 1
         if victim.status != -signal.SIGKILL:
             said = errors.read_text(errors="replace")[-2000:]
             self.problems.append(f"lost: the agent ended with {victim.status}: {said}")
@@ -219,6 +227,11 @@ class Rounds:
                 while keeper.view().records:
                     await keeper.changed()
                 await keeper.settled()
+
+
+def _is_at_a_point(number: int) -> bool:
+    """Whether the agent of this round is to die at a fault point."""
+    return number % 3 != 2
 
 
 def summary(played: list[Rounds]) -> str:

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from numalet.adapters import faults
 from numalet.agent import main
@@ -21,6 +22,7 @@ from numalet.agent.settings import AgentSettings
 
 AT_A_POINT = "at a fault point"
 AT_ANY_MOMENT = "at any moment"
+_BETWEEN_WORKS_SECONDS: Final = 0.2
 
 
 @dataclass(slots=True)
@@ -62,7 +64,8 @@ def forked(orders: Orders) -> Victim:
     try:
         sys.stdout = sys.stderr = orders.errors.open("w")
         os.environ.update(orders.environment)
-        faults.install(faults.planned(orders.environment[faults.VARIABLE]))
+        if faults.VARIABLE in orders.environment:
+            faults.install(faults.planned(orders.environment[faults.VARIABLE]))
         main.run(orders.settings)
     except BaseException:
         traceback.print_exc()
@@ -79,15 +82,30 @@ class Fate:
     ready: socket.socket
     patience_seconds: float
 
-    def death_of(self, victim: Victim, rest_seconds: float) -> str:
-        """How it met its end: by itself, or by us so long after it was ready."""
+    def death_at_a_point(self, victim: Victim, work: Callable[[], None]) -> None:
+        """See it kill itself, which it does when it has passed enough points.
+
+        Until then it is given ``work``: one that is at rest passes none.
+        """
+        gone = os.pidfd_open(victim.pid)
+        deadline = time.monotonic() + self.patience_seconds
+        try:
+            while not _readable([gone], _BETWEEN_WORKS_SECONDS):
+                if time.monotonic() > deadline:
+                    signal.pidfd_send_signal(gone, signal.SIGKILL)
+                    raise AssertionError("the agent works and passes no fault point")
+                work()
+        finally:
+            os.close(gone)
+            victim.wait()
+
+    def death_at_any_moment(self, victim: Victim, rest_seconds: float) -> None:
+        """Kill it so long after it was ready."""
         gone = os.pidfd_open(victim.pid)
         try:
             self._await_readiness(gone)
-            if _readable([gone], rest_seconds):
-                return AT_A_POINT
+            _readable([gone], rest_seconds)
             signal.pidfd_send_signal(gone, signal.SIGKILL)
-            return AT_ANY_MOMENT
         finally:
             os.close(gone)
             victim.wait()
@@ -108,11 +126,13 @@ def _readable(descriptors: list[int], seconds: float) -> list[int]:
 
 
 @contextmanager
-def doomed(folder: Path, passage: int, patience_seconds: float) -> Iterator[Fate]:
-    """The fate to die at this passage of a fault point."""
+def doomed(folder: Path, passage: int | None, patience_seconds: float) -> Iterator[Fate]:
+    """The fate to die at this passage of a fault point, or at none by itself."""
     listener = folder / "notify"
     listener.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
         ready.bind(str(listener))
-        environment = {faults.VARIABLE: f"*:*:{passage}", "NOTIFY_SOCKET": str(listener)}
+        environment = {"NOTIFY_SOCKET": str(listener)}
+        if passage is not None:
+            environment[faults.VARIABLE] = f"*:*:{passage}"
         yield Fate(environment, ready, patience_seconds)

@@ -121,16 +121,19 @@ def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
             token = (api.root / "kube-api" / "token").read_text().strip()
             headers = {"authorization": f"Bearer {token}"}
 
-            def ask(times: int) -> float:
+            def ask(times: int) -> list[float]:
                 connection = api.connection()
-                began = time.monotonic()
+                took = []
                 for _ in range(times):
+                    began = time.monotonic()
                     connection.request("GET", "/version", headers=headers)
                     assert connection.getresponse().read()
+                    took.append(time.monotonic() - began)
                 connection.close()
-                return time.monotonic() - began
+                return took
 
-            assert await asyncio.to_thread(ask, 100) < 100 * 0.04
+            # The first ones are never held back; each later one would be, however idle the machine.
+            assert min((await asyncio.to_thread(ask, 100))[20:]) < 0.04
 
     asyncio.run(scene())
 

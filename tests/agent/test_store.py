@@ -23,6 +23,7 @@ from numalet.adapters.documents import pod_record
 from numalet.adapters.faults import Moment
 from numalet.adapters.files import atomic
 from numalet.agent import journal, record_file
+from numalet.agent import store as store_module
 from numalet.agent.foreground.shared_books import SharedBooks
 from numalet.agent.journal import Journal
 from numalet.agent.store import Store
@@ -138,9 +139,11 @@ def test_only_one_process_holds_the_books(tmp_path: Path) -> None:
 
 
 def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an agent forks has its files until it becomes another program."""
+    # However busy the machine is.
+    monkeypatch.setattr(store_module, "_LETTING_GO_SECONDS", agents.PATIENCE_SECONDS)
     code = (
         "import os, sys, time; from pathlib import Path; from numalet.agent.store import Store\n"
         "Store(Path(sys.argv[1]), None, None).open()\n"

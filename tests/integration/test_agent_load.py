@@ -1,4 +1,6 @@
-"""A real agent under load. Bounds are generous: machines that run tests do other things too."""
+"""A real agent under load. How soon it answers is measured elsewhere: machines that run tests do
+other things too. What it takes of CPU and memory hangs on nobody else.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,5 @@ def test_an_agent_bears_a_load_and_is_idle_afterwards() -> None:
         memory_bytes, idle = agent.memory_bytes(), agent.idle_cpu(3.0)
     assert load.troubles == []
     assert len(load.durations) == 320
-    assert load.at(0.99) < 10
     assert memory_bytes < 150e6
     assert idle < 0.10

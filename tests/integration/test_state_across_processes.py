@@ -1,15 +1,17 @@
-"""One state directory and many processes: one after the other, and killed at any moment."""
+"""One state directory and many processes: one after the other, and killed at every point."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from cli.commands import DOCUMENTED, pod, process
+from numalet.adapters import faults
 
 NAME = "memory_manager_state"
 PODS = [pod(f"p{number}", f"{10 + 7 * number}Gi") for number in range(4)]
@@ -51,24 +53,23 @@ def test_processes_in_turn_end_where_one_process_ends(
 def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(
     manifests: list[Path], tmp_path: Path
 ) -> None:
+    """At every point at which it touches the disk: the old one until the new one is in place."""
     state = tmp_path / "state"
     state.mkdir()
     process(*simulate(state, manifests[0]))
     old = (state / NAME).read_bytes()
     process(*simulate(state, manifests[1]))
-    possible = {old, (state / NAME).read_bytes()}
-    seen = set()
-    for step in range(8):
+    new = (state / NAME).read_bytes()
+    words = [sys.executable, "-m", "numalet", *simulate(state, manifests[1])]
+    seen: list[bytes] = []
+    status = -int(signal.SIGKILL)
+    while status == -signal.SIGKILL:
         (state / NAME).write_bytes(old)
-        killed = subprocess.Popen(
-            [sys.executable, "-m", "numalet", *simulate(state, manifests[1])],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(0.05 + 0.1 * step)
-        killed.kill()
-        killed.wait()
-        seen.add((state / NAME).read_bytes())
-
-    assert old in seen
-    assert seen <= possible
+        plan = {faults.VARIABLE: f"*:*:{len(seen) + 1}"}
+        status = subprocess.run(
+            words, env=os.environ | plan, stdout=subprocess.DEVNULL, check=False
+        ).returncode
+        seen.append((state / NAME).read_bytes())
+    assert 0 == status
+    # It is renamed between the two moments of the last point; the last process was not killed.
+    assert [*[old] * (len(seen) - 2), new, new] == seen

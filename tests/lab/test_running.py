@@ -10,7 +10,6 @@ import lzma
 import os
 import struct
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -127,11 +126,9 @@ def test_a_guest_that_dies_leaves_its_last_words(programs: Path) -> None:
 
 def test_a_guest_is_ended_when_its_time_is_up(programs: Path) -> None:
     put_apt(programs)
-    started = time.monotonic()
-    ended, _ = run(programs, "echo waiting > $console; exec sleep 60", seconds=2)
+    ended, _ = run(programs, "echo waiting > $console; exec sleep infinity", seconds=2)
     assert (Ending.TIMED_OUT, guest.TIMED_OUT) == (ended.ending, ended.status)
     assert ended.console == "waiting\n"
-    assert time.monotonic() - started < 30
 
 
 def test_an_error_of_who_watches_ends_the_guest(

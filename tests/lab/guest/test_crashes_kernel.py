@@ -42,6 +42,6 @@ def test_nothing_is_lost_doubled_or_leaked_on_a_kernel_that_enforces(tmp_path: P
     (out / "told").write_text(told)
     assert [] == rounds.problems
     assert CRASHES == rounds.found.total()
-    assert rounds.found[AT_A_POINT] >= CRASHES // 3
+    assert rounds.found[AT_A_POINT] * 3 >= CRASHES * 2
     # No cgroup of a pod, nor of a container, is left.
     assert [] == [each for each in TREE.rglob("pod*") if each.is_dir()]
