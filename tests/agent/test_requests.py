@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+
+import pytest
 
 import agents
-from numalet.agent.requests import Create, FolderRead, SourcesReady, may_ask_a_plugin
+from numalet.agent.requests import (
+    Create,
+    FolderRead,
+    PluginReported,
+    SourcesReady,
+    may_ask_a_plugin,
+)
+from numalet.managers.device.inventory import Device
+from numalet.workload.record import EventKind
 from numalet.workload.spec import Workload
 
 
@@ -24,5 +35,24 @@ def test_only_pods_that_ask_for_devices_may_wait_for_a_plugin() -> None:
         assert may_ask_a_plugin(FolderRead((plain, device)))
         assert not may_ask_a_plugin(FolderRead((plain,)))
         assert not may_ask_a_plugin(SourcesReady())
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_device_without_an_id_is_refused_and_the_others_are_not(
+    tmp_path: Path, name: str
+) -> None:
+    gpu = "example.com/gpu"
+
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            agent.keeper.tell(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
+            await agent.until(lambda: bool(agent.keeper.view().events))
+            (event,) = agent.keeper.view().events
+            assert ("DeviceWithoutId", EventKind.WARNING) == (event.reason, event.kind)
+            assert gpu in event.message
+            inventory = agent.keeper.view().node.snapshot.device.inventory
+            assert ["a"] == [*inventory.devices_of(gpu).by_id]
 
     asyncio.run(scene())

@@ -85,3 +85,27 @@ def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPa
     for none in ("", "state"):
         monkeypatch.setenv("XDG_STATE_HOME", none)
         assert Path("/home/someone/.local/state/numalet") == places.default_root()
+
+
+def test_a_relative_path_means_the_same_wherever_the_agent_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kubelet.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    )
+    found = settings.resolve(
+        AgentOptions(
+            root=Path("root"),
+            manifests=Path("pods"),
+            config_file=Path("kubelet.yaml"),
+            kubelet_root=Path("kubelet"),
+            runtime=RuntimeKind.FAKE,
+        )
+    )
+    assert (tmp_path / "root", tmp_path / "pods") == (found.root, found.manifests)
+    assert (tmp_path / "kubelet.yaml", tmp_path / "kubelet") == (
+        found.config_file,
+        found.kubelet_root,
+    )
+    assert str(tmp_path / "root") == found.premises.root

@@ -88,7 +88,7 @@ def test_everything_that_is_wrong_is_told_with_its_place() -> None:
         {"devices": []},
         {"resource": GPU, "devices": "a"},
         {"resource": GPU, "devices": []},
-        {"resource": "gpu", "devices": [7, {"id": 3}, {"id": ""}, "@0"]},
+        {"resource": "gpu", "devices": [7, {"id": 3}, {"id": " "}, "@0"]},
         {
             "resource": NIC,
             "colour": 1,

@@ -5,7 +5,7 @@ A fact that came late or twice, or about a pod that is gone, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, assert_never
@@ -26,6 +26,7 @@ from numalet.agent.requests import (
     SourcesReady,
     TakenBack,
 )
+from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
 from numalet.reports import kubelet_look
@@ -58,7 +59,7 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
         case SourcesReady():
             return heard(books)
         case PluginReported(resource, devices):
-            return books.at(books.node.devices_reported({resource: devices}))
+            return _devices_reported(books, resource, devices, now)
         case PluginStopped(resource):
             return books.at(books.node.plugin_stopped(resource))
         case PluginExpired(resource):
@@ -67,6 +68,19 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return books
         case _:
             assert_never(fact)
+
+
+def _devices_reported(
+    books: Books, resource: str, devices: Sequence[Device], now: datetime
+) -> Books:
+    """The books with a plugin's devices; one without an id could not be asked for, nor told of."""
+    named = tuple(each for each in devices if each.device_id.strip())
+    after = books.at(books.node.devices_reported({resource: named}))
+    if len(named) == len(devices):
+        return after
+    finding = Finding("devices/id-missing", {"resource": resource})
+    reason = kubelet_events.DEVICE_WITHOUT_ID
+    return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
 
 
 def heard(books: Books) -> Books:

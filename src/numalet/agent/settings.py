@@ -104,6 +104,7 @@ class AgentSettings:
 
 def resolve(options: AgentOptions) -> AgentSettings:
     """The settings. Raises ``BadInput`` with everything that is wrong."""
+    options = _from_here(options)
     findings = Findings()
     machine = findings.collect(options.machine.open)
     mode = Mode.EXACT if options.exact else None
@@ -144,6 +145,18 @@ def resolve(options: AgentOptions) -> AgentSettings:
         kube_api=reached,
         config_file=options.config_file,
         kubelet_root=options.kubelet_root,
+    )
+
+
+def _from_here(options: AgentOptions) -> AgentOptions:
+    """The same with whole paths: they are kept, told to others and made into uids of pods."""
+    config, manifests = options.config_file, options.manifests
+    return replace(
+        options,
+        root=options.root.absolute(),
+        kubelet_root=options.kubelet_root.absolute(),
+        config_file=None if config is None else config.absolute(),
+        manifests=None if manifests is None else manifests.absolute(),
     )
 
 

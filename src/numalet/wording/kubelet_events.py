@@ -1,9 +1,10 @@
 """The kubelet's events about containers: reasons and messages, to the letter.
 
-Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DriftMended``,
-``DriftNotMended``, ``InvalidManifest``, ``KubeletKeepsRestarting``, ``KubeletNotRunning``,
-``KubeletStarted``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``,
-``StateInDoubt`` and ``Unpromised`` are our own.
+Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded.
+``DeviceWithoutId``, ``DriftMended``, ``DriftNotMended``, ``InvalidManifest``,
+``KubeletKeepsRestarting``, ``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``,
+``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``, ``StateInDoubt`` and ``Unpromised`` are our
+own.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ KUBELET_NOT_RUNNING: Final = "KubeletNotRunning"
 KUBELET_KEEPS_RESTARTING: Final = "KubeletKeepsRestarting"
 INVALID_MANIFEST: Final = "InvalidManifest"
 MANIFEST_REMARKS: Final = "ManifestRemarks"
+DEVICE_WITHOUT_ID: Final = "DeviceWithoutId"
 
 
 def created(container: str) -> str:

@@ -178,7 +178,7 @@ class _Reader:
         self, resource: str, name: str, nodes: list[Any], health: Health, place: Place
     ) -> None:
         """Remember a device after a look at its id and nodes."""
-        if not name:
+        if not name.strip():
             self.findings.add("devices/id-missing", place.location, resource=resource)
             return
         if name in self.found[resource]:

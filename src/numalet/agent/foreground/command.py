@@ -41,7 +41,7 @@ _PAUSE_SECONDS: Final = 0.25
 def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
     pod = request.pod(options.request, str(uuid.uuid4()))
-    root = options.root or places.default_root()
+    root = (options.root or places.default_root()).absolute()
     for finding in (*_of_owners(options), *other_roots.remarks(root)):
         voice.tell(finding)
     folder, words = root / FOLDER / queue.FOLDER, " ".join(options.request.command)
