@@ -8,8 +8,10 @@ import pytest
 
 from builders import GI, container, init, machine, pod, simple
 from device_bench import GPU, devices
+from numalet.adapters.machines import MachineChoice
 from numalet.admission.decision import Decision
 from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
+from numalet.agent import settings
 from numalet.checkpoint import memory_file
 from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
@@ -20,7 +22,7 @@ from numalet.model import numa_mask
 from numalet.model.findings import Severity
 from numalet.model.machine_info import HugePages, MachineInfo
 from numalet.model.machine_queries import NodeClass
-from numalet.model.pod import ContainerKind, Pod
+from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.model.quantity import Quantity
 from numalet.node import node as nodes
 from numalet.node.node import Node
@@ -487,3 +489,38 @@ def test_sizes_are_bytes_however_they_are_written(asked: str, size: int | None) 
     blocks = native.snapshot.memory.blocks_of("p", "c")
     assert blocks is not None
     assert [size] == [block.size_bytes for block in blocks]
+
+
+def _two_of_32(mode: Behaviour) -> Node:
+    """Two nodes with 32 CPUs and 128 GiB each, as ``numalet run`` has them."""
+    on = MachineChoice(text="2n32c1t", memory_per_node="128Gi").open().info
+    return _started(on, settings.fitted(on), mode)
+
+
+def _sized(uid: str, cpus: int, memory: str) -> Pod:
+    amounts = {"cpu": Quantity.parse(str(cpus)), "memory": Quantity.parse(memory)}
+    one = Container("c", requests=amounts, limits=amounts)
+    return pod(uid, one, qos=QosClass.GUARANTEED)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "memory", "by_kubelet"), [(40, "1Gi", False), (8, "200Gi", False), (60, "240Gi", True)]
+)
+def test_what_one_node_can_not_hold_is_on_the_fewest_that_can(
+    cpus: int, memory: str, by_kubelet: bool
+) -> None:
+    asked = _sized("a", cpus, memory)
+    _, exact = _two_of_32(EXACT).admit(asked)
+    after, native = _two_of_32(NATIVE).admit(asked)
+    assert by_kubelet == exact.admitted
+    assert native.admitted, native.rejection
+    blocks = after.snapshot.memory.blocks_of("a", "c")
+    assert blocks is not None
+    assert {(0, 1)} == {block.nodes for block in blocks}
+    assert () == invariants.violations(after.snapshot)
+
+
+def test_what_one_node_could_hold_is_not_scattered_all_the_same() -> None:
+    node = _admitted(_two_of_32(NATIVE), _sized("a", 20, "1Gi"), _sized("b", 20, "1Gi"))
+    _, decision = node.admit(_sized("c", 16, "1Gi"))
+    assert isinstance(decision.rejection, NotAligned)

@@ -54,20 +54,19 @@ class Attempt:
                 return KubeletWouldCrash(subject, slot.provider, answer.reason)
             hints[slot.provider] = answer
         self.recorder.hints_were_asked(self.snapshot, self.pod, subject, hints)
-        merged = policies.decide(
-            self.roster.rules.topology.policy,
-            filtering.lists_of(hints.values()),
-            self.roster.all_nodes,
-            self.roster.distances,
-        )
+        rules = self.roster.rules
+        offers = filtering.lists_of(hints.values())
+        question = (rules.topology.policy, offers, self.roster.all_nodes, self.roster.distances)
+        merged = policies.decide(*question)
         if not isinstance(merged, policies.Merged):
             self.alignments[subject] = Alignment(hints, None)
             return KubeletWouldCrash(subject, TOPOLOGY, merged)
+        if not merged.admit and rules.behaviour.fewest_nodes_together:
+            merged = policies.decided_together(*question) or merged
         self.alignments[subject] = Alignment(hints, merged)
         self.recorder.hints_were_merged(self.pod, subject, merged)
         if not merged.admit:
-            policy = self.roster.rules.topology.policy.value
-            return NotAligned(subject, policy, merged.affinity)
+            return NotAligned(subject, rules.topology.policy.value, merged.affinity)
         return merged.affinity
 
     def store(self, container: Container, affinity: Hint) -> None:

@@ -66,6 +66,8 @@ class Behaviour:
     has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
     ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
     release, and a CPU that containers of a pod use one after the other is allocated twice.
+    ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
+    the policy restricted admits on as many as the neediest takes, if they hold all together.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -91,6 +93,7 @@ class Behaviour:
     unknown_resources_pass: bool = True
     state_follows_the_machine: bool = False
     reused_cpus_are_counted_twice: bool = True
+    fewest_nodes_together: bool = False
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
@@ -127,5 +130,6 @@ NATIVE = Behaviour(
     unknown_resources_pass=False,
     state_follows_the_machine=True,
     reused_cpus_are_counted_twice=False,
+    fewest_nodes_together=True,
     memory_node_classes=(NodeClass.CPU,),
 )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from numalet.config.rules import TopologyPolicy
-from numalet.hints import filtering, merging, rule_merging, walking
+from numalet.hints import filtering, merging, rule_merging, together, walking
 from numalet.hints.filtering import Offer
 from numalet.hints.fitness import Distances
 from numalet.hints.hint import Hint
@@ -39,6 +39,22 @@ class Merged:
     affinity: Hint
     admit: bool
     bounded: bool = False
+
+
+def decided_together(
+    policy: TopologyPolicy,
+    lists: Sequence[Offer],
+    all_nodes: NumaMask,
+    distances: Distances | None,
+) -> Merged | None:
+    """What restricted admits though not every resource is on its own fewest nodes; else None.
+
+    Not the kubelet's: see the rule ``fewest_nodes_together``.
+    """
+    if policy is not TopologyPolicy.RESTRICTED:
+        return None
+    found = together.fewest_nodes(lists, all_nodes, distances)
+    return None if found is None else Merged(found, True)
 
 
 def decide(
