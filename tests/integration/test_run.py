@@ -162,6 +162,20 @@ def test_a_dry_run_starts_nothing_and_holds_nothing(tmp_path: Path) -> None:
     assert 125 == run(tmp_path, "--dry-run", "--", "true", cpus="5000").returncode
 
 
+def test_without_memory_pages_stay_on_the_nodes_of_its_cpus(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['NUMALET_MEMORY_NODES']);"
+    code += "print(open('/proc/self/numa_maps').read())"
+    line = [sys.executable, "-m", "numalet", "run", "--root", str(tmp_path / "root")]
+    command = ("--", sys.executable, "-c", code)
+    done = subprocess.run(
+        [*line, "--cpus", "1", *command], capture_output=True, text=True, check=True
+    )
+    nodes, maps = done.stdout.split("\n", 1)
+    assert nodes
+    assert f"memory of NUMA nodes {nodes} without a size" in done.stderr
+    assert "the kernel holds it" in done.stderr or f" bind:{nodes} " in maps
+
+
 @pytest.mark.parametrize(
     "rest",
     [("--wait=x", "--", "true"), (), ("--device", "x", "true"), ("--policy", "none!", "true")],

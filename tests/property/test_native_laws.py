@@ -7,6 +7,7 @@ state files is the node that it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,8 @@ from device_bench import GPU
 from numalet.config.behaviour import NATIVE
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.hints import filtering, merging
+from numalet.hints.filtering import Offer, Ruled, written_out
+from numalet.hints.hint import Hint
 from numalet.managers.memory.hints import OfferedSets
 from numalet.model import numa_mask
 from numalet.model.machine_info import MachineInfo
@@ -124,12 +127,29 @@ def test_native_decisions_by_rule_are_those_by_list(data: st.DataObject) -> None
         for alignment in decision.alignments.values():
             offers = filtering.lists_of(alignment.hints.values())
             merged = merging.merge(filtering.written_out(offers), node.roster.all_nodes)
-            assert alignment.merged is None or alignment.merged.affinity == merged
+            if alignment.merged is not None and alignment.merged.affinity != merged:
+                assert not merged.preferred
+                assert "restricted" == of.topology_manager_policy
+                assert _fewest_together(offers) == alignment.merged.affinity
             for of_provider in alignment.hints.values():
                 for family in of_provider.values():
                     if isinstance(family, OfferedSets):
                         _same_by_rule(family, node)
         node = after.pod_started(pod.uid) if decision.admitted else after
+
+
+def _fewest_together(offers: Sequence[Offer]) -> Hint:
+    """The lowest of the sets that all offer, of as many nodes as the neediest prefers."""
+    families = [(offer, hints) for offer, hints in zip(offers, written_out(offers), strict=True)]
+    picky = [(offer, hints) for offer, hints in families if Hint(None, True) not in hints]
+    common = set.intersection(*({hint.mask for hint in hints} for _, hints in picky))
+    size = max(
+        offer.rule.preferred_size
+        if isinstance(offer, Ruled)
+        else min(hint.mask.bit_count() for hint in hints if hint.preferred and hint.mask)
+        for offer, hints in picky
+    )
+    return Hint(min(mask for mask in common if mask and mask.bit_count() == size), True)
 
 
 def _same_by_rule(family: OfferedSets, node: Node) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from numalet.agent.foreground import request
 from numalet.agent.foreground.request import RunRequest
+from numalet.cli.main import run
 from numalet.cli.run import with_wait
 from numalet.model.findings import BadInput
 from numalet.model.pod import QosClass
@@ -80,3 +81,39 @@ def test_pairs_have_a_name_and_an_amount() -> None:
 )
 def test_waiting_may_stand_without_a_time(given: str, meant: str) -> None:
     assert meant.split() == with_wait(given.split())
+
+
+def test_without_memory_no_size_is_asked_for_and_cpus_are_its_own() -> None:
+    assert {"cpu": "2"} == _asked(memory=None)
+
+
+@pytest.mark.parametrize("apart", ["30", "30s", "5m", "100ms", "1h"])
+def test_a_time_that_stands_apart_is_no_command(apart: str) -> None:
+    with pytest.raises(BadInput) as bad:
+        with_wait(["--wait", apart, "./app"])
+    assert ["run/wait-apart"] == [each.code for each in bad.value.findings]
+    assert ["--wait=forever", "30x"] == with_wait(["--wait", "30x"])
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("-c 8 ./app", "--cpus 8 (srun's -c)?"),
+        ("-c8 ./app", "--cpus 8 (srun's -c)?"),
+        ("--cpus-per-task=8 ./app", "--cpus COUNT?"),
+        ("-N 0 ./app", "--cpus COUNT --memory SIZE?"),
+        ("-C 0-3 ./app", "--cpus COUNT?"),
+        ("--cpus 4 -m0 ./app", "--memory SIZE?"),
+        ("--mem=4G ./app", "--memory SIZE?"),
+        ("--cpus 1 --wait=-5s ./app", "it is less than nothing"),
+    ],
+)
+def test_options_of_other_programs_are_named(
+    words: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == run(["run", *words.split()])
+    assert meant in capsys.readouterr().err
+
+
+def test_options_of_the_command_are_its_own() -> None:
+    assert 2 != run(["run", "--help", "--", "numactl", "-N", "0"])

@@ -6,6 +6,7 @@ its meaning; a new field does not change it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -46,7 +47,8 @@ class RunDocument(Document, kw_only=True):
     ``fits_when_empty`` says whether there would be one if nothing else ran.
 
     ``cpus`` are its own in the kernel's list form, empty if it runs on those that are shared,
-    ``shared_cpus``. ``reason`` and ``message`` are the kubelet's, empty if admitted.
+    ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
+    not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
     not be enforced. ``decided_by`` is the agent, or the books that commands share.
 
@@ -96,8 +98,12 @@ def placed(
     level: GuaranteeLevel,
     shortfalls: tuple[str, ...],
     by: By,
+    memory_nodes: Iterable[int] | None = None,
 ) -> RunDocument:
-    """The document of a command whose pod of one container is in this snapshot."""
+    """The document of a command whose pod of one container is in this snapshot.
+
+    ``memory_nodes`` are where its pages are kept; by default where its memory is promised.
+    """
     (container,) = pod.containers()
     held = placement.of_container(snapshot, pod.uid, container.name)
     shared = None if held.cpus else desired.cpus(snapshot, pod.uid, container.name)
@@ -110,7 +116,7 @@ def placed(
         fits_when_empty=True,
         cpus=cpu_set.text(held.cpus),
         shared_cpus=cpu_set.text(shared or ()),
-        numa_nodes=list(held.memory_nodes),
+        numa_nodes=list(memory_nodes or held.memory_nodes),
         memory=[
             MemoryPart(type=each.resource, size_bytes=each.size_bytes, numa_nodes=list(each.nodes))
             for each in held.memory

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -29,6 +31,9 @@ EPILOG = """Examples:
   numalet run --cpus 8 --memory 8Gi --hugepages-1Gi 4 \\
       --device example.com/gpu=2 --devices devices.yaml -- ./app
 
+  # eight CPUs, and memory of their NUMA nodes without a promised size
+  numalet run --cpus 8 -- ./app
+
   # where would it go?
   numalet run --cpus 8 --memory 64Gi --dry-run -- ./app
   numalet run --cpus 8 --memory 64Gi --dry-run -o json -- ./app
@@ -43,6 +48,20 @@ no place, 126 it can not be executed, 127 it was not found, 2 unusable input, 3 
 _FOREVER: Final = "forever"
 _WAIT: Final = "--wait"
 _WITHOUT_VALUE: Final = frozenset({_WAIT, "--dry-run", "--quiet", "-q", "--help", "-h"})
+_TIME: Final = re.compile(r"[0-9]+(ms|s|m|h)?")
+_OTHERS: Final[Mapping[str, tuple[str, str]]] = {
+    "-n": ("srun", "--cpus COUNT"),
+    "--ntasks": ("srun", "--cpus COUNT"),
+    "--cpus-per-task": ("srun", "--cpus COUNT"),
+    "--mem": ("srun", "--memory SIZE"),
+    "-N": ("numactl and srun", "--cpus COUNT --memory SIZE"),
+    "--cpunodebind": ("numactl", "--cpus COUNT --memory SIZE"),
+    "-C": ("numactl", "--cpus COUNT"),
+    "--physcpubind": ("numactl", "--cpus COUNT"),
+    "-m": ("numactl", "--memory SIZE"),
+    "--membind": ("numactl", "--memory SIZE"),
+}
+"""Options of programs for the same purpose: whose, and what is said here instead."""
 
 
 class RunCommand(Command):
@@ -50,19 +69,48 @@ class RunCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.allow_interspersed_args = False
+        if not ctx.resilient_parsing:
+            _refuse_others(args)
         return list(super().parse_args(ctx, with_wait(args)))
 
 
 def with_wait(args: list[str]) -> list[str]:
-    """The words with a time behind a ``--wait`` that has none, but for those of the command."""
+    """The words with a time behind a ``--wait`` that has none, but for those of the command.
+
+    Raises ``BadInput`` if a time stands apart, where it would be the command.
+    """
     words = list(args)
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        word = words[at]
-        if word == _WAIT:
+    for at in _options(args):
+        if words[at] == _WAIT:
+            following = words[at + 1] if at + 1 < len(words) else ""
+            if _TIME.fullmatch(following):
+                raise BadInput([Finding("run/wait-apart", {"time": following}, Location(_WAIT))])
             words[at] = f"{_WAIT}={_FOREVER}"
-        at += 1 if "=" in word or word in _WITHOUT_VALUE else 2
     return words
+
+
+def _options(args: list[str]) -> Iterator[int]:
+    """Where the options before the command stand."""
+    at = 0
+    while at < len(args) and args[at].startswith("-") and args[at] != "--":
+        yield at
+        at += 1 if "=" in args[at] or args[at] in _WITHOUT_VALUE else 2
+
+
+def _refuse_others(args: list[str]) -> None:
+    """Raise ``BadInput`` for an option of another program that means something else here."""
+    for at in _options(args):
+        name, equals, value = args[at].partition("=")
+        if not name.startswith("--") and len(name) > len("-c"):
+            name, value = name[:2], name[2:]
+        elif not equals:
+            value = args[at + 1] if at + 1 < len(args) else ""
+        if name in _OTHERS:
+            whose, ours = _OTHERS[name]
+            fields = {"flag": name, "whose": whose, "ours": ours}
+            raise BadInput([Finding("run/other-programs-flag", fields)])
+        if name == "-c" and value.isdecimal() and not Path(value).exists():
+            raise BadInput([Finding("run/cpus-as-config", {"value": value})])
 
 
 def run(
@@ -75,7 +123,16 @@ def run(
         str,
         typer.Option("--cpus", metavar="CPUS", help="Whole ones are its own; 1500m are shared."),
     ],
-    memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Such as 64Gi.")],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Such as 64Gi; without it no size is promised, and pages stay on the NUMA nodes"
+            " of its own CPUs.",
+            show_default=False,
+        ),
+    ] = None,
     hugepages_1gi: Annotated[
         str | None,
         typer.Option("--hugepages-1Gi", metavar="PAGES", help="A number of pages, or a size."),
@@ -119,7 +176,9 @@ def run(
     ] = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="[=TIME]", help="Wait until it fits, at most so long."),
+        typer.Option(
+            "--wait", metavar="[=TIME]", help="Wait until it fits, at most so long: 30 (s), 5m."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say where it would go, and start nothing.")
@@ -205,11 +264,17 @@ def _seconds(wait: str | None) -> float | None:
 
     if wait is None or wait == _FOREVER:
         return None if wait is None else float("inf")
+    if wait.isascii() and wait.isdecimal():
+        return float(wait)
     try:
-        return go_duration.parse_ns(wait) / go_duration.SECOND_NS
+        seconds = go_duration.parse_ns(wait) / go_duration.SECOND_NS
     except go_duration.DurationError as error:
         fields = {"value": wait, "problem": error.go_text}
         raise BadInput([Finding("run/duration", fields, Location(_WAIT))]) from None
+    if seconds < 0:
+        fields = {"value": wait, "problem": "it is less than nothing"}
+        raise BadInput([Finding("run/duration", fields, Location(_WAIT))])
+    return seconds
 
 
 def _explained(case: Case, running: int) -> Explained:

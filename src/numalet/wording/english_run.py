@@ -84,9 +84,24 @@ SENTENCES: Final[Mapping[str, str]] = {
         "there are no devices {resource!r}; known are {known}: name their file with --devices"
     ),
     "run/no-place": "there is no place for {command!r}; {running} other commands run",
-    "run/duration": "{value!r} is no time, such as 90s or 1h30m: {problem}",
+    "run/duration": "{value!r} is no time, such as 30 (seconds), 90s or 1h30m: {problem}",
+    "run/wait-apart": (
+        "a time is joined to --wait, because --wait may stand without one: did you mean"
+        " --wait={time}?"
+    ),
+    "run/other-programs-flag": (
+        "{flag} is an option of {whose}; did you mean {ours}? Amounts are asked for here, and which"
+        " CPUs and NUMA nodes they are of is decided (--dry-run shows it)"
+    ),
+    "run/cpus-as-config": (
+        "-c names a configuration file, and there is no file {value!r}; did you mean"
+        " --cpus {value} (srun's -c)?"
+    ),
+    "run/memory-beside-agent": (
+        "an agent's books need a size, so add --memory; without an agent it may be left out"
+    ),
     "run/rootless": (
-        "the books of other users are not seen, nor are they kept from these CPUs and this memory"
+        "what other users run without numalet is not kept from these CPUs and this memory"
     ),
     "run/over-its-memory": (
         "killed by the kernel: it used more than its memory ({limit_bytes} bytes)"

@@ -302,6 +302,8 @@ def _check(root: Path, options: RunOptions) -> None:
     for flag, value in given.items():
         if value is not None:
             findings.add("run/agent-decides", Location(flag), root=str(root))
+    if options.request.memory is None:
+        findings.add("run/memory-beside-agent", Location("--memory"))
     findings.raise_errors()
 
 

@@ -216,7 +216,10 @@ def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:
         verdict = kubelet.reason(why), kubelet.message(why)
         return run_document.refused(answer.pod, *verdict, answer.fits_when_empty, "books")
     held = ground.capabilities
-    return run_document.placed(answer.pod, answer.snapshot, held.level, held.shortfalls, "books")
+    nodes = answer.settings.cgroup.memory_nodes
+    return run_document.placed(
+        answer.pod, answer.snapshot, held.level, held.shortfalls, "books", nodes
+    )
 
 
 def _why(ground: Ground) -> str:

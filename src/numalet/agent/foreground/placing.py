@@ -25,6 +25,7 @@ from numalet.checkpoint.rebase import Lost
 from numalet.enforcement import desired, limits
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.model import resources
 from numalet.model.findings import BadInput, Finding, Severity
 from numalet.model.pod import Pod
 from numalet.node.node import Node
@@ -176,12 +177,34 @@ class Placer:
             empty, _ = self._node(Content({}))
             _, alone = empty.admit(pod)
             return NoPlace(node, pod, running, decision, alone.admitted), node
-        settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
+        settings = self._near_its_cpus(
+            pod, desired.container(self._limits, after.snapshot, pod, CONTAINER), after
+        )
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
         above = desired.tree(self._limits, after.snapshot, [pod])[parent]
         placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
         return placed, after.pod_started(pod.uid)
+
+    def _near_its_cpus(
+        self, pod: Pod, settings: ContainerSettings, after: Node
+    ) -> ContainerSettings:
+        """The same; a command without a promised size has pages on the nodes of its own CPUs.
+
+        Nor is it spared when memory runs out, since it may be what uses it up.
+        """
+        (container,) = pod.containers()
+        if resources.MEMORY in container.requests:
+            return settings
+        own = after.snapshot.cpu.cpus_of(pod.uid, CONTAINER) or frozenset()
+        nodes = tuple(
+            node.node_id
+            for node in self._premises.machine.nodes
+            if node.memory_bytes and any(own.intersection(core.threads) for core in node.cores)
+        )
+        wanted = settings.cgroup.memory_nodes or nodes or None
+        cgroup = replace(settings.cgroup, memory_nodes=wanted)
+        return replace(settings, cgroup=cgroup, oom_score_adj=0)
 
     def _holder(self, placed: Placed, command: str) -> Holder:
         own = family.process(os.getpid())

@@ -78,7 +78,9 @@ def _enclose(placed: Placed, ground: Ground) -> Refusal | None:
 def _setup(placed: Placed, command: tuple[str, ...], ground: Ground) -> Setup:
     held, cgroup, tree = placed.placement, placed.settings.cgroup, ground.tree
     nodes = cgroup.memory_nodes if ground.binds_memory else None
-    own = told_to_command(cpu_set.text(cgroup.cpus or ()), held.memory_nodes, held.devices)
+    own = told_to_command(
+        cpu_set.text(cgroup.cpus or ()), cgroup.memory_nodes or held.memory_nodes, held.devices
+    )
     return Setup(
         argv=command,
         env={**os.environ, **own, family.MARK: placed.pod.uid},

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from numalet.model import plain_numbers, qos, resources
+from numalet.model import plain_numbers, resources
 from numalet.model.findings import BadInput, Findings, Location
 from numalet.model.node_constraints import UNCONSTRAINED
-from numalet.model.pod import Container, Pod
+from numalet.model.pod import Container, Pod, QosClass
 from numalet.model.quantity import Quantity, QuantityError
 from numalet.node.node import Devices
 
@@ -25,12 +25,13 @@ def _none() -> Mapping[str, str]:
 class RunRequest:
     """Amounts as texts. ``hugepages`` are by page size: a number of pages, or a size.
 
-    ``devices`` are numbers of devices by resource.
+    ``memory`` is None where no size is to be promised. ``devices`` are numbers of devices by
+    resource.
     """
 
     command: tuple[str, ...]
     cpus: str
-    memory: str
+    memory: str | None
     hugepages: Mapping[str, str] = field(default_factory=_none)
     devices: Mapping[str, str] = field(default_factory=_none)
 
@@ -38,10 +39,9 @@ class RunRequest:
 def pod(request: RunRequest, uid: str) -> Pod:
     """The Guaranteed pod of one container that asks for this. Raises ``BadInput``."""
     findings = Findings()
-    asked = {
-        resources.CPU: _amount(request.cpus, "--cpus", findings),
-        resources.MEMORY: _size(request.memory, "--memory", findings),
-    }
+    asked = {resources.CPU: _amount(request.cpus, "--cpus", findings)}
+    if request.memory is not None:
+        asked[resources.MEMORY] = _size(request.memory, "--memory", findings)
     for size, text in request.hugepages.items():
         name = f"{resources.HUGEPAGES_PREFIX}{size}"
         asked[name] = _pages(name, text, findings)
@@ -55,7 +55,8 @@ def pod(request: RunRequest, uid: str) -> Pod:
         name=request.command[0].rpartition("/")[2],
         namespace="run",
         app_containers=(container,),
-        qos_class=qos.qos_class([container]),
+        # Without memory a pod of a kubelet's would get no CPUs of its own.
+        qos_class=QosClass.GUARANTEED,
         constraints=UNCONSTRAINED,
     )
 

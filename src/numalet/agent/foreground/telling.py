@@ -50,5 +50,7 @@ def _what(place: RunDocument) -> str:
     for each in place.memory:
         nodes = cpu_set.text(each.numa_nodes)
         parts.append(f"{english.size(each.size_bytes)} {each.type} of NUMA nodes {nodes}")
+    if not place.memory and place.numa_nodes:
+        parts.append(f"memory of NUMA nodes {cpu_set.text(place.numa_nodes)} without a size")
     parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]
     return ", ".join(parts)
