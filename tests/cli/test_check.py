@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -134,6 +135,64 @@ def test_sarif_is_one_run_with_files_and_lines(numalet: Runner) -> None:
     assert run["tool"]["driver"]["rules"][0]["id"] == "config/topology-option-not-integer"
 
 
+def test_every_sarif_result_has_a_line_of_a_relative_file(numalet: Runner, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "a folder"
+    elsewhere.mkdir()
+    absolute = elsewhere / "kubelet.yaml"
+    absolute.write_text(Path("wrong.yaml").read_text())
+    broken = write("broken.yaml", "kind: [\n")
+    for arguments, status in (
+        (["-c", str(absolute), *SHAPE], 1),
+        (["-c", "wrong.yaml", *SHAPE, "--memory-manager-policy", "Odd"], 1),
+        (["-c", "wrong.yaml", "-m", "0n1c"], 2),
+        (["-c", broken, *SHAPE], 2),
+        (["-c", "nowhere.yaml", *SHAPE], 2),
+    ):
+        ended = numalet("check", *arguments, "-o", "sarif")
+        assert ended.status == status
+        (run,) = json.loads(ended.out)["runs"]
+        assert run["results"]
+        for result in run["results"]:
+            (location,) = result["locations"]
+            physical = location["physicalLocation"]
+            uri = urlsplit(physical["artifactLocation"]["uri"])
+            assert (uri.scheme, uri.netloc) == ("", "")
+            assert not uri.path.startswith("/")
+            assert physical["region"]["startLine"] >= 1
+            assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result["level"] in ("error", "warning", "note")
+            assert result["message"]["text"]
+
+
+def test_what_can_not_be_decoded_is_printed_in_the_form_that_was_asked_for(
+    numalet: Runner,
+) -> None:
+    head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    broken = write("broken.yaml", head + "reservedMemory:\n- numaNode: '0'\n")
+    as_json = numalet("check", "-c", broken, *SHAPE, "-o", "json")
+    found = json.loads(as_json.out)
+    assert (as_json.status, as_json.err) == (2, "")
+    assert found["schema"] == "numalet.check/1"
+    assert (found["starts"], found["start_error"]) == (None, None)
+    assert msgspec.json.decode(as_json.out, type=check_document.CheckDocument).starts is None
+    (finding,) = found["findings"]
+    assert finding["place"] == {
+        "document": "broken.yaml",
+        "line": 4,
+        "path": "$.reservedMemory[0].numaNode",
+    }
+    go_text = (
+        "json: cannot unmarshal string into Go struct field"
+        " MemoryReservation.reservedMemory.numaNode of type int32"
+    )
+    assert go_text in finding["message"]
+
+    as_commands = numalet("check", "-c", broken, *SHAPE, "-o", "github")
+    assert as_commands.status == 2
+    place = "file=broken.yaml,line=4,title=config-file/wrong-type"
+    assert as_commands.out.startswith(f"::error {place}::")
+
+
 def test_workflow_commands_are_lines(numalet: Runner) -> None:
     ended = numalet("check", "-c", "wrong.yaml", *SHAPE, "-o", "github")
     lines = ended.out.splitlines()
@@ -169,7 +228,7 @@ def test_a_finding_about_a_state_file_names_it(numalet: Runner, tmp_path: Path) 
     state.write_text("{", encoding="utf-8")
     flags = ("-c", "kubelet.yaml", *SHAPE, "--state-dir", str(tmp_path))
     ended = numalet("check", *flags, "-o", "github")
-    assert f"::error file={state},title=memory-state/not-json::" in ended.out
+    assert f"::error file={state.name},title=memory-state/not-json::" in ended.out
 
 
 def test_unknown_fields_are_warnings(numalet: Runner) -> None:

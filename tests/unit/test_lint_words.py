@@ -152,7 +152,12 @@ def test_sarif_takes_places_without_line_or_file() -> None:
     log = sarif.document(found, "1")
     first, second = log["runs"][0]["results"]
     assert first["locations"] == [
-        {"physicalLocation": {"artifactLocation": {"uri": "a%20b%23.yaml"}}}
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": "a%20b%23.yaml"},
+                "region": {"startLine": 1},
+            }
+        }
     ]
     assert second["locations"] == []
     assert "fullDescription" not in log["runs"][0]["tool"]["driver"]["rules"][0]

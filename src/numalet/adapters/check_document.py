@@ -52,29 +52,31 @@ class Refusal(msgspec.Struct, kw_only=True):
 class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
+    ``starts`` is null if the input can not be used, so that nothing is known but the findings.
     ``not_looked_at`` is what can keep a kubelet from starting, too, and was not looked at.
     """
 
     schema: Literal["numalet.check/1"]
     mode: Mode
-    starts: bool
+    starts: bool | None
     start_error: Refusal | None
     not_looked_at: list[str]
     counts: dict[str, int]
     findings: list[FindingDocument]
 
 
-def of(checked: Checked, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> CheckDocument:
-    """The document of a result, whose findings have these words."""
+def of(checked: Checked | None, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> CheckDocument:
+    """The document of a result, whose findings have these words; None: nothing could be judged."""
+    refused = None if checked is None else checked.refused
     counts = {
         severity.value: sum(row.severity is severity for row in rows) for severity in Severity
     }
     return CheckDocument(
         schema=SCHEMA,
         mode=mode,
-        starts=checked.refused is None,
-        start_error=None if checked.refused is None else _refusal(checked.refused),
-        not_looked_at=list(checked.not_looked_at),
+        starts=None if checked is None else refused is None,
+        start_error=None if refused is None else _refusal(refused),
+        not_looked_at=[] if checked is None else list(checked.not_looked_at),
         counts=counts,
         findings=[_finding(row) for row in rows],
     )

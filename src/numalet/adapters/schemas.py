@@ -16,6 +16,7 @@ from typing import Final
 from numalet.adapters import (
     check_document,
     explanation_schema,
+    findings_document,
     lab_schema,
     machine_schema,
     replay_schema,
@@ -30,6 +31,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = MappingProxyType(
     {
         "check": check_document.schema,
         "explanation": explanation_schema.explanation,
+        "findings": findings_document.schema,
         "lab-list": lab_schema.listed,
         "machine": machine_schema.machine,
         "machine-profiles": machine_schema.profiles,

@@ -13,7 +13,10 @@ from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numalet.adapters.checking import Pieces
+    from numalet.reports.lint.rows import Row
 
 EPILOG = """Examples:
 
@@ -84,15 +87,36 @@ def check(
 def _run(pieces: Pieces, output: Format) -> int:
     from numalet.adapters import checking
     from numalet.cli import check_view
+    from numalet.model.findings import BadInput
+    from numalet.reports.lint import rows
 
-    result = checking.check(pieces)
+    try:
+        result = checking.check(pieces)
+    except BadInput as bad:
+        if output is Format.TABLE:
+            raise
+        _print_rows(pieces, output, rows.rows(bad.findings))
+        return 2
     match output:
         case Format.TABLE:
             check_view.print_findings(result)
         case Format.JSON:
-            check_view.print_json(result)
-        case Format.SARIF:
-            check_view.print_sarif(result)
-        case Format.GITHUB:
-            check_view.print_github(result)
+            check_view.print_json(result.rows, result.checked, result.mode)
+        case _:
+            _print_rows(pieces, output, result.rows)
     return 1 if result.checked.has_errors else 0
+
+
+def _print_rows(pieces: Pieces, output: Format, rows: Sequence[Row]) -> None:
+    """Print findings alone, for a program."""
+    from numalet.cli import check_view
+
+    config = pieces.config.config_file
+    main_file = str(config) if config is not None else next(iter(pieces.pods), "")
+    match output:
+        case Format.SARIF:
+            check_view.print_sarif(rows, main_file)
+        case Format.GITHUB:
+            check_view.print_github(rows)
+        case _:
+            check_view.print_json(rows)

@@ -6,13 +6,16 @@ says, the rule behind it and the mend. A rule is said once.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
 from numalet.config.behaviour import Mode
-from numalet.model.findings import Severity
+from numalet.model.findings import Location, Severity
 from numalet.reports.lint import github, sarif
 from numalet.reports.lint.rows import Row
 from numalet.wording import english_lint, kubelet_start
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from numalet.adapters.checking import Result
+    from numalet.reports.lint.rules import Checked
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
@@ -31,27 +35,41 @@ def print_findings(result: Result) -> None:
     output.print_all(_drawn(result))
 
 
-def print_json(result: Result) -> None:
+def print_json(
+    rows: Sequence[Row], checked: Checked | None = None, mode: Mode = Mode.EXACT
+) -> None:
     """Print the document that ``numalet.check/1`` describes."""
     import msgspec
 
     from numalet.adapters import check_document
 
-    document = msgspec.to_builtins(check_document.of(result.checked, result.rows, result.mode))
+    document = msgspec.to_builtins(check_document.of(checked, tuple(rows), mode))
     output.print_document(document, output.Format.JSON)
 
 
-def print_sarif(result: Result) -> None:
-    """Print a SARIF log."""
+def print_sarif(rows: Sequence[Row], main_file: str) -> None:
+    """Print a SARIF log; what is about no file is placed at the beginning of the main one."""
     from numalet import __version__
 
-    output.print_document(sarif.document(result.rows, __version__), output.Format.JSON)
+    placed = [_relative(row) for row in rows]
+    main_file = os.path.relpath(main_file) if main_file not in ("", "-") else ""
+    output.print_document(sarif.document(placed, __version__, main_file), output.Format.JSON)
 
 
-def print_github(result: Result) -> None:
+def print_github(rows: Sequence[Row]) -> None:
     """Print workflow commands."""
-    for line in github.lines(result.rows):
+    for line in github.lines([_relative(row) for row in rows]):
         sys.stdout.write(output.printable(line) + "\n")
+
+
+def _relative(row: Row) -> Row:
+    """The row with its file as it is called from here; what is no file is part of the place."""
+    document = row.where.document
+    if not sarif.is_file(row.where):
+        return row
+    if Path(document).exists():
+        return replace(row, where=replace(row.where, document=os.path.relpath(document)))
+    return replace(row, where=Location(path=" ".join(filter(None, (document, row.where.path)))))
 
 
 def _drawn(result: Result) -> Iterator[RenderableType]:

@@ -11,7 +11,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final
@@ -161,6 +161,7 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         error.show()
+        _print_document([Finding("cli/usage", {"problem": error.format_message()})], arguments)
         return EXIT_UNUSABLE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -172,7 +173,7 @@ def run(arguments: list[str] | None = None) -> int:
         _turn_away_output()
         return 0
     except BadInput as bad:
-        return _unusable(bad)
+        return _unusable(bad, arguments)
     except OSError as error:
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()
@@ -180,7 +181,7 @@ def run(arguments: list[str] | None = None) -> int:
         fields = {"error": error.strerror}
         return _unusable(BadInput([Finding("files/output-unwritable", fields)]))
     except ModuleNotFoundError as missing:
-        return _missing(missing)
+        return _missing(missing, arguments)
     except Exception:
         return _bug()
     return status if isinstance(status, int) else 0
@@ -197,19 +198,35 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _unusable(bad: BadInput) -> int:
+def _unusable(bad: BadInput, arguments: list[str] | None = None) -> int:
     from numalet.cli import output
 
     output.show_findings(bad.findings)
+    _print_document(bad.findings, arguments)
     return EXIT_UNUSABLE
 
 
-def _missing(error: ModuleNotFoundError) -> int:
+def _print_document(findings: Sequence[Finding], arguments: list[str] | None) -> None:
+    """Print findings for a program too, if the command line asks for a document."""
+    from numalet.cli import output
+
+    asked = output.asked_format(sys.argv[1:] if arguments is None else arguments)
+    if asked is not None:
+        import msgspec
+
+        from numalet.adapters import findings_document
+
+        document = msgspec.to_builtins(findings_document.of(findings))
+        output.print_document(document, asked)
+        sys.stdout.flush()
+
+
+def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
     """A package of the extra ``agent`` that is not installed is no bug."""
     module = (error.name or "").partition(".")[0]
     if module not in _OF_THE_EXTRA:
         return _bug()
-    return _unusable(BadInput([Finding("files/extra-missing", {"module": module})]))
+    return _unusable(BadInput([Finding("files/extra-missing", {"module": module})]), arguments)
 
 
 def _bug() -> int:

@@ -37,6 +37,22 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
+def asked_format(arguments: Iterable[str]) -> Format | None:
+    """The document that a command line asks for (-o json, -o yaml), whatever else is in it."""
+    asked = ""
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        if word in ("-o", "--output"):
+            asked = next(words, "")
+        elif word.startswith("--output="):
+            asked = word.removeprefix("--output=")
+        elif word.startswith("-o") and len(word) > len("-o"):
+            asked = word.removeprefix("-o")
+    return Format(asked) if asked in (Format.JSON, Format.YAML) else None
+
+
 def console() -> Console:
     """A console that keeps what it prints, of at most 80 columns, coloured as the output is."""
     from rich.console import Console

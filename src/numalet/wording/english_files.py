@@ -33,10 +33,12 @@ SENTENCES: Mapping[str, str] = {
         "this command needs the package {module!r}, which is not installed;"
         " install numalet with what the agent needs: pip install 'numalet[agent]'"
     ),
+    "cli/usage": "{problem}",
     "files/output-unwritable": "the output can not be written: {error}",
     "files/record-name": (
         "--record {path!r}: the name of a file of recorded scenarios must end with .jsonl"
     ),
+    "files/no-regular-file": "{path!r} is no regular file, so it can not be read as a state file",
     "files/not-a-file": (
         "{path!r} is no regular file, so it can not be replaced as a whole; name a file"
     ),

@@ -1,7 +1,8 @@
 """The findings as SARIF 2.1.0, the form that code hosts and editors read.
 
 Every code that occurs is a *rule* of the run; every finding is a *result* with the file and line
-of its place. What has no file (a flag, the machine) has a logical location alone.
+of its place. What has no file (a flag, the machine) has a logical location, and is placed at the
+first line of the main file, because code hosts show nothing without a line of a file.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ VERSION: Final = "2.1.0"
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def document(rows: Sequence[Row], tool_version: str) -> dict[str, Any]:
-    """The log: one run of this program with all results."""
+def document(rows: Sequence[Row], tool_version: str, main_file: str = "") -> dict[str, Any]:
+    """The log: one run of this program with all results.
+
+    ``main_file`` stands in for the file of a finding that has none; paths are relative.
+    """
     codes = list(dict.fromkeys(row.code for row in rows))
     by_code = {row.code: row for row in reversed(rows)}
     driver = {
@@ -26,7 +30,7 @@ def document(rows: Sequence[Row], tool_version: str) -> dict[str, Any]:
         "semanticVersion": tool_version,
         "rules": [_rule(by_code[code]) for code in codes],
     }
-    results = [_result(row, codes.index(row.code)) for row in rows]
+    results = [_result(row, codes.index(row.code), main_file) for row in rows]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
@@ -42,13 +46,13 @@ def _rule(row: Row) -> dict[str, Any]:
     }
 
 
-def _result(row: Row, index: int) -> dict[str, Any]:
+def _result(row: Row, index: int, main_file: str) -> dict[str, Any]:
     return {
         "ruleId": row.code,
         "ruleIndex": index,
         "level": row.severity.value,
         "message": {"text": message(row)},
-        "locations": _locations(row.where),
+        "locations": _locations(row.where, main_file),
     }
 
 
@@ -59,12 +63,13 @@ def message(row: Row) -> str:
     return f"{row.sentence.rstrip('.')}.{said}{mend}"
 
 
-def _locations(where: Location) -> list[dict[str, Any]]:
+def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
     location: dict[str, Any] = {}
-    if is_file(where):
-        region = {} if where.line is None else {"region": {"startLine": where.line}}
-        artifact = {"artifactLocation": {"uri": quote(where.document)}}
-        location["physicalLocation"] = {**artifact, **region}
+    file = where.document if is_file(where) else main_file
+    if file:
+        line = where.line if is_file(where) and where.line is not None else 1
+        artifact = {"artifactLocation": {"uri": quote(file)}}
+        location["physicalLocation"] = {**artifact, "region": {"startLine": line}}
     names = [name for name in (where.path, "" if is_file(where) else where.document) if name]
     if names:
         location["logicalLocations"] = [{"fullyQualifiedName": name} for name in names]
