@@ -299,7 +299,7 @@ def test_a_file_that_can_not_be_read_is_told(kubelet: KubeletNode, tmp_path: Pat
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
             observer.later(SETTLED_WITHIN.total_seconds())
-            await observer.until(lambda: {"files/not-a-file"} == observer.codes())
+            await observer.until(lambda: {"files/no-regular-file"} == observer.codes())
 
     asyncio.run(scene())
 

@@ -93,6 +93,23 @@ def test_the_early_layout_is_recognised_by_its_own_rule() -> None:
     assert (loaded.code, loaded.fields["checksum"]) == ("memory-state/early-layout", 4142013182)
 
 
+def test_groups_under_their_early_name_are_no_groups_to_v1_32() -> None:
+    state = json.loads(early(1))
+    for entry in state["machineState"].values():
+        entry["cells"] = None
+        del entry["nodes"]
+    as_v1_32_sees_it = memory_file.checksum_of(read(json.dumps(state)))
+
+    found = memory_file.load(early(1), "Static")
+    assert isinstance(found, Finding)
+    assert found.fields == {"checksum": 1, "expected": as_v1_32_sees_it}
+    # Where its sum agrees, v1.32 goes on, and finds another machine than its own.
+    assert memory_file.verdict(read(early(as_v1_32_sees_it))) is Verdict.SOUND
+    assert refused(rules(DOCUMENTED, reserved_bytes=RESERVED), early(as_v1_32_sees_it)).endswith(
+        "the expected machine state is different from the real one"
+    )
+
+
 def refused(of: NodeRules, text: str) -> str:
     snapshot = builders.restored(of, {"memory_manager_state": text})
     assert isinstance(snapshot, StartRefused)

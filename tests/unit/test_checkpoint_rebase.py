@@ -12,6 +12,7 @@ import state_builders
 from builders import GI
 from numalet.checkpoint import go_dump, memory_file, rebase, state_files
 from numalet.checkpoint.checksum import fnv1a_32
+from numalet.checkpoint.memory_document import with_early_groups
 from numalet.checkpoint.rebase import Rebased
 from numalet.config.rules import CpuPolicy, MemoryPolicy, NodeRules, StartRefused
 from numalet.model.findings import Finding
@@ -230,7 +231,7 @@ def test_the_early_layout_is_carried_over() -> None:
         node["nodes"] = node.pop("cells")
     document = memory_file.read(json.dumps(value))
     assert not isinstance(document, Finding)
-    value["checksum"] = fnv1a_32(go_dump.memory(document, go_dump.EARLY))
+    value["checksum"] = fnv1a_32(go_dump.memory(with_early_groups(document), go_dump.EARLY))
     result = done(RULES, FILES | {MEMORY: json.dumps(value)})
 
     assert () == result.lost

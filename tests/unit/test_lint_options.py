@@ -159,6 +159,11 @@ def test_a_strict_reservation_can_empty_the_pool() -> None:
     cpu = CpuRules(policy=CpuPolicy.STATIC, strict_cpu_reservation=True, reserved_count=1)
     (strict,) = of_rules(on_options.strict_reservation, cpu)
     assert (strict.code, strict.fields) == ("lint/strict-reservation", {"cpus": 3})
+    # Only whole cores are given: the thread beside the reserved one stays in the pool.
+    whole = replace(cpu, full_pcpus_only=True)
+    assert of_rules(on_options.strict_reservation, whole) == []
+    (both,) = of_rules(on_options.strict_reservation, replace(whole, reserved_count=2))
+    assert both.fields == {"cpus": 2}
     assert of_rules(on_options.strict_reservation, replace(cpu, policy=CpuPolicy.NONE)) == []
 
 

@@ -58,7 +58,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MEMORY)
     with pytest.raises(BadInput) as bad:
         state_directory.read(tmp_path)
-    assert codes(bad) == ["files/not-a-file"]
+    assert codes(bad) == ["files/no-regular-file"]
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:

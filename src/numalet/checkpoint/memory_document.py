@@ -8,7 +8,7 @@ its checksum was verified. None stands for Go's nil.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
 from numalet.model import numa_mask
@@ -22,11 +22,15 @@ _NOWHERE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One entry of ``machineState``; ``group`` is the member ``cells``."""
+    """One entry of ``machineState``; ``group`` is the member ``cells``.
+
+    ``early_group`` is the member ``nodes`` that the early layout has in its place.
+    """
 
     assignments: int
     tables: Mapping[str, Table | None] | None
     group: tuple[int, ...] | None
+    early_group: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,17 @@ def to_ledger(document: MemoryDocument) -> MemoryLedger:
             for uid, containers in (document.entries or {}).items()
         },
     )
+
+
+def with_early_groups(document: MemoryDocument) -> MemoryDocument:
+    """The same with the groups that stand under their early name."""
+    nodes = {
+        node_id: node
+        if node is None or node.early_group is None
+        else replace(node, group=node.early_group)
+        for node_id, node in (document.nodes or {}).items()
+    }
+    return replace(document, nodes=None if document.nodes is None else nodes)
 
 
 def groups_named_twice(document: MemoryDocument) -> dict[int, tuple[int, ...]]:

@@ -43,20 +43,27 @@ def checksum_of(document: MemoryDocument) -> int:
 
 def verdict(document: MemoryDocument) -> Verdict:
     """Whether the document's own checksum is right, and by which rule."""
-    if checksum_of(document) == document.checksum and not document.early_layout:
+    if checksum_of(document) == document.checksum:
         return Verdict.SOUND
     if document.early_layout:
-        early = fnv1a_32(go_dump.memory(document, go_dump.EARLY))
+        early_groups = memory_document.with_early_groups(document)
+        early = fnv1a_32(go_dump.memory(early_groups, go_dump.EARLY))
         return Verdict.EARLY if early == document.checksum else Verdict.CORRUPTED
     return Verdict.CORRUPTED
 
 
 def read(text: str) -> MemoryDocument | Finding:
-    """The document that a file holds, or why Go can not decode it. Nothing is verified."""
+    """The document that a file holds, or why Go can not decode it.
+
+    The early layout is what it is read as only if it is right by its own rule; to v1.32 its groups
+    are members that it does not know.
+    """
     try:
-        return _document(go_json.loads(text))
+        document = _document(go_json.loads(text))
     except GoJsonError as error:
         return Finding("memory-state/not-json", {"error": error.go_text})
+    is_early = document.early_layout and verdict(document) is Verdict.EARLY
+    return memory_document.with_early_groups(document) if is_early else document
 
 
 def load(text: str, policy_name: str) -> MemoryLedger | Finding:
@@ -143,13 +150,15 @@ def _node(value: object, place: str) -> Node | None:
     fields = Fields(go_json.as_object(value, place, "state.NUMANodeState"), _IN_NODE)
     tables = fields.get("memoryMap")
     group = fields.get("cells")
-    if group is None:
-        group = fields.get("nodes")
+    early_group = fields.get("nodes") if _is_early(value) else None
     map_type = "map[v1.ResourceName]*state.MemoryTable"
     return Node(
         fields.number("numberOfAssignments", "int"),
         None if tables is None else go_json.mapping(tables, _TABLES, _table, map_type),
-        None if group is None else go_json.sequence(group, f"{_IN_NODE}.cells", _int, "[]int"),
+        *(
+            None if each is None else go_json.sequence(each, f"{_IN_NODE}.cells", _int, "[]int")
+            for each in (group, early_group)
+        ),
     )
 
 

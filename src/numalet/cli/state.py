@@ -139,7 +139,9 @@ def verify(
         loaded = replace(sizes, machine=machine).choice().open()
         show_findings(loaded.notes)
         info = loaded.info
-    reports = state_verify.verify(state_doctor.read(path).files, info)
+    source = state_doctor.read(path)
+    verify_all = state_verify.verify_directory if source.path.is_dir() else state_verify.verify
+    reports = verify_all(source.files, info)
     state_view.show_reports(reports, output)
     raise typer.Exit(state_view.status_of_reports(reports, strict))
 
@@ -248,9 +250,12 @@ def rebase(
 
 def _checked(source: Source, asked: Kubelet) -> RestoreCheck:
     from numalet.cli.output import show_findings
-    from numalet.reports import state_check
+    from numalet.reports import state_check, state_missing
 
     show_findings(asked.notes)
-    return state_check.check(
+    found = state_check.check(
         asked.config.config, asked.machine.info, source.files, asked.config.behaviour
     )
+    if not source.path.is_dir():
+        return found
+    return replace(found, drift=(*state_missing.findings(source.files), *found.drift))

@@ -21,6 +21,7 @@ from numalet.reports import (
     state_cpu_rules,
     state_device_rules,
     state_memory_rules,
+    state_missing,
     state_reading,
 )
 from numalet.reports.state_reading import CpuState, DeviceState, MemoryState, Seal, State
@@ -54,6 +55,18 @@ class FileReport:
 def verify(files: Mapping[str, str], machine: MachineInfo | None = None) -> tuple[FileReport, ...]:
     """A report for every file, by name; with a machine also whether they are about it."""
     return tuple(verify_file(name, text, machine) for name, text in sorted(files.items()))
+
+
+def verify_directory(
+    files: Mapping[str, str], machine: MachineInfo | None = None
+) -> tuple[FileReport, ...]:
+    """The same for all files of a directory: one that is missing beside another is reported too."""
+    missing = (
+        FileReport(finding.where.document, None, None, None, None, (finding,))
+        for finding in state_missing.findings(files)
+    )
+    reports = (*verify(files, machine), *missing)
+    return tuple(sorted(reports, key=lambda report: report.name))
 
 
 def soundness(findings: Iterable[Finding]) -> Soundness:

@@ -265,6 +265,10 @@ _REBASE: Final[Mapping[str, str]] = {
 }
 
 _INPUTS: Final[Mapping[str, str]] = {
+    "state/file-missing": (
+        "{file} is missing, and {beside} has {pods} pods: a kubelet that starts takes it for empty"
+        " and may give away once more what these pods hold"
+    ),
     "files/no-state-file": "{path!r} is none of the kubelet's state files, which are {known}",
     "files/pod-resources-number": (
         "{path!r} looks like a dump of the pod resources API, but a CPU, a size or a node in it is"

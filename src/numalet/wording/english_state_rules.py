@@ -37,6 +37,7 @@ RULES: Final[Mapping[str, str]] = {
     "state/none-holds-memory": _POLICY,
     "state/none-holds-cpus": _POLICY,
     "state/windows-policy": _POLICY,
+    "state/file-missing": "The CPU file and the memory file are both there, or none of them.",
     "state/no-node-map": "With memory given away there is a node map.",
     "state/node-id": "Node ids are 0 to 1023.",
     "state/no-memory-table": "A node has a table for memory, and one for each size of huge pages.",

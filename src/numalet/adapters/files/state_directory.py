@@ -88,7 +88,7 @@ def read_file(path: Path) -> str | None:
     with _readable(path):
         if path.exists() and not path.is_file():
             fields = {"path": str(path)}
-            raise BadInput([Finding("files/not-a-file", fields, Location(str(path)))])
+            raise BadInput([Finding("files/no-regular-file", fields, Location(str(path)))])
     try:
         return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:

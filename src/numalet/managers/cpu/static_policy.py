@@ -59,6 +59,11 @@ class StaticPolicy:
             return self.allocatable
         return cpu_mask.to_set(self.topology.cpus)
 
+    def most_at_once(self, pool: CpuSet) -> int:
+        """How many CPUs of a shared pool the options let one container have."""
+        kept = self.reserved.whole_cores if self.rules.full_pcpus_only else self.reserved.cpus
+        return (cpu_mask.of_set(pool) & ~kept).bit_count()
+
     def container_hints(
         self, ledger: CpuLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
@@ -133,8 +138,7 @@ class StaticPolicy:
         per_core = self.topology.cpus_per_core
         if count % per_core:
             return Refused(NotWholeCores(container.name, count, per_core))
-        pool = cpu_mask.of_set(ledger.default)
-        available = (pool & ~self.reserved.whole_cores).bit_count()
+        available = self.most_at_once(ledger.default)
         if count > available:
             return Refused(TooFewWholeCores(container.name, count, available, per_core))
         return None

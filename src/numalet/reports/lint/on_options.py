@@ -16,6 +16,7 @@ from numalet.config.feature_gates import (
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.policy_options import Maturity
 from numalet.config.rules import CpuPolicy, CpuRules, NodeRules
+from numalet.managers.cpu import static_policy, topology
 from numalet.model import resources
 from numalet.model.findings import Finding, Severity
 from numalet.model.quantity import ZERO
@@ -116,12 +117,19 @@ def _split_cores(subject: Subject, cpu: CpuRules) -> list[tuple[int, ...]]:
 
 
 def strict_reservation(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
-    """strict-cpu-reservation: pods may take every CPU of the shared pool."""
-    if _is_static(rules.cpu) and rules.cpu.strict_cpu_reservation:
-        allocatable = len(subject.machine.cpu_ids) - rules.cpu.reserved_count
+    """strict-cpu-reservation: pods may take every CPU of the shared pool, if it gives every one.
+
+    full-pcpus-only gives no more CPUs than there are in whole cores of which none is reserved.
+    """
+    if not _is_static(rules.cpu) or not rules.cpu.strict_cpu_reservation:
+        return
+    policy = static_policy.build(rules.cpu, topology.discover(rules.machine))
+    if isinstance(policy, Finding):
+        return
+    pool = policy.initial_default
+    if pool and len(pool) == policy.most_at_once(pool):
         where = subject.config.where(f"{_CPU}.{policy_options.STRICT_RESERVATION}")
-        fields = {"cpus": allocatable}
-        yield Finding("lint/strict-reservation", fields, where, Severity.WARNING)
+        yield Finding("lint/strict-reservation", {"cpus": len(pool)}, where, Severity.WARNING)
 
 
 def distances_beyond_rows(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
