@@ -86,6 +86,7 @@ def view(node: Node, pods: Iterable[Pod]) -> AgentView:
         standing=Standing.ENFORCING,
         level=GuaranteeLevel.NONE,
         started_at=NOW,
+        node_created_at=NOW,
         resource_version=len(known),
         records=Records(known),
     )

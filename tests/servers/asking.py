@@ -48,3 +48,10 @@ def lines(path: Path, url: str, count: int, **headers: str) -> list[Any]:
         return [json.loads(response.readline()) for _ in range(count)]
     finally:
         connection.close()
+
+
+def relabelled(path: Path, url: str, **labels: str | None) -> None:
+    """Let an object have these labels too; None takes one away."""
+    patch = {"metadata": {"labels": labels}}
+    code, found = asked(path, "PATCH", url, patch, content_type="application/merge-patch+json")
+    assert code == 200, found

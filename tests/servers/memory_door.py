@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -50,10 +50,17 @@ class Past(Generic[C]):
         more.set()
 
     def since(self, version: int) -> AsyncIterator[C] | Refused:
-        if version < self.forgotten:
-            fields = {"asked": str(version), "oldest": str(self.forgotten)}
-            return Refused(Refusal.TOO_OLD, fields)
-        return self._follow(version)
+        return self._too_old(version) or self._follow(version)
+
+    def past(self, version: int) -> list[C] | Refused:
+        after = [each for each in self.changes if each.resource_version > version]
+        return self._too_old(version) or after
+
+    def _too_old(self, version: int) -> Refused | None:
+        if version >= self.forgotten:
+            return None
+        fields = {"asked": str(version), "oldest": str(self.forgotten)}
+        return Refused(Refusal.TOO_OLD, fields)
 
     async def _follow(self, version: int) -> AsyncIterator[C]:
         at = 0
@@ -71,6 +78,7 @@ class MemoryDoor:
 
     def __init__(self, node: Node | None = None, /, **changes: Any) -> None:
         self._view = views.view(node, **changes)
+        self._news = asyncio.Event()
         self.pods: Past[PodChange] = Past()
         self.events: Past[EventChange] = Past()
         self.logs: dict[tuple[ContainerKey, bool], Path] = {}
@@ -86,6 +94,11 @@ class MemoryDoor:
     def change(self, **changes: Any) -> None:
         """Let the view be otherwise."""
         self._view = replace(self._view, **changes)
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def changed(self) -> None:
+        await self._news.wait()
 
     async def create(self, workload: Workload) -> PodRecord | Refused:
         view, pod = self._view, workload.pod
@@ -162,9 +175,10 @@ class MemoryDoor:
         """Let a record be as this one, under a new resource version."""
         version = self._view.resource_version + 1
         record = replace(record, resource_version=version)
+        before = self._view.records.get(record.uid)
         records = self._view.records.with_record(record)
         self.change(records=records, resource_version=version)
-        self.pods.add(PodChange(kind, record, version))
+        self.pods.add(PodChange(kind, record, version, before))
         return record
 
     def update(self, name: str, change: Callable[[PodRun], PodRun]) -> PodRecord:
@@ -198,13 +212,25 @@ class MemoryDoor:
         records = self._view.records.without(record.uid)
         node = self._view.node.remove(record.uid)
         self.change(records=records, resource_version=version, node=node)
-        self.pods.add(PodChange(ChangeKind.DELETED, record, version))
+        self.pods.add(PodChange(ChangeKind.DELETED, record, version, record))
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
-        return self.pods.since(since)
+        return self._too_new(since) or self.pods.since(since)
 
     def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
-        return self.events.since(since)
+        return self._too_new(since) or self.events.since(since)
+
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+        return self._too_new(since) or self.pods.past(since)
+
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+        return self._too_new(since) or self.events.past(since)
+
+    def _too_new(self, version: int) -> Refused | None:
+        current = self._view.resource_version
+        if version <= current:
+            return None
+        return Refused(Refusal.TOO_NEW, {"asked": str(version), "current": str(current)})
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         return self.logs.get((key, previous))

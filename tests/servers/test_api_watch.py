@@ -13,9 +13,11 @@ import pytest
 
 from numalet.adapters.agent_client.client import AgentClient
 from numalet.model.findings import BadInput
+from numalet.reports.kube_node import Unready
 from numalet.servers.api import listening, watching
 from numalet.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from servers import views
+from servers.asking import asked, relabelled
 from servers.pods import pod
 from servers.served import Api, served
 
@@ -132,9 +134,7 @@ def test_a_pod_comes_and_goes_for_a_selector(
     assert _short(next(running)) == ("ADDED", "a")
     api.do(lambda door: door.update("a", _ended))
     assert _short(next(running)) == ("DELETED", "a")
-    kind, name = _short(next(done))
-    assert name == "a"
-    assert kind in ("ADDED", "MODIFIED")
+    assert _short(next(done)) == ("ADDED", "a")
 
 
 def test_events_are_watched_too(api: Api, client: AgentClient) -> None:
@@ -163,3 +163,127 @@ def test_placements_are_watched_too(api: Api, client: AgentClient) -> None:
     api.do(lambda door: setattr(door.pods, "forgotten", 5))
     (change,) = _watch(api, "/apis/numalet.dev/v1alpha1/podplacements", resourceVersion=1)
     assert change["object"]["code"] == 410
+
+
+def _labelled(name: str, **labels: str) -> dict[str, Any]:
+    return pod(name, labels=labels)
+
+
+def _relabelled(api: Api, name: str, **labels: str) -> None:
+    relabelled(api.path, f"{PODS}/{name}", **labels)
+
+
+@pytest.mark.parametrize("is_from_version", [False, True], ids=["from the start", "from a version"])
+def test_what_never_passed_a_selector_is_never_deleted_for_it(
+    api: Api, client: AgentClient, is_from_version: bool
+) -> None:
+    version = str(api.door.view().resource_version)
+    at = {"resourceVersion": version} if is_from_version else {}
+    client.post(PODS, _labelled("other", app="b"))
+    changes = _watch(api, labelSelector="app=a", **at)
+    _relabelled(api, "other", tier="x")
+    client.delete(f"{PODS}/other", {"gracePeriodSeconds": 0})
+    client.post(PODS, _labelled("mine", app="b"))
+    _relabelled(api, "mine", app="a")
+    assert _short(next(changes)) == ("ADDED", "mine")
+    _relabelled(api, "mine", tier="x")
+    assert _short(next(changes)) == ("MODIFIED", "mine")
+    _relabelled(api, "mine", app="b")
+    change = next(changes)
+    assert _short(change) == ("DELETED", "mine")
+    # As it was when it last passed, at the version at which it ceased to.
+    metadata = change["object"]["metadata"]
+    assert metadata["labels"] == {"app": "a", "tier": "x"}
+    assert metadata["resourceVersion"] == str(api.door.view().resource_version)
+
+
+def test_a_deleted_pod_has_the_version_of_its_deletion(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    version = client.get(PODS)["metadata"]["resourceVersion"]
+    client.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
+    changes = _watch(api, resourceVersion=version)
+    versions = [int(next(changes)["object"]["metadata"]["resourceVersion"]) for _ in range(2)]
+    assert versions == [int(version) + 1, int(version) + 2]
+    # Whoever goes on from there has seen everything.
+    client.post(PODS, pod("b"))
+    assert _short(next(_watch(api, resourceVersion=versions[1]))) == ("ADDED", "b")
+
+
+def test_a_watch_from_the_future_says_so(api: Api) -> None:
+    future = api.door.view().resource_version + 1000
+    for query in ({}, {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}):
+        (change,) = _watch(api, resourceVersion=future, **query)
+        status = change["object"]
+        assert (change["type"], status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
+        assert status["details"]["causes"] == [
+            {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        ]
+
+
+def test_a_watch_begins_sorted_and_marks_the_end_of_what_was_there(
+    api: Api, client: AgentClient
+) -> None:
+    for space, name in (("b", "a"), ("default", "z"), ("default", "c"), ("b-a", "a")):
+        client.post(f"/api/v1/namespaces/{space}/pods", pod(name, "1Gi", "1"))
+    query = {
+        "sendInitialEvents": True,
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": True,
+    }
+    changes = _watch(api, "/api/v1/pods", **query)
+    found = [next(changes)["object"]["metadata"] for _ in range(4)]
+    assert [f"{each['namespace']}/{each['name']}" for each in found] == [
+        "b-a/a",
+        "b/a",
+        "default/c",
+        "default/z",
+    ]
+    mark = next(changes)
+    assert mark["type"] == "BOOKMARK"
+    assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def test_a_watch_may_begin_with_nothing(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    query = {"sendInitialEvents": False, "resourceVersionMatch": "NotOlderThan"}
+    assert [*_watch(api, timeoutSeconds=1, **query)] == []
+
+
+def test_a_watch_that_ends_says_where_the_next_one_goes_on(api: Api, client: AgentClient) -> None:
+    client.post(PODS, pod("a"))
+    *_, last = _watch(api, timeoutSeconds=1, allowWatchBookmarks=True)
+    assert last["type"] == "BOOKMARK"
+    version = api.door.view().resource_version
+    assert last["object"]["metadata"]["resourceVersion"] == str(version)
+
+
+def test_namespaces_and_nodes_are_watched(api: Api, client: AgentClient) -> None:
+    version = client.get("/api/v1/namespaces")["metadata"]["resourceVersion"]
+    spaces = _watch(api, "/api/v1/namespaces", resourceVersion=version)
+    client.post("/api/v1/namespaces/fresh/pods", pod("a"))
+    assert _short(next(spaces)) == ("ADDED", "fresh")
+    client.delete("/api/v1/namespaces/fresh/pods/a", {"gracePeriodSeconds": 0})
+    change = next(spaces)
+    assert _short(change) == ("DELETED", "fresh")
+    first = client.get("/api/v1/nodes/node7")
+    nodes = _watch(api, "/api/v1/nodes")
+    assert _short(next(nodes)) == ("ADDED", "node7")
+    client.post(PODS, pod("b"))
+    assert client.get("/api/v1/nodes/node7") == first, "a pod is no change of the node"
+    version = client.get("/api/v1/nodes")["metadata"]["resourceVersion"]
+
+    def hold(door: Any) -> None:
+        now = door.view().resource_version + 1
+        door.change(unready=Unready.BOOKS, resource_version=now)
+
+    api.do(hold)
+    for watch in (nodes, _watch(api, "/api/v1/nodes", resourceVersion=version)):
+        change = next(watch)
+        assert _short(change) == ("MODIFIED", "node7")
+        conditions = {each["type"]: each for each in change["object"]["status"]["conditions"]}
+        assert conditions["Ready"]["reason"] == "BooksNotWritable"
+
+
+def test_what_can_not_be_watched_says_so(api: Api) -> None:
+    code, status = asked(api.path, "GET", "/apis/numalet.dev/v1alpha1/nodestates?watch=1")
+    assert (code, status["reason"]) == (405, "MethodNotAllowed")

@@ -49,6 +49,7 @@ def view(node: Node | None = None, /, **changes: Any) -> AgentView:
         "standing": Standing.ENFORCING,
         "level": GuaranteeLevel.PROCESS,
         "started_at": BEGINNING,
+        "node_created_at": BEGINNING,
         "resource_version": 1,
         "config": CONFIG,
     }

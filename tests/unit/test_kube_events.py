@@ -93,7 +93,9 @@ def test_microseconds_are_written_in_full() -> None:
     assert microseconds(START) == "2030-01-01T00:00:00.000000Z"
 
 
-FACTS = NodeFacts(name="n1", started_at=START, version="0.1.0", architecture="amd64")
+FACTS = NodeFacts(
+    name="n1", created_at=START, started_at=START, version="0.1.0", architecture="amd64"
+)
 
 
 def test_allocatable_lacks_the_reservation_and_memory_the_huge_pages() -> None:

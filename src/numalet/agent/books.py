@@ -31,7 +31,8 @@ class Books:
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
     the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
     owns the node in the agent's place. ``cpu_gauges`` are the kubelet's gauges that move with
-    events, None where they say what the node holds.
+    events, None where they say what the node holds. ``gone`` are the versions at which records
+    went, by uid, since this was last published.
     """
 
     node: Node
@@ -41,6 +42,7 @@ class Books:
     counts: Counts = field(default_factory=Counts)
     kubelet: KubeletLook | None = None
     cpu_gauges: CpuGauges | None = None
+    gone: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def at(self, node: Node) -> Books:
         """The same records over another node."""
@@ -73,8 +75,13 @@ class Books:
 
     def without(self, uid: str) -> Books:
         """The books without this pod's record; going is a change too."""
-        kept = self.records.without(uid)
-        return replace(self, records=kept, resource_version=self.resource_version + 1)
+        version = self.resource_version + 1
+        gone = {**self.gone, uid: version}
+        return replace(self, records=self.records.without(uid), resource_version=version, gone=gone)
+
+    def renumbered(self) -> Books:
+        """The same under another version: something that has none of its own became different."""
+        return replace(self, resource_version=self.resource_version + 1)
 
     def with_event(self, event: NodeEvent) -> Books:
         """The books with one more event; one that repeats the last of its kind is counted."""

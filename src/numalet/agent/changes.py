@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import Final, Generic, Protocol, TypeVar
 
+from numalet.agent.books import Books
 from numalet.servers.door import ChangeKind, EventChange, PodChange, Refusal, Refused
 from numalet.workload.record import NodeEvent, PodRecord
 
@@ -57,10 +59,17 @@ class History(Generic[C]):
 
     def since(self, version: int) -> AsyncIterator[C] | Refused:
         """What happened after this version, then what happens."""
-        if version < self._forgotten:
-            fields = {"asked": str(version), "oldest": str(self._forgotten)}
-            return Refused(Refusal.TOO_OLD, fields)
-        return self._follow(version)
+        return self._too_old(version) or self._follow(version)
+
+    def past(self, version: int) -> Sequence[C] | Refused:
+        """What happened after this version up to now, oldest first."""
+        return self._too_old(version) or self._after(version)
+
+    def _too_old(self, version: int) -> Refused | None:
+        if version >= self._forgotten:
+            return None
+        fields = {"asked": str(version), "oldest": str(self._forgotten)}
+        return Refused(Refusal.TOO_OLD, fields)
 
     async def _follow(self, version: int) -> AsyncIterator[C]:
         while version >= self._forgotten:
@@ -84,35 +93,63 @@ class History(Generic[C]):
         news.set()
 
 
-def of_pods(
-    before: Mapping[str, PodRecord], after: Mapping[str, PodRecord], version: int
-) -> list[PodChange]:
-    """What is different between two sets of records, in the order of versions.
+def of_pods(before: Books, after: Books) -> list[PodChange]:
+    """What is different between two states, in the order of versions.
 
-    A record that went has its last content, and ``version`` for its going.
+    Clients know a pod by its namespace and name, so one that came in the place of another is a
+    pod that went and one that came. A record that went has its last content, and the version of
+    its going.
     """
+    changed = [each for uid, each in after.records.items() if before.records.get(uid) is not each]
+    changed += [each for uid, each in before.records.items() if uid not in after.records]
+    names = {(each.workload.pod.namespace, each.workload.pod.name) for each in changed}
     changes = [
-        PodChange(
-            ChangeKind.MODIFIED if uid in before else ChangeKind.ADDED,
-            record,
-            record.resource_version,
-        )
-        for uid, record in after.items()
-        if before.get(uid) is not record
+        change
+        for name in names
+        for change in _of_name(before.named(*name), after.named(*name), after)
     ]
     changes.sort(key=lambda change: change.resource_version)
-    gone = [record for uid, record in before.items() if uid not in after]
-    return changes + [PodChange(ChangeKind.DELETED, record, version) for record in gone]
+    return changes
 
 
-def of_events(before: int, after: Sequence[NodeEvent]) -> list[EventChange]:
-    """The events that are new, or were counted up, since this resource version."""
-    fresh = takewhile(lambda event: event.resource_version > before, reversed(after))
-    return [
-        EventChange(
-            ChangeKind.MODIFIED if event.count > 1 else ChangeKind.ADDED,
-            event,
-            event.resource_version,
-        )
-        for event in [*fresh][::-1]
-    ]
+def _of_name(old: PodRecord | None, new: PodRecord | None, after: Books) -> Iterator[PodChange]:
+    """What clients see of a name for which there was one record and is another."""
+    if old is new:
+        return
+    if old is not None and new is not None and old.uid == new.uid:
+        yield PodChange(ChangeKind.MODIFIED, new, new.resource_version, old)
+        return
+    if old is not None:
+        # Where it still ends while another one has its name, it goes just before that one comes.
+        latest = after.resource_version if new is None else new.resource_version - 1
+        version = min(after.gone.get(old.uid, latest), latest)
+        yield PodChange(ChangeKind.DELETED, old, version, old)
+    if new is not None:
+        yield PodChange(ChangeKind.ADDED, new, new.resource_version)
+
+
+def of_events(before: Books, after: Books) -> list[EventChange]:
+    """The events that are new, were counted up, or made room, in the order of versions."""
+    newest_first = takewhile(
+        lambda each: each.resource_version > before.resource_version, reversed(after.events)
+    )
+    fresh = [*newest_first][::-1]
+    if not fresh:
+        return []
+    counted = {_identity(each) for each in fresh if each.count > 1}
+    older = {_identity(each): each for each in before.events if _identity(each) in counted}
+    changes = []
+    for event in fresh:
+        old = older.get(_identity(event)) if event.count > 1 else None
+        kind = ChangeKind.ADDED if old is None else ChangeKind.MODIFIED
+        changes.append(EventChange(kind, event, event.resource_version, old))
+    oldest, last = after.events[0].resource_version, fresh[-1].resource_version
+    no_more = takewhile(lambda each: each.resource_version < oldest, before.events)
+    gone = [each for each in no_more if _identity(each) not in counted]
+    return changes + [EventChange(ChangeKind.DELETED, each, last, each) for each in gone]
+
+
+def _identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
+    """What stays of an event while it is counted up."""
+    first = event.first_at or event.at
+    return event.pod_uid, event.reason, event.container, event.message, first

@@ -61,6 +61,9 @@ def create(books: Books, workload: Workload, now: datetime, stopwatch: Stopwatch
         other = books.records[pod.uid].workload.pod
         fields = {"uid": pod.uid, "namespace": other.namespace, "name": other.name}
         return Decided(books, Refused(Refusal.CONFLICT, fields))
+    if there is not None:
+        # For clients the one that ends goes before this one comes, each at a version of its own.
+        books = books.renumbered()
     decided = _decided(books, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
     run = decided.books.records[pod.uid].run
     if run.verdict is None or run.verdict.admitted:

@@ -29,6 +29,7 @@ from numalet.agent.requests import (
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import Finding
 from numalet.model.pod import ContainerKey
+from numalet.node.node import Node
 from numalet.reports import kubelet_look
 from numalet.reports.kubelet_look import KubeletLook, PodName, Problem
 from numalet.reports.metric_definitions import DRIFT_MENDED, KUBELET_STATE_CHANGES
@@ -61,9 +62,9 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
         case PluginReported(resource, devices):
             return _devices_reported(books, resource, devices, now)
         case PluginStopped(resource):
-            return books.at(books.node.plugin_stopped(resource))
+            return _of_node(books, books.node.plugin_stopped(resource))
         case PluginExpired(resource):
-            return books.at(books.node.resource_expired(resource))
+            return _of_node(books, books.node.resource_expired(resource))
         case FolderRead():
             return books
         case _:
@@ -75,7 +76,7 @@ def _devices_reported(
 ) -> Books:
     """The books with a plugin's devices; one without an id could not be asked for, nor told of."""
     named = tuple(each for each in devices if each.device_id.strip())
-    after = books.at(books.node.devices_reported({resource: named}))
+    after = _of_node(books, books.node.devices_reported({resource: named}))
     if len(named) == len(devices):
         return after
     finding = Finding("devices/id-missing", {"resource": resource})
@@ -83,12 +84,18 @@ def _devices_reported(
     return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
 
 
+def _of_node(books: Books, node: Node) -> Books:
+    """The books over a node whose capacity may be another, which those who watch it are to see."""
+    return books if node is books.node else books.at(node).renumbered()
+
+
 def heard(books: Books) -> Books:
     """The books after every source of pods was heard: what is held for nobody may go."""
     if books.node.snapshot.sources_ready:
         return books
     node = books.node.sources_ready()
-    return books.at(node.release_stale() if node.rules.behaviour.release_at_once else node)
+    let_go = node.release_stale() if node.rules.behaviour.release_at_once else node
+    return _of_node(books, let_go)
 
 
 def taken_over(books: Books, observed: Iterable[Observed], now: datetime) -> Books:
@@ -187,7 +194,8 @@ def _kubelet_seen(books: Books, seen: KubeletSeen, now: datetime) -> Books:
     if seen.node is not None:
         # What another owner holds is not stale, though nobody here knows its pods.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
-        after = after.at(node.sources_ready() if books.node.snapshot.sources_ready else node)
+        node = node.sources_ready() if books.node.snapshot.sources_ready else node
+        after = _of_node(after, node)
     for name in (*look.changed, *look.removed):
         after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
     for note in look.notes:

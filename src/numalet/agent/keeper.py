@@ -9,7 +9,8 @@ decisions are dropped and their requests refused; facts are held on to and tried
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,7 @@ from numalet.model.pod import ContainerKey
 from numalet.reports.metrics import Counts
 from numalet.servers.door import (
     AgentView,
+    ChangeKind,
     EventChange,
     Foreseen,
     PodChange,
@@ -159,11 +161,26 @@ class Keeper:
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
         """All changes after this resource version, then those to come."""
-        return self._pods.since(since)
+        return self._too_new(since) or self._pods.since(since)
 
     def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
         """All events after this resource version, then those to come."""
-        return self._events.since(since)
+        return self._too_new(since) or self._events.since(since)
+
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+        """The changes between this resource version and now, oldest first."""
+        return self._too_new(since) or self._pods.past(since)
+
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+        """The changes of events between this resource version and now, oldest first."""
+        return self._too_new(since) or self._events.past(since)
+
+    def _too_new(self, version: int) -> Refused | None:
+        current = self._view.resource_version
+        if version <= current:
+            return None
+        fields = {"asked": str(version), "current": str(current)}
+        return Refused(Refusal.TOO_NEW, fields)
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         """Where the output of a container's latest (or previous) attempt is kept."""
@@ -198,6 +215,7 @@ class Keeper:
     async def stop(self) -> None:
         """Take no more requests, and return when what is being written is written."""
         self._condition.stopping = True
+        self._books = self._books.renumbered()
         self._show()
         await self._busy.acquire()
 
@@ -281,13 +299,17 @@ class Keeper:
         try:
             await self._write(batch)
         except StorageFailed as failed:
+            if not self._condition.problem:
+                self._books = self._books.renumbered()
             self._condition.problem = failed.problem
             self._held = kept
             refused = Refused(Refusal.STORAGE, {"problem": failed.problem})
             self._answer([(request, refused) for request, _ in batch.answers])
             self._show()
             return
-        self._condition.problem = ""
+        if self._condition.problem:
+            self._condition.problem = ""
+            batch.books = batch.books.renumbered()
         self._wakes = wakes
         self._publish(batch)
 
@@ -312,8 +334,10 @@ class Keeper:
             return
         if self._around.standing is Standing.OBSERVING:
             return
-        fresh = changes.of_events(before.resource_version, after.events)
-        lines = [journal.line_of(each.event) for each in fresh]
+        fresh = changes.of_events(before, after)
+        lines = [
+            journal.line_of(each.event) for each in fresh if each.kind is not ChangeKind.DELETED
+        ]
         now = self._around.clock()
         for decision in (each.decision for each in batch.heard):
             verdict = decisions.verdict_of(decision.rejection)
@@ -321,13 +345,13 @@ class Keeper:
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
 
     def _publish(self, batch: Batch) -> None:
-        before, self._books = self._books, batch.books
+        before, after = self._books, batch.books
+        self._books = replace(after, gone={}) if after.gone else after
         if batch.audits is not None:
             self._condition.audits = batch.audits
         self._show()
-        after = self._books
-        self._pods.publish(changes.of_pods(before.records, after.records, after.resource_version))
-        self._events.publish(changes.of_events(before.resource_version, after.events))
+        self._pods.publish(changes.of_pods(before, after))
+        self._events.publish(changes.of_events(before, after))
         self._answer([(request, self._current(answer)) for request, answer in batch.answers])
         self._performer.ask(batch.tasks)
         for heard in batch.heard:

@@ -175,8 +175,13 @@ def recover(
     events: Sequence[NodeEvent],
     now: datetime,
     stopwatch: Stopwatch,
+    first_version: int = 1,
 ) -> Recovered:
-    """The books after a start. Raises ``BadInput`` if there can be none; see ``start_node``."""
+    """The books after a start, under ``first_version`` or a later resource version.
+
+    Raises:
+        BadInput: there can be none; see ``start_node``.
+    """
     running = [each.key for each in observed if each.exit is None]
     started = start_node(premises, found.state_files, running)
     node = _waiting(started.node, found.records)
@@ -189,7 +194,7 @@ def recover(
         node=node,
         records=Records(found.records),
         events=tuple(events),
-        resource_version=version + 1,
+        resource_version=max(version + 1, first_version),
         cpu_gauges=cpu_gauges.at_start(node),
     )
     books = facts.taken_over(books, observed, now)

@@ -15,7 +15,7 @@ from typing import Final
 
 from numalet.adapters.agent_client.places import KUBECONFIG, SOCKET_NAME
 from numalet.adapters.files import state_directory, trust
-from numalet.agent import journal, record_file
+from numalet.agent import journal, node_file, record_file
 from numalet.model.findings import BadInput, Finding, Location
 
 LOCK: Final = "books.lock"
@@ -26,6 +26,7 @@ _KNOWN: Final = frozenset(
         *state_directory.FILE_NAMES,
         state_directory.DEVICE_PLUGINS,
         record_file.FILE_NAME,
+        node_file.FILE_NAME,
         journal.FILE_NAME,
         journal.OLDER_NAME,
         KUBECONFIG,

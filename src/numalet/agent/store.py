@@ -20,7 +20,7 @@ from numalet.adapters.agent_client.places import KUBECONFIG
 from numalet.adapters.files import atomic, state_directory
 from numalet.adapters.files.state_directory import DEVICE_PLUGINS, StateDirectory
 from numalet.adapters.runtime.watcher import family
-from numalet.agent import record_file, root_folder
+from numalet.agent import node_file, record_file, root_folder
 from numalet.agent.books import Books
 from numalet.agent.journal import Journal
 from numalet.agent.record_file import RecordFile
@@ -32,7 +32,12 @@ from numalet.workload.record import PodRecord
 _LETTING_GO_SECONDS: Final = 3.0
 """So long a lock may outlive a holder that was killed while it started a program."""
 _PAUSE_SECONDS: Final = 0.01
-_WRITTEN: Final = (*state_directory.FILE_NAMES, record_file.FILE_NAME, KUBECONFIG)
+_WRITTEN: Final = (
+    *state_directory.FILE_NAMES,
+    record_file.FILE_NAME,
+    node_file.FILE_NAME,
+    KUBECONFIG,
+)
 
 Encode: TypeAlias = Callable[[PodRecord], bytes]
 Decode: TypeAlias = Callable[[bytes, str], PodRecord]

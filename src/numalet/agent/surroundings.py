@@ -22,6 +22,7 @@ class Surroundings:
     ``heard`` is told of every decision that is safe on the disk, for logs and tests.
     ``plugins_decide`` says that a decision may wait for a device plugin; ``also_counted`` are the
     counters of others that are shown with the agent's; ``handing`` is what devices come with.
+    ``node_created_at`` is how old the node is; None if it begins now.
     """
 
     store: Store
@@ -38,3 +39,4 @@ class Surroundings:
     plugins_decide: bool = False
     handing: Handing = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
+    node_created_at: datetime | None = None

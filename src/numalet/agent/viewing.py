@@ -36,6 +36,7 @@ def view(
         standing=around.standing,
         level=around.runtime.capabilities().level,
         started_at=condition.started_at,
+        node_created_at=around.node_created_at or condition.started_at,
         resource_version=books.resource_version,
         unready=_unready(around, books, condition),
         records=books.records,

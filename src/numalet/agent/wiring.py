@@ -16,13 +16,14 @@ from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime.fake import FakeRuntime
 from numalet.adapters.runtime.port import Runtime
 from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.agent import journal, kube_api, observing, other_books, recovery
+from numalet.agent import journal, kube_api, node_file, observing, other_books, recovery
 from numalet.agent.books import EVENTS_KEPT
 from numalet.agent.decisions import Heard
 from numalet.agent.keeper import Keeper
 from numalet.agent.kube_api import Serving
 from numalet.agent.manifests import ManifestFolder
 from numalet.agent.neighbours import Neighbours
+from numalet.agent.node_file import NodeAge
 from numalet.agent.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
@@ -73,6 +74,7 @@ async def opened(
     try:
         if settings.observe:
             found = Found({}, {})
+        age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
         with (
@@ -81,8 +83,9 @@ async def opened(
         ):
             hooks.told(remarks)
             try:
-                recovered = await _recovered(settings, found, hooks, store, runtime)
+                recovered = await _recovered(settings, found, hooks, store, runtime, age)
                 around = _surroundings(settings, hooks, store, runtime, near)
+                around = replace(around, node_created_at=age.created_at)
                 begun = _begun(recovered, settings, hooks, around)
                 if near is not None:
                     near.relay.tell = begun.keeper.tell
@@ -110,7 +113,12 @@ def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Findin
 
 
 async def _recovered(
-    settings: AgentSettings, found: Found, hooks: Hooks, store: Store, runtime: Runtime
+    settings: AgentSettings,
+    found: Found,
+    hooks: Hooks,
+    store: Store,
+    runtime: Runtime,
+    age: NodeAge,
 ) -> Recovered:
     observed = await runtime.open()
     if isinstance(runtime, FakeRuntime):
@@ -123,6 +131,7 @@ async def _recovered(
         _events(store),
         hooks.clock(),
         time.perf_counter,
+        age.first_version,
     )
 
 

@@ -47,6 +47,7 @@ class NodeFacts:
     """
 
     name: str
+    created_at: datetime
     started_at: datetime
     unready: Unready | None = None
     version: str = ""
@@ -55,20 +56,18 @@ class NodeFacts:
     os_image: str = ""
     machine_id: str = ""
     boot_id: str = ""
-    resource_version: int = 0
     kubelet: KubeletCondition | None = None
 
 
 def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
-    """The whole object."""
+    """The whole object, but for its resource version."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": facts.name,
             "uid": facts.name,
-            "resourceVersion": str(facts.resource_version),
-            "creationTimestamp": kube_time.seconds(facts.started_at),
+            "creationTimestamp": kube_time.seconds(facts.created_at),
             "labels": labels(facts.name, node.rules.machine.os, facts.architecture),
         },
         "spec": {},

@@ -13,6 +13,7 @@ from typing import Any
 from numalet.enforcement.audit import Audit
 from numalet.model import cpu_set
 from numalet.model.pod import ContainerKey
+from numalet.reports import kube_time
 from numalet.snapshot import placement
 from numalet.snapshot.placement import Placement
 from numalet.snapshot.snapshot import Snapshot
@@ -100,7 +101,7 @@ def devices(held: Placement) -> dict[str, list[str]]:
 def audit_document(audit: Audit) -> dict[str, Any]:
     """One look at a container."""
     return {
-        "at": audit.at.isoformat(),
+        "at": kube_time.seconds(audit.at),
         "aligned": audit.aligned,
         "promisedNumaNodes": list(audit.memory_nodes),
         "bytesByNumaNode": {

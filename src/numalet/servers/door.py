@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -46,6 +46,8 @@ class AgentView:
     standing: Standing
     level: GuaranteeLevel
     started_at: datetime
+    node_created_at: datetime
+    """When the root folder was first used: the node is as old as that, whoever restarts."""
     resource_version: int
     unready: Unready | None = None
     records: Records = field(default_factory=Records)
@@ -77,20 +79,29 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PodChange:
-    """One step of a watch: the record after the change, or the last one before it went."""
+    """One step of a watch: the record after the change, or the last one before it went.
+
+    ``before`` is the record before the change; None where the pod is new.
+    """
 
     kind: ChangeKind
     record: PodRecord
     resource_version: int
+    before: PodRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EventChange:
-    """One step of a watch of events: ADDED, or MODIFIED where an equal one was counted up."""
+    """One step of a watch of events: ADDED, or MODIFIED where an equal one was counted up.
+
+    DELETED where it made room for later ones. ``before`` is the event before the change; None
+    where it is new.
+    """
 
     kind: ChangeKind
     event: NodeEvent
     resource_version: int
+    before: NodeEvent | None = None
 
 
 class Refusal(Enum):
@@ -100,6 +111,8 @@ class Refusal(Enum):
     NOT_FOUND = "NotFound"
     CONFLICT = "Conflict"
     TOO_OLD = "Expired"
+    TOO_NEW = "Timeout"
+    """A resource version that was never given out."""
     OBSERVING = "Observing"
     STOPPING = "Stopping"
     STORAGE = "Storage"
@@ -158,11 +171,23 @@ class Door(Protocol):
     ) -> Foreseen | Refused:
         """What ``delete`` would come to now. Nothing is kept."""
 
+    async def changed(self) -> None:
+        """Wait until there is another view."""
+
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
-        """All changes after this resource version, then those to come."""
+        """All changes after this resource version, then those to come.
+
+        Refused where the version is forgotten, or has not been given out yet.
+        """
 
     def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
-        """All events after this resource version, then those to come."""
+        """All changes of events after this resource version, then those to come."""
+
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+        """The changes between this resource version and now, oldest first."""
+
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+        """The changes of events between this resource version and now, oldest first."""
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         """Where the output of a container's latest (or previous) attempt is kept."""

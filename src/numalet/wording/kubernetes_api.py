@@ -53,6 +53,25 @@ MEDIA_TYPE: Final = (
 )
 TOO_LARGE: Final = "Request entity too large: limit is {limit_bytes}"
 TOO_OLD: Final = "too old resource version: {asked} ({oldest})"
+TOO_NEW: Final = "Timeout: Too large resource version: {asked}, current: {current}"
+TOO_NEW_CAUSE: Final = "Too large resource version"
+VERSION_AND_CONTINUE: Final = "specifying resource version is not allowed when using continue"
+CONTINUE_UNREADABLE: Final = "continue key is not valid: it is none of this server"
+CONTINUE_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start"
+    " a new list without the continue parameter, or use the continue token in this response to"
+    " retrieve the remainder of the results as they are now, which is not consistent with what was"
+    " listed before"
+)
+MATCH_UNKNOWN: Final = 'Unsupported value: "{value}": supported values: "Exact", "NotOlderThan", ""'
+MATCH_ALONE: Final = (
+    "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+)
+MATCH_AND_CONTINUE: Final = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+MATCH_EXACT_ZERO: Final = (
+    'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+)
+NOT_ACCEPTABLE: Final = "only the following media types are accepted: {accepted}"
 NAMESPACE_DIFFERS: Final = (
     "the namespace of the provided object does not match the namespace sent on the request"
 )

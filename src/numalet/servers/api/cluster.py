@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.servers.api import forms, projections, selectors, watching
-from numalet.servers.api.objects import Shown, shown
-from numalet.servers.api.served import Served, namespace_of
+from numalet.servers.api import collection, forms, projections, selectors
+from numalet.servers.api.derived import Derived
+from numalet.servers.api.pod_collections import of_events
+from numalet.servers.api.served import Served
 from numalet.servers.api.status import not_found
-from numalet.servers.api.watching import Step, Watched
-from numalet.servers.door import EventChange, Refused
+from numalet.servers.door import AgentView
 
 EVENT_FIELDS: Final = frozenset(
     {
@@ -42,6 +41,8 @@ class Cluster:
 
     def __init__(self, served: Served) -> None:
         self._served = served
+        self._nodes = Derived(served.door, lambda view: [projections.node(view)])
+        self._namespaces = Derived(served.door, _namespaces)
 
     def routes(self) -> list[Route]:
         """The paths."""
@@ -60,95 +61,59 @@ class Cluster:
         """All events, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, EVENT_FIELDS)
-        if watching.is_wanted(request):
-            return watching.response(request, self._watched(namespace), passes)
-        items = (item for _, item in self._served.events(namespace))
-        return self._list(request, "Event", passes, items)
-
-    def _watched(self, namespace: str | None) -> Watched:
-        served = self._served
-
-        def since(version: int) -> AsyncIterator[Step] | Refused:
-            changes = served.door.event_changes(version)
-            if isinstance(changes, Refused):
-                return changes
-            return _steps(served, changes, namespace)
-
-        return Watched(
-            kind="Event",
-            api_version="v1",
-            now=lambda: (served.door.view().resource_version, served.events(namespace)),
-            since=since,
-        )
+        return collection.response(request, of_events(self._served, namespace), passes)
 
     async def event(self, request: Request) -> Response:
         """One event."""
         name = request.path_params["name"]
-        for known, item in self._served.events(request.path_params["namespace"]):
-            if known == name:
+        for _, item in self._served.events(request.path_params["namespace"]):
+            if item.value["metadata"]["name"] == name:
                 return forms.of_one(request, item)
         raise not_found("events", name)
 
     async def nodes(self, request: Request) -> Response:
         """The node, which is the only one."""
         passes = selectors.of_request(request, NODE_FIELDS)
-        node = shown(projections.node(self._served.door.view()))
-        return self._list(request, "Node", passes, [node])
+        return collection.response(request, self._nodes.collection("Node", "v1"), passes)
 
     async def node(self, request: Request) -> Response:
         """The node."""
-        view = self._served.door.view()
-        if request.path_params["name"] != view.node_name:
-            raise not_found("nodes", request.path_params["name"])
-        return forms.of_one(request, shown(projections.node(view)))
+        return self._one(request, self._nodes, "nodes")
 
     async def namespaces(self, request: Request) -> Response:
         """Every namespace that has a pod, and the default one."""
         passes = selectors.of_request(request, NAMESPACE_FIELDS)
-        items = (self._namespace(each) for each in self._names())
-        return self._list(request, "Namespace", passes, items)
+        found = self._namespaces.collection("Namespace", "v1")
+        return collection.response(request, found, passes)
 
     async def namespace(self, request: Request) -> Response:
         """One namespace."""
+        return self._one(request, self._namespaces, "namespaces")
+
+    def _one(self, request: Request, of: Derived, resource: str) -> Response:
         name = request.path_params["name"]
-        if name not in self._names():
-            raise not_found("namespaces", name)
-        return forms.of_one(request, self._namespace(name))
+        item = of.item(name)
+        if item is None:
+            raise not_found(resource, name)
+        return forms.of_one(request, item)
 
-    def _names(self) -> list[str]:
-        records = self._served.door.view().records.values()
-        return sorted({*_ALWAYS, *(each.workload.pod.namespace for each in records)})
 
-    def _namespace(self, name: str) -> Shown:
-        view = self._served.door.view()
-        metadata: Mapping[str, Any] = {
+def _namespaces(view: AgentView) -> list[dict[str, Any]]:
+    records = view.records.values()
+    names = {*_ALWAYS, *(each.workload.pod.namespace for each in records)}
+    return [_namespace(each, view) for each in sorted(names)]
+
+
+def _namespace(name: str, view: AgentView) -> dict[str, Any]:
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {
             "name": name,
-            "creationTimestamp": projections.time_text(view.started_at),
+            "uid": name,
+            "creationTimestamp": projections.time_text(view.node_created_at),
             "labels": {"kubernetes.io/metadata.name": name},
-        }
-        return shown(
-            {
-                "kind": "Namespace",
-                "apiVersion": "v1",
-                "metadata": metadata,
-                "spec": {"finalizers": ["kubernetes"]},
-                "status": {"phase": "Active"},
-            }
-        )
-
-    def _list(
-        self, request: Request, kind: str, passes: selectors.Selector, items: Iterable[Shown]
-    ) -> Response:
-        version = self._served.door.view().resource_version
-        passing = (item for item in items if passes(item.value))
-        return forms.of_list(request, kind, "v1", version, passing)
-
-
-async def _steps(
-    served: Served, changes: AsyncIterator[EventChange], namespace: str | None
-) -> AsyncIterator[Step]:
-    async for change in changes:
-        if namespace in (None, namespace_of(change.event)):
-            item = served.event(change.event)
-            name = item.value["metadata"]["name"]
-            yield Step(change.kind, name, item, change.resource_version)
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }

@@ -52,8 +52,8 @@ class Resource:
 
 CORE: Final = (
     Resource("events", "Event", _WATCH, short_names=("ev",)),
-    Resource("namespaces", "Namespace", _READ, namespaced=False, short_names=("ns",)),
-    Resource("nodes", "Node", _READ, namespaced=False, short_names=("no",)),
+    Resource("namespaces", "Namespace", _WATCH, namespaced=False, short_names=("ns",)),
+    Resource("nodes", "Node", _WATCH, namespaced=False, short_names=("no",)),
     Resource(
         "pods",
         "Pod",

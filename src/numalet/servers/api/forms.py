@@ -18,9 +18,11 @@ from starlette.responses import Response
 
 from numalet.reports import kube_tables
 from numalet.servers.api.objects import JSON, Shown, listed, shown
-from numalet.servers.api.status import bad_query
+from numalet.servers.api.status import Failure, bad_query
+from numalet.wording import kubernetes_api as words
 
 _META: Final = "meta.k8s.io"
+_JSON_RANGES: Final = (JSON, "application/*", "*/*")
 _VERSIONS: Final = ("v1", "v1beta1")
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
 
@@ -36,7 +38,7 @@ class Table:
         self,
         kind: str,
         items: Iterable[Shown],
-        resource_version: str,
+        metadata: Mapping[str, Any],
         *,
         headed: bool = True,
     ) -> dict[str, Any]:
@@ -45,7 +47,7 @@ class Table:
         found: dict[str, Any] = {
             "kind": "Table",
             "apiVersion": f"{_META}/{self.version}",
-            "metadata": {"resourceVersion": resource_version},
+            "metadata": dict(metadata),
             "columnDefinitions": [each.definition() for each in printer.columns] if headed else [],
             "rows": [
                 {"cells": printer.cells(item.value, now), "object": self._object(item)}
@@ -68,48 +70,86 @@ class Table:
                 }
 
 
-def wanted(request: Request) -> Table | None:
-    """The table that the client prefers; None if it takes objects as they are."""
-    for part in request.headers.get("accept", "").split(","):
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The metadata of objects alone is wanted, in this version."""
+
+    version: str
+
+    def head(self, kind: str) -> dict[str, str]:
+        """What the document says it is."""
+        return {"kind": kind, "apiVersion": f"{_META}/{self.version}"}
+
+    def of(self, item: Shown) -> Shown:
+        """What is shown of an object."""
+        return shown({**self.head("PartialObjectMetadata"), "metadata": item.value["metadata"]})
+
+
+def wanted(request: Request) -> Table | Partial | None:
+    """The form that the client prefers of those there are; None if it takes objects as they are.
+
+    Raises:
+        Failure: 406, there is none that it takes.
+    """
+    accepted = request.headers.get("accept", "") or "*/*"
+    for part in accepted.split(","):
         media, *given = (text.strip() for text in part.split(";"))
         parameters = dict(text.partition("=")[::2] for text in given)
-        version = parameters.get("v", "v1")
-        if media != JSON or parameters.get("as", "Table") != "Table":
+        if media.lower() not in _JSON_RANGES or parameters.get("q", "1").strip("0.") == "":
             continue
-        if "as" not in parameters:
+        shape, version = parameters.get("as", ""), parameters.get("v", "v1")
+        if not shape:
             return None
-        if parameters.get("g", _META) == _META and version in _VERSIONS:
+        if parameters.get("g", _META) != _META or version not in _VERSIONS:
+            continue
+        if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+            return Partial(version)
+        if shape == "Table":
             include = request.query_params.get("includeObject", "")
             if include not in _INCLUDES:
                 raise bad_query("includeObject", include[:40], "Metadata, Object or None")
             return Table(version, include or "Metadata")
-    return None
+    raise Failure(406, words.NOT_ACCEPTABLE.format(accepted=JSON))
 
 
 def of_list(
-    request: Request, kind: str, api_version: str, version: int, items: Iterable[Shown]
+    request: Request,
+    kind: str,
+    api_version: str,
+    version: int,
+    items: Iterable[Shown],
+    more: Mapping[str, Any],
 ) -> Response:
-    """The answer to a request for a list of objects of this kind."""
-    table = wanted(request)
-    if table is None:
-        return Response(listed(f"{kind}List", api_version, version, items), media_type=JSON)
-    return _answer(table.document(kind, items, str(version)))
+    """The answer to a request for a list of objects of this kind; ``more`` is of its metadata."""
+    form = wanted(request)
+    metadata = {"resourceVersion": str(version), **more}
+    if isinstance(form, Table):
+        return _answer(form.document(kind, items, metadata))
+    if isinstance(form, Partial):
+        head = form.head("PartialObjectMetadataList")
+        return Response(listed(head, metadata, map(form.of, items)), media_type=JSON)
+    head = {"kind": f"{kind}List", "apiVersion": api_version}
+    return Response(listed(head, metadata, items), media_type=JSON)
 
 
 def of_one(request: Request, item: Shown) -> Response:
     """The answer to a request for one object."""
-    table = wanted(request)
-    if table is None:
+    form = wanted(request)
+    if isinstance(form, Partial):
+        item = form.of(item)
+    if not isinstance(form, Table):
         return Response(item.text, media_type=JSON)
     version = item.value["metadata"].get("resourceVersion", "")
-    return _answer(table.document(item.value["kind"], [item], version))
+    return _answer(form.document(item.value["kind"], [item], {"resourceVersion": version}))
 
 
 def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
     """What becomes of each object of a watch. Only the first table of a watch has its columns."""
-    table = wanted(request)
-    if table is None:
+    form = wanted(request)
+    if form is None:
         return lambda item: item
+    if isinstance(form, Partial):
+        return form.of
     headed = True
 
     def tabled(item: Shown) -> Shown:
@@ -117,7 +157,7 @@ def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
         version = item.value["metadata"].get("resourceVersion", "")
         # A bookmark is a version and no object, so it has no row.
         rows = [item] if "name" in item.value["metadata"] else []
-        made = table.document(kind, rows, version, headed=headed)
+        made = form.document(kind, rows, {"resourceVersion": version}, headed=headed)
         headed = headed and not rows
         return shown(made)
 

@@ -31,18 +31,23 @@ def shown(value: Mapping[str, Any]) -> Shown:
 
 
 class Kept(Generic[K]):
-    """Objects by key, each for the version that it was made of."""
+    """Objects by key, each for the latest two versions that were asked for.
+
+    Of a change both are asked for, by every watch that selects.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[K, tuple[int, Shown]] = {}
+        self._kept: dict[K, tuple[tuple[int, Shown], ...]] = {}
 
     def of(self, key: K, version: int, make: Callable[[], Mapping[str, Any]]) -> Shown:
         """The object of this version; ``make`` is called if there is none yet."""
-        kept = self._kept.get(key)
-        if kept is None or kept[0] != version:
-            kept = (version, shown(make()))
-            self._kept[key] = kept
-        return kept[1]
+        kept = self._kept.get(key, ())
+        for known, item in kept:
+            if known == version:
+                return item
+        item = shown(make())
+        self._kept[key] = (*kept[-1:], (version, item))
+        return item
 
     def forget_all_but(self, keys: Iterable[K]) -> None:
         """Let go of objects that are not there any more."""
@@ -53,16 +58,10 @@ class Kept(Generic[K]):
         return len(self._kept)
 
 
-def listed(kind: str, api_version: str, resource_version: int, items: Iterable[Shown]) -> bytes:
+def listed(head: Mapping[str, str], metadata: Mapping[str, Any], items: Iterable[Shown]) -> bytes:
     """A list object as JSON."""
-    head = msgspec.json.encode(
-        {
-            "kind": kind,
-            "apiVersion": api_version,
-            "metadata": {"resourceVersion": str(resource_version)},
-        }
-    )
-    return head[:-1] + b',"items":[' + b",".join(item.text for item in items) + b"]}"
+    begin = msgspec.json.encode({**head, "metadata": metadata})
+    return begin[:-1] + b',"items":[' + b",".join(item.text for item in items) + b"]}"
 
 
 def watch_line(kind: str, item: Shown) -> bytes:

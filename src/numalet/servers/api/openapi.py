@@ -34,10 +34,16 @@ _COUNT: Final = {"type": "integer", "minimum": 0}
 _FLAG: Final = {"type": "boolean"}
 _DRY: Final = {"dryRun": {"type": "string", "enum": ["All"]}}
 _CHANGING: Final = {**_DRY, "fieldManager": _TEXT, "fieldValidation": field_validation.PARAMETER}
-_SELECTING: Final = {"labelSelector": _TEXT, "fieldSelector": _TEXT}
+_SELECTING: Final = {
+    "labelSelector": _TEXT,
+    "fieldSelector": _TEXT,
+    "limit": _COUNT,
+    "continue": _TEXT,
+    "resourceVersion": _TEXT,
+    "resourceVersionMatch": {"type": "string", "enum": ["Exact", "NotOlderThan"]},
+}
 _WATCHING: Final = {
     "watch": _FLAG,
-    "resourceVersion": _TEXT,
     "timeoutSeconds": _COUNT,
     "allowWatchBookmarks": _FLAG,
     "sendInitialEvents": _FLAG,
@@ -53,8 +59,8 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "pods"): {**_SELECTING, **_WATCHING},
     ("GET", "events"): {**_SELECTING, **_WATCHING},
     ("GET", "podplacements"): {**_SELECTING, **_WATCHING},
-    ("GET", "nodes"): _SELECTING,
-    ("GET", "namespaces"): _SELECTING,
+    ("GET", "nodes"): {**_SELECTING, **_WATCHING},
+    ("GET", "namespaces"): {**_SELECTING, **_WATCHING},
     ("GET", "nodestates"): _SELECTING,
     ("GET", "explanation"): {"budgetSeconds": _COUNT},
     ("POST", "explanations"): {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,15 +11,23 @@ from starlette.routing import Route
 
 from numalet.model.findings import Findings
 from numalet.model.pod import Pod
-from numalet.servers.api import field_validation, forms, projections, requests, selectors, watching
+from numalet.servers.api import (
+    collection,
+    field_validation,
+    forms,
+    projections,
+    requests,
+    selectors,
+)
+from numalet.servers.api.derived import Derived
 from numalet.servers.api.explaining import Explainer
 from numalet.servers.api.node_state import node_state
 from numalet.servers.api.objects import JSON, shown
+from numalet.servers.api.pod_collections import PLACEMENT, of_records
 from numalet.servers.api.pods import workload_of
-from numalet.servers.api.served import OWN_GROUP, Served
+from numalet.servers.api.served import OWN_GROUP, Served, observed_by
 from numalet.servers.api.status import not_found
-from numalet.servers.api.watching import Step, Watched
-from numalet.servers.door import PodChange, Refused
+from numalet.servers.door import AgentView, Standing
 
 FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.uid"})
 _ROOT: Final = f"/apis/{OWN_GROUP}"
@@ -31,6 +39,8 @@ class Own:
     def __init__(self, served: Served) -> None:
         self._served = served
         self._explainer = Explainer()
+        self._states = Derived(served.door, lambda view: [_state(view)])
+        self._observed = Derived(served.door, observed_by)
 
     def routes(self) -> list[Route]:
         """The paths."""
@@ -49,33 +59,13 @@ class Own:
         """Where all pods are, or a watch of it."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
-        if watching.is_wanted(request):
-            return watching.response(request, self._watched(namespace), passes)
-        served = self._served
-        items = (served.placement(record) for record in served.records(namespace))
-        version = served.door.view().resource_version
-        everyone = (*items, *served.observed(namespace))
-        passing = (item for item in everyone if passes(item.value))
-        return forms.of_list(request, "PodPlacement", OWN_GROUP, version, passing)
-
-    def _watched(self, namespace: str | None) -> Watched:
-        served = self._served
-
-        def since(version: int) -> AsyncIterator[Step] | Refused:
-            changes = served.door.pod_changes(version)
-            if isinstance(changes, Refused):
-                return changes
-            return _steps(served, changes, namespace)
-
-        return Watched(
-            kind="PodPlacement",
-            api_version=OWN_GROUP,
-            now=lambda: (
-                served.door.view().resource_version,
-                [(record.uid, served.placement(record)) for record in served.records(namespace)],
-            ),
-            since=since,
-        )
+        if self._served.door.view().standing is not Standing.OBSERVING:
+            found = of_records(self._served, namespace, PLACEMENT)
+            return collection.response(request, found, passes)
+        # Beside a kubelet they are of the kubelet's pods.
+        found = self._observed.collection("PodPlacement", OWN_GROUP)
+        here = selectors.in_namespace(namespace, passes)
+        return collection.response(request, found, here)
 
     async def placement(self, request: Request) -> Response:
         """Where one pod is."""
@@ -105,36 +95,25 @@ class Own:
     async def states(self, request: Request) -> Response:
         """The state of the node, which is the only one."""
         passes = selectors.of_request(request, FIELDS)
-        item = shown(self._state())
-        version = self._served.door.view().resource_version
-        items = [item] if passes(item.value) else []
-        return forms.of_list(request, "NodeState", OWN_GROUP, version, items)
+        found = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
+        return collection.response(request, found, passes)
 
     async def state(self, request: Request) -> Response:
         """The state of the node."""
         if request.path_params["name"] != self._served.door.view().node_name:
             raise not_found("nodestates", request.path_params["name"])
-        return forms.of_one(request, shown(self._state()))
-
-    def _state(self) -> dict[str, object]:
-        view = self._served.door.view()
-        return {
-            "kind": "NodeState",
-            "apiVersion": OWN_GROUP,
-            "metadata": {
-                "name": view.node_name,
-                "resourceVersion": str(view.resource_version),
-                "creationTimestamp": projections.time_text(view.started_at),
-            },
-            **node_state(view),
-        }
+        item = self._states.item(request.path_params["name"])
+        assert item is not None
+        return forms.of_one(request, item)
 
 
-async def _steps(
-    served: Served, changes: AsyncIterator[PodChange], namespace: str | None
-) -> AsyncIterator[Step]:
-    async for change in changes:
-        record = change.record
-        if namespace in (None, record.workload.pod.namespace):
-            item = served.placement(record)
-            yield Step(change.kind, record.uid, item, change.resource_version)
+def _state(view: AgentView) -> dict[str, Any]:
+    return {
+        "kind": "NodeState",
+        "apiVersion": OWN_GROUP,
+        "metadata": {
+            "name": view.node_name,
+            "creationTimestamp": projections.time_text(view.node_created_at),
+        },
+        **node_state(view),
+    }

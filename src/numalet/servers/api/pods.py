@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import string
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,21 +19,21 @@ from numalet.adapters.documents.yaml_source import Document
 from numalet.model.findings import Findings, Severity
 from numalet.servers.api import (
     changing,
+    collection,
     deleting,
     field_validation,
     forms,
     requests,
     selectors,
     status,
-    watching,
 )
 from numalet.servers.api.changing import Revised, Revision
 from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.objects import JSON
+from numalet.servers.api.pod_collections import POD, of_records
 from numalet.servers.api.served import Served
 from numalet.servers.api.status import Failure
-from numalet.servers.api.watching import Step, Watched
-from numalet.servers.door import AgentView, PodChange, Refusal, Refused
+from numalet.servers.door import AgentView, Refusal, Refused
 from numalet.wording import kubernetes_api as words
 from numalet.workload.spec import Workload
 
@@ -84,27 +84,7 @@ class Pods:
         """All pods, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
-        if watching.is_wanted(request):
-            return watching.response(request, self._watched(namespace), passes)
-        version = self._served.door.view().resource_version
-        items = [item for _, item in self._served.pods(namespace) if passes(item.value)]
-        return forms.of_list(request, "Pod", "v1", version, items)
-
-    def _watched(self, namespace: str | None) -> Watched:
-        served = self._served
-
-        def since(version: int) -> AsyncIterator[Step] | Refused:
-            changes = served.door.pod_changes(version)
-            if isinstance(changes, Refused):
-                return changes
-            return _steps(served, changes, namespace)
-
-        return Watched(
-            kind="Pod",
-            api_version="v1",
-            now=lambda: (served.door.view().resource_version, served.pods(namespace)),
-            since=since,
-        )
+        return collection.response(request, of_records(self._served, namespace, POD), passes)
 
     async def get(self, request: Request) -> Response:
         """One pod."""
@@ -191,16 +171,6 @@ def _revised(text: bytes, revised: Revised) -> Response:
 
 def _is_dry(request: Request) -> bool:
     return requests.dry_run(request.query_params.getlist("dryRun"))
-
-
-async def _steps(
-    served: Served, changes: AsyncIterator[PodChange], namespace: str | None
-) -> AsyncIterator[Step]:
-    async for change in changes:
-        record = change.record
-        if namespace in (None, record.workload.pod.namespace):
-            item = served.pod(record)
-            yield Step(change.kind, record.uid, item, change.resource_version)
 
 
 def workload_of(

@@ -51,10 +51,10 @@ def node(view: AgentView) -> dict[str, Any]:
     """The Node object."""
     facts = NodeFacts(
         name=view.node_name,
+        created_at=view.node_created_at,
         started_at=view.started_at,
         unready=view.unready,
         version=__version__,
-        resource_version=view.resource_version,
         kubelet=_kubelet_condition(view.kubelet),
         **_host(),
     )

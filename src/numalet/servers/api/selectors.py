@@ -40,6 +40,19 @@ def of_request(request: Request, fields: Collection[str]) -> Selector:
     return passes
 
 
+def in_namespace(namespace: str | None, passes: Selector) -> Selector:
+    """What passes and is in this namespace; None is any."""
+    if namespace is None:
+        return passes
+    return lambda value: value["metadata"].get("namespace") == namespace and passes(value)
+
+
+def is_selecting(request: Request) -> bool:
+    """Whether a request is for some of the objects only."""
+    given = request.query_params
+    return bool(given.get("labelSelector") or given.get("fieldSelector"))
+
+
 def _parts(text: str) -> list[str]:
     if len(text) > _LONGEST:
         raise Failure(400, words.SELECTOR.format(problem=f"longer than {_LONGEST} characters"))

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from numalet.reports import kubelet_document, pod_placement
 from numalet.servers.api import projections
+from numalet.servers.api.collection import key_of
 from numalet.servers.api.objects import Kept, Shown, shown
 from numalet.servers.api.status import not_found, of_refusal
-from numalet.servers.door import Door, Foreseen, Refused
+from numalet.servers.door import AgentView, Door, Foreseen, Refused
 from numalet.wording import kubernetes_api as words
 from numalet.workload.record import NodeEvent, PodRecord
 
@@ -26,9 +27,17 @@ class Served:
     _pods: Kept[str] = field(default_factory=Kept)
 
     def records(self, namespace: str | None) -> list[PodRecord]:
-        """The records of a namespace, or of all, in the order of acceptance."""
-        records = self.door.view().records.values()
-        return [each for each in records if namespace in (None, each.workload.pod.namespace)]
+        """The records of a namespace, or of all, in the order of acceptance.
+
+        Where a pod ends while another one has its name already, clients see the other one.
+        """
+        records = self.door.view().records
+        return [
+            each
+            for each in records.values()
+            if namespace in (None, each.workload.pod.namespace)
+            and records.named(each.workload.pod.namespace, each.workload.pod.name) is each
+        ]
 
     def record(self, namespace: str, name: str) -> PodRecord:
         """The record of the pod of this name. Raises ``Failure`` 404 without one."""
@@ -64,10 +73,6 @@ class Served:
             status = {"message": words.foreseen(placement), **status}
         return shown({**found, "metadata": metadata, "status": status})
 
-    def pods(self, namespace: str | None) -> list[tuple[str, Shown]]:
-        """The Pod objects by uid."""
-        return [(each.uid, self.pod(each)) for each in self.records(namespace)]
-
     def placement(self, record: PodRecord) -> Shown:
         """The PodPlacement object, which also has the columns of a listing."""
         view = self.door.view()
@@ -99,25 +104,27 @@ class Served:
 
     def observed(self, namespace: str | None) -> list[Shown]:
         """The PodPlacement objects of pods that a kubelet keeps, where it owns the node."""
-        look = self.door.view().kubelet
-        found = () if look is None else kubelet_document.placements(look)
         return [
-            shown({"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each})
-            for each in found
+            shown(each)
+            for each in observed_by(self.door.view())
             if namespace in (None, each["metadata"]["namespace"])
         ]
 
     def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
-        """The Event objects by name."""
+        """The Event objects by key."""
         events = self.door.view().events
-        return [
-            (item.value["metadata"]["name"], item)
-            for item in map(self.event, _in_namespace(events, namespace))
-        ]
+        items = map(self.event, _in_namespace(events, namespace))
+        return [(key_of(item.value), item) for item in items]
 
     def event(self, event: NodeEvent) -> Shown:
         """The Event object."""
         return shown(projections.event(event, self.door.view()))
+
+
+def observed_by(view: AgentView) -> list[dict[str, Any]]:
+    """The PodPlacement objects, as they are sent, of pods that a kubelet keeps."""
+    found = () if view.kubelet is None else kubelet_document.placements(view.kubelet)
+    return [{"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each} for each in found]
 
 
 def namespace_of(event: NodeEvent) -> str:

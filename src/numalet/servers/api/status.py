@@ -16,12 +16,14 @@ RETRY_SECONDS: Final = 1
 _MOST_WARNING_BYTES: Final = 4096
 """Of the texts of all warnings together; a kube-apiserver has the same bound."""
 
+_RETRIED: Final = (429, 503, 504)
 _REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",
     401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
+    406: "NotAcceptable",
     409: "Conflict",
     410: "Expired",
     413: "RequestEntityTooLarge",
@@ -30,6 +32,7 @@ _REASONS: Final[Mapping[int, str]] = {
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",
+    504: "Timeout",
 }
 
 
@@ -43,31 +46,34 @@ class Failure(Exception):  # noqa: N818 - it is an answer
         *,
         reason: str = "",
         details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.reason = reason or _REASONS[code]
-        self.details = details
+        self.details = details or {}
+        self.metadata = metadata or {}
 
     def document(self) -> dict[str, Any]:
-        """The ``Status`` object."""
-        found: dict[str, Any] = {
+        """The ``Status`` object. It always has details: some clients look into them unasked."""
+        details = dict(self.details)
+        if self.code in _RETRIED:
+            details["retryAfterSeconds"] = RETRY_SECONDS
+        return {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": dict(self.metadata),
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
+            "details": details,
             "code": self.code,
         }
-        if self.details is not None:
-            found["details"] = dict(self.details)
-        return found
 
     def response(self) -> JSONResponse:
         """The answer to the client."""
-        headers = {"Retry-After": str(RETRY_SECONDS)} if self.code in (429, 503) else None
+        headers = {"Retry-After": str(RETRY_SECONDS)} if self.code in _RETRIED else None
         return JSONResponse(self.document(), self.code, headers)
 
 
@@ -80,6 +86,16 @@ def not_found(resource: str, name: str) -> Failure:
 def bad_query(name: str, value: str, problem: str) -> Failure:
     """A query parameter that means nothing."""
     return Failure(400, words.QUERY.format(name=name, value=value, problem=problem))
+
+
+def invalid_option(name: str, problem: str, value: str = "") -> Failure:
+    """Query parameters of a list that do not belong together, or a value that none has."""
+    text = problem.format(value=value)
+    reason = "FieldValueNotSupported" if value else "FieldValueForbidden"
+    cause = {"reason": reason, "message": text, "field": name}
+    message = f'ListOptions.meta.k8s.io "" is invalid: {name}: {text}'
+    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}
+    return Failure(422, message, details=details)
 
 
 def bad_body(findings: Iterable[Finding]) -> Failure:
@@ -158,6 +174,11 @@ def of_refusal(refused: Refused, resource: str, name: str) -> Failure:
         case Refusal.TOO_OLD:
             asked, oldest = fields.get("asked", "?"), fields.get("oldest", "?")
             return Failure(410, words.TOO_OLD.format(asked=asked, oldest=oldest))
+        case Refusal.TOO_NEW:
+            asked, current = fields.get("asked", "?"), fields.get("current", "?")
+            cause = {"reason": "ResourceVersionTooLarge", "message": words.TOO_NEW_CAUSE}
+            message = words.TOO_NEW.format(asked=asked, current=current)
+            return Failure(504, message, details={"causes": [cause]})
         case Refusal.OBSERVING:
             return Failure(403, words.OBSERVING, details=details)
         case Refusal.STOPPING:

@@ -1,9 +1,9 @@
 """Watches: a stream of changes, one JSON object a line, until the client or the time ends it.
 
 A watch without a resource version, or with 0, begins with everything that is there. One from a
-version that is forgotten gets a single ERROR with a ``Status`` 410, as a kube-apiserver answers;
-the client then lists anew. Bookmarks tell a client that asked for them how far it has come, and
-with ``sendInitialEvents`` when it has seen all there was.
+version that is forgotten gets a single ERROR with a ``Status`` 410, as a kube-apiserver answers,
+one from a version that never was a 504; the client then lists anew. Bookmarks tell a client that
+asked for them how far it has come, and with ``sendInitialEvents`` when it has seen all there was.
 """
 
 from __future__ import annotations
@@ -12,117 +12,109 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from numalet.servers.api import forms, requests, status
+from numalet.servers.api import forms, requests, status, versions
 from numalet.servers.api.objects import JSON, Shown, shown, watch_line
 from numalet.servers.api.selectors import Selector
-from numalet.servers.api.status import bad_query
 from numalet.servers.door import ChangeKind, Refused
 
 BOOKMARK_SECONDS: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which everything that was there has been sent."""
 
-_BEGINNING: Final = ("", "0")
+Now: TypeAlias = Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of an object that is watched."""
+    """One change of an object that is watched; ``before`` is how it was, None where it is new.
+
+    A step that deletes has the last content of the object, under the version of its deletion.
+    """
 
     kind: ChangeKind
     key: str
     item: Shown
     resource_version: int
+    before: Shown | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What is watched: all objects now, their version, and their changes since a version."""
+Since: TypeAlias = Callable[[int], AsyncIterator[Step] | Refused]
+
+
+def response(
+    request: Request, kind: str, api_version: str, now: Now, since: Since, passes: Selector
+) -> StreamingResponse:
+    """The stream that answers this request."""
+    version = versions.of_request(request)
+    wants_initial = request.query_params.get("sendInitialEvents") is not None
+    initial = requests.flag(request, "sendInitialEvents")
+    watch = _Watch(
+        kind=kind,
+        api_version=api_version,
+        since=since,
+        passes=passes,
+        bookmarks=requests.flag(request, "allowWatchBookmarks"),
+        seconds=requests.seconds(request, "timeoutSeconds"),
+        form=forms.of_watch(request, kind),
+    )
+    if initial:
+        lines = watch.from_all(now, version, is_marked=True)
+    elif version is not None:
+        lines = watch.followed(version)
+    elif wants_initial:
+        lines = watch.followed(now()[0])
+    else:
+        lines = watch.from_all(now, None, is_marked=False)
+    return StreamingResponse(lines, media_type=JSON)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watch:
+    """One watch of objects that pass, for at most so many seconds."""
 
     kind: str
     api_version: str
-    now: Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
-    since: Callable[[int], AsyncIterator[Step] | Refused]
+    since: Since
+    passes: Selector
+    bookmarks: bool
+    seconds: float
+    form: Callable[[Shown], Shown]
 
-
-def is_wanted(request: Request) -> bool:
-    """Whether a request for a list is one for a watch."""
-    return requests.flag(request, "watch")
-
-
-def response(request: Request, watched: Watched, passes: Selector) -> StreamingResponse:
-    """The stream that answers this request."""
-    text = request.query_params.get("resourceVersion", "")
-    if text not in _BEGINNING and not (text.isascii() and text.isdecimal() and len(text) <= 18):
-        raise bad_query("resourceVersion", text[:40], "a whole number is expected")
-    watch = _Watch(
-        watched,
-        passes,
-        bookmarks=requests.flag(request, "allowWatchBookmarks"),
-        initial=requests.flag(request, "sendInitialEvents"),
-        seconds=requests.seconds(request, "timeoutSeconds"),
-        form=forms.of_watch(request, watched.kind),
-    )
-    since = None if text in _BEGINNING or watch.initial else int(text)
-    return StreamingResponse(watch.lines(since), media_type=JSON)
-
-
-class _Watch:
-    """One watch: which objects its client has been shown, and how far it has come."""
-
-    def __init__(
-        self,
-        watched: Watched,
-        passes: Selector,
-        *,
-        bookmarks: bool,
-        initial: bool,
-        seconds: float,
-        form: Callable[[Shown], Shown],
-    ) -> None:
-        self.initial = initial
-        self._form = form
-        self._watched = watched
-        self._passes = passes
-        self._bookmarks = bookmarks
-        self._seconds = seconds
-        self._shown: set[str] = set()
-        self._all_known = False
-
-    async def lines(self, since: int | None) -> AsyncGenerator[bytes, None]:
-        version = since
-        if version is None:
-            version, items = self._watched.now()
-            self._all_known = True
-            for key, item in items:
-                if self._passes(item.value):
-                    self._shown.add(key)
+    async def from_all(
+        self, now: Now, not_older: int | None, *, is_marked: bool
+    ) -> AsyncGenerator[bytes, None]:
+        """Everything there is, of this version or a later one, then what happens."""
+        version, items = now()
+        if not_older is not None and not_older > version:
+            version = not_older
+        else:
+            for _, item in sorted(items, key=lambda each: each[0]):
+                if self.passes(item.value):
                     yield self._written(ChangeKind.ADDED, item)
-            if self.initial and self._bookmarks:
+            if is_marked and self.bookmarks:
                 yield self._bookmark(version, {INITIAL_EVENTS_END: "true"})
-        steps = self._watched.since(version)
-        if isinstance(steps, Refused):
-            failure = status.of_refusal(steps, self._watched.kind, "")
-            yield watch_line("ERROR", shown(failure.document()))
-            return
-        async for line in self._followed(steps, version):
+        async for line in self.followed(version):
             yield line
 
-    async def _followed(
-        self, steps: AsyncIterator[Step], version: int
-    ) -> AsyncGenerator[bytes, None]:
+    async def followed(self, version: int) -> AsyncGenerator[bytes, None]:
+        """What happened after this version, then what happens."""
+        steps = self.since(version)
+        if isinstance(steps, Refused):
+            failure = status.of_refusal(steps, self.kind, "")
+            yield watch_line("ERROR", shown(failure.document()))
+            return
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._seconds
+        end = loop.time() + self.seconds
         waiting: asyncio.Task[Step] | None = None
         try:
             while (left := end - loop.time()) > 0:
                 waiting = waiting or asyncio.ensure_future(anext(steps))
-                pause = min(left, BOOKMARK_SECONDS if self._bookmarks else math.inf)
+                pause = min(left, BOOKMARK_SECONDS if self.bookmarks else math.inf)
                 done, _ = await asyncio.wait([waiting], timeout=_finite(pause))
                 if done:
                     step, waiting = waiting.result(), None
@@ -130,7 +122,8 @@ class _Watch:
                     line = self._line(step)
                     if line is not None:
                         yield line
-                elif self._bookmarks:
+                elif self.bookmarks:
+                    # The last one, at the end of its time, says where the next watch goes on.
                     yield self._bookmark(version)
         except StopAsyncIteration:
             return
@@ -139,33 +132,35 @@ class _Watch:
                 waiting.cancel()
 
     def _line(self, step: Step) -> bytes | None:
-        """The line of a step; an object that begins or ceases to pass comes or goes for it."""
-        passes = self._passes(step.item.value)
-        was_shown = step.key in self._shown or not self._all_known
-        if step.kind is ChangeKind.DELETED or not passes:
-            self._shown.discard(step.key)
-            if was_shown and (passes or step.kind is not ChangeKind.ADDED):
-                return self._written(ChangeKind.DELETED, step.item)
+        """The line of a step, by what passed before it and what passes after it.
+
+        Kubernetes v1.32: ``cacher.convertToWatchEvent``. What ceases to pass is shown as it was.
+        """
+        before = step.before
+        passed = before is not None and self.passes(before.value)
+        passes = step.kind is not ChangeKind.DELETED and self.passes(step.item.value)
+        if passes:
+            return self._written(ChangeKind.MODIFIED if passed else ChangeKind.ADDED, step.item)
+        if before is None or not passed:
             return None
-        kind = step.kind
-        if self._all_known:
-            kind = ChangeKind.MODIFIED if step.key in self._shown else ChangeKind.ADDED
-        self._shown.add(step.key)
-        return self._written(kind, step.item)
+        gone = step.item if step.kind is ChangeKind.DELETED else _at(before, step.resource_version)
+        return self._written(ChangeKind.DELETED, gone)
 
     def _written(self, kind: ChangeKind, item: Shown) -> bytes:
-        return watch_line(kind.value, self._form(item))
+        return watch_line(kind.value, self.form(item))
 
     def _bookmark(self, version: int, annotations: Mapping[str, str] | None = None) -> bytes:
         metadata: dict[str, Any] = {"resourceVersion": str(version), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
-        mark = {
-            "kind": self._watched.kind,
-            "apiVersion": self._watched.api_version,
-            "metadata": metadata,
-        }
-        return watch_line("BOOKMARK", self._form(shown(mark)))
+        mark = {"kind": self.kind, "apiVersion": self.api_version, "metadata": metadata}
+        return watch_line("BOOKMARK", self.form(shown(mark)))
+
+
+def _at(item: Shown, version: int) -> Shown:
+    """An object under another version."""
+    metadata = {**item.value["metadata"], "resourceVersion": str(version)}
+    return shown({**item.value, "metadata": metadata})
 
 
 def _finite(seconds: float) -> float | None:

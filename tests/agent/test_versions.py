@@ -1,0 +1,179 @@
+"""Resource versions: what clients are sent of every change, and that no version comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import pod, running, settings
+from numalet.agent import changes, node_file
+from numalet.agent.books import Books
+from numalet.agent.changes import History
+from numalet.agent.journal import FILE_NAME as JOURNAL
+from numalet.agent.wiring import Hooks
+from numalet.servers.door import ChangeKind, PodChange, Refusal, Refused
+from numalet.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.workload.run import PodRun
+from servers import views
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+NODE = views.started("2n2c1t")
+
+
+def record(name: str, uid: str, note: int = 0) -> PodRecord:
+    workload = replace(pod(name), pod=replace(pod(name).pod, uid=uid))
+    return PodRecord(workload, PodRun(accepted_at=NOW), note)
+
+
+def applied(state: dict[str, PodRecord], found: list[PodChange]) -> dict[str, PodRecord]:
+    """What a client knows after these changes."""
+    known = dict(state)
+    for change in found:
+        name = change.record.workload.pod.name
+        if change.kind is ChangeKind.DELETED:
+            del known[name]
+        else:
+            assert (name in known) is (change.kind is ChangeKind.MODIFIED)
+            assert known.get(name) is change.before
+            known[name] = change.record
+    return known
+
+
+def known(books: Books) -> dict[str, PodRecord]:
+    return {each.workload.pod.name: each for each in books.records.values()}
+
+
+STEPS = st.tuples(st.sampled_from(["set", "go", "again"]), st.sampled_from("abc"))
+
+
+@pytest.mark.property
+@given(st.lists(st.lists(STEPS, max_size=6), min_size=1, max_size=4))
+def test_changes_lead_from_any_version_to_the_latest(batches: list[list[tuple[str, str]]]) -> None:
+    books, uids = Books(node=NODE, resource_version=5), iter(range(1000))
+    history: list[PodChange] = []
+    lives = {5: known(books)}
+    for batch in batches:
+        before = books
+        for what, name in batch:
+            there = books.named("default", name)
+            if there is not None and what != "set":
+                books = books.without(there.uid)
+            if what != "go":
+                uid = there.uid if there is not None and what == "set" else f"u{next(uids)}"
+                books = books.with_record(record(name, uid))
+        found = changes.of_pods(before, books)
+        versions = [each.resource_version for each in found]
+        assert versions == sorted(set(versions)), "each change has a version of its own"
+        assert all(before.resource_version < each <= books.resource_version for each in versions)
+        history += found
+        books = replace(books, gone={})
+        lives[books.resource_version] = known(books)
+    for version, state in lives.items():
+        later = [each for each in history if each.resource_version > version]
+        assert applied(state, later) == known(books)
+
+
+def test_two_pods_that_go_at_once_go_at_versions_of_their_own() -> None:
+    books = Books(node=NODE).with_record(record("a", "1")).with_record(record("b", "2"))
+    found = changes.of_pods(books, books.without("1").without("2"))
+    assert [(each.kind, each.resource_version) for each in found] == [
+        (ChangeKind.DELETED, 3),
+        (ChangeKind.DELETED, 4),
+    ]
+
+
+def event(reason: str, count: int = 1) -> NodeEvent:
+    return NodeEvent(
+        kind=EventKind.NORMAL,
+        reason=reason,
+        message="m",
+        at=NOW,
+        resource_version=0,
+        pod_uid="u",
+        count=count,
+    )
+
+
+def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numalet.agent.books.EVENTS_KEPT", 2)
+    before = Books(node=NODE).with_event(event("a")).with_event(event("b"))
+    after = before.with_event(event("a")).with_event(event("c"))
+    found = changes.of_events(before, after)
+    assert [(each.kind.value, each.event.reason, each.resource_version) for each in found] == [
+        ("MODIFIED", "a", 3),
+        ("ADDED", "c", 4),
+        ("DELETED", "b", 4),
+    ]
+    assert found[0].before is before.events[0]
+
+
+def test_what_is_forgotten_is_refused_for_lists_too() -> None:
+    history: History[PodChange] = History(3, kept=1)
+    for books in (Books(node=NODE, resource_version=3),):
+        first = books.with_record(record("a", "1"))
+        second = first.with_record(record("b", "2"))
+        history.publish(changes.of_pods(books, first))
+        history.publish(changes.of_pods(first, second))
+    assert history.past(5) == []
+    found = history.past(3)
+    assert isinstance(found, Refused)
+    assert found.why is Refusal.TOO_OLD
+
+
+def at(moment: datetime) -> Hooks:
+    return Hooks(clock=lambda: moment)
+
+
+@pytest.mark.parametrize("later", [NOW, LONG_AGO], ids=["same clock", "clock set back"])
+def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
+    async def lived(hooks: Hooks) -> tuple[int, int]:
+        async with running(settings(tmp_path), hooks=hooks) as agent:
+            keeper = agent.keeper
+            first = keeper.view().resource_version
+            await keeper.create(pod("a"))
+            await agent.until(lambda: agent.phase("a") == "running")
+            await keeper.delete("default", "a", grace_seconds=0)
+            await agent.until(lambda: not agent.names())
+            last = keeper.view().resource_version
+            too_new = keeper.pod_changes(last + 1)
+            assert isinstance(too_new, Refused)
+            assert too_new.why is Refusal.TOO_NEW
+            return first, last
+
+    async def both() -> None:
+        _, last = await lived(at(NOW))
+        # The latest versions were those of a pod that is gone and of events; these are lost.
+        (tmp_path / JOURNAL).unlink()
+        first, _ = await lived(at(later))
+        assert first > last
+        async with running(settings(tmp_path), hooks=at(later)) as agent:
+            old = agent.keeper.pod_changes(last)
+            assert isinstance(old, Refused)
+            assert old.why is Refusal.TOO_OLD
+
+    asyncio.run(both())
+
+
+def test_the_node_keeps_its_age(tmp_path: Path) -> None:
+    async def age(moment: datetime) -> datetime:
+        async with running(settings(tmp_path), hooks=at(moment)) as agent:
+            return agent.keeper.view().node_created_at
+
+    assert [asyncio.run(age(moment)) for moment in (NOW, datetime.now(UTC))] == [NOW, NOW]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"createdAt": 5}', "\0", '{"versionsBelow": -1}'])
+def test_a_damaged_file_is_replaced(tmp_path: Path, text: str) -> None:
+    path = tmp_path / node_file.FILE_NAME
+    path.write_text(text)
+    found = node_file.begin(tmp_path, NOW)
+    assert (found.created_at, found.first_version) == (NOW, int(NOW.timestamp() * 1_000_000))
+    again = node_file.begin(tmp_path, NOW)
+    assert again.first_version == found.first_version + node_file.VERSIONS_OF_A_LIFE
