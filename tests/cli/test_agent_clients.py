@@ -126,7 +126,7 @@ def test_ps_lists_pods_and_where_they_are(api: Api, capsys: pytest.CaptureFixtur
         client.post("/api/v1/namespaces/default/pods", pod("wide", "40Gi"))
         client.post("/api/v1/namespaces/batch/pods", pod("a"))
     assert _run(api, "ps") == 0
-    head, wide, a = capsys.readouterr().out.splitlines()
+    head, a, wide = capsys.readouterr().out.splitlines()
     assert head.split() == ["NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE"]
     assert wide.split()[:7] == ["wide", "0/1", "TopologyAffinityError", "-", "-", "-", "-"]
     assert (a.split()[0], a.split()[3], a.split()[5]) == ("batch/a", "0", "4Gi")

@@ -211,7 +211,8 @@ def test_a_deleted_pod_has_the_version_of_its_deletion(api: Api, client: AgentCl
 
 def test_a_watch_from_the_future_says_so(api: Api) -> None:
     future = api.door.view().resource_version + 1000
-    for query in ({}, {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}):
+    plain: dict[str, Any] = {}
+    for query in (plain, {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}):
         (change,) = _watch(api, resourceVersion=future, **query)
         status = change["object"]
         assert (change["type"], status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
@@ -225,7 +226,7 @@ def test_a_watch_begins_sorted_and_marks_the_end_of_what_was_there(
 ) -> None:
     for space, name in (("b", "a"), ("default", "z"), ("default", "c"), ("b-a", "a")):
         client.post(f"/api/v1/namespaces/{space}/pods", pod(name, "1Gi", "1"))
-    query = {
+    query: dict[str, Any] = {
         "sendInitialEvents": True,
         "resourceVersionMatch": "NotOlderThan",
         "allowWatchBookmarks": True,
@@ -245,7 +246,7 @@ def test_a_watch_begins_sorted_and_marks_the_end_of_what_was_there(
 
 def test_a_watch_may_begin_with_nothing(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("a"))
-    query = {"sendInitialEvents": False, "resourceVersionMatch": "NotOlderThan"}
+    query: dict[str, Any] = {"sendInitialEvents": False, "resourceVersionMatch": "NotOlderThan"}
     assert [*_watch(api, timeoutSeconds=1, **query)] == []
 
 
