@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import resource
 import socket
 import ssl
 import time
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agents import running, settings
+from agents import pod, running, settings
 from numalet.agent import kube_api
 from numalet.agent.kube_api import Serving
 from numalet.model.findings import BadInput
@@ -138,35 +139,90 @@ def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_connections_that_say_nothing_are_bounded(
+def test_connections_that_say_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls_listening, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(tls_listening, "MOST_UNKNOWN", 3)
 
     async def scene() -> None:
         async with reached(tmp_path / "root") as api:
-            silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(3)]
-            reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+            silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(4)]
+            for _, each in silent:
+                # The first byte of a handshake that never goes on.
+                each.write(b"\x16")
             async with asyncio.timeout(20):
-                # Closed without a word, by an end or by a reset.
+                # The oldest is closed without a word, by an end or by a reset.
                 with contextlib.suppress(ConnectionResetError):
-                    assert await reader.read() == b""
-            writer.close()
+                    assert await silent[0][0].read() == b""
+            for reader, _ in silent[1:]:
+                assert not reader.at_eof()
             for _, each in silent:
                 each.close()
-                await each.wait_closed()
-            async with asyncio.timeout(20):
-                await _until_answered(api)
 
     asyncio.run(scene())
 
 
-async def _until_answered(api: Reached) -> None:
-    """Those that were closed are counted as long as the server has not noticed."""
-    while True:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            assert (await api.asked("/version", None))[0] == 401
-            return
+@pytest.mark.parametrize("said", [b"", b"\x16"], ids=["nothing", "half a handshake"])
+def test_nobody_is_kept_out_by_connections_that_wait(tmp_path: Path, said: bytes) -> None:
+    async def scene() -> None:
+        async with reached(tmp_path / "root") as api:
+            token = (api.root / "kube-api" / "token").read_text().strip()
+            with contextlib.ExitStack() as stack:
+                for _ in range(300):
+                    plug = socket.create_connection(("127.0.0.1", api.port), timeout=20)
+                    stack.callback(plug.close)
+                    plug.sendall(said)
+                for _ in range(3):
+                    assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
+
+    asyncio.run(scene())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1000])
+def test_a_thousand_watch_at_once(tmp_path: Path, count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4 * count:
+        pytest.skip("not so many files may be open here")
+
+    async def scene() -> None:
+        async with running(settings(tmp_path)) as agent:
+            wanted = kube_api.served(agent.keeper, ANY_PORT, tmp_path, datetime.now(UTC))
+            async with wanted as serving, contextlib.AsyncExitStack() as stack:
+                api = Reached(serving, tmp_path)
+                trusted = ssl.create_default_context(cafile=tmp_path / "kube-api" / "ca.crt")
+                opened = [watch(api, trusted, stack) for _ in range(count)]
+                watches = await asyncio.gather(*opened)
+                await agent.keeper.create(pod("seen"))
+                lines = await asyncio.gather(*(first_line(each) for each in watches))
+                assert {line["object"]["metadata"]["name"] for line in lines} == {"seen"}
+                token = (tmp_path / "kube-api" / "token").read_text().strip()
+                assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        asyncio.run(scene())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def watch(
+    api: Reached, trusted: ssl.SSLContext, stack: contextlib.AsyncExitStack
+) -> asyncio.StreamReader:
+    """A watch of pods whose answer has begun."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", api.port, ssl=trusted)
+    stack.callback(writer.close)
+    token = (api.root / "kube-api" / "token").read_text().strip()
+    head = f"GET /api/v1/pods?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n"
+    writer.write(head.encode())
+    assert (await reader.readline()).split()[1] == b"200"
+    await reader.readuntil(b"\r\n\r\n")
+    return reader
+
+
+async def first_line(reader: asyncio.StreamReader) -> Any:
+    size = int(await reader.readline(), 16)
+    return json.loads((await reader.readexactly(size)).splitlines()[0])
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

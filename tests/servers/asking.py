@@ -28,7 +28,8 @@ def asked(
     """The code of an answer, and what it says; ``_`` in names of headers stands for ``-``."""
     connection = _Connection(path)
     try:
-        text = None if body is None else body if isinstance(body, str) else json.dumps(body)
+        plain = body is None or isinstance(body, str | bytes)
+        text: Any = body if plain else json.dumps(body)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, url, text, given)
         response = connection.getresponse()

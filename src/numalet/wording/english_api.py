@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SENTENCES: Mapping[str, str] = {
+    "protobuf/unreadable": (
+        "this is no Kubernetes object in protocol buffers that can be read: {problem}"
+    ),
     "api/socket": "the API can not be served on this socket: {problem}",
     "kube-api/address": (
         "[HOST:]PORT is expected, with an IP address as the host, such as 6443 or 127.0.0.1:6443,"

@@ -49,7 +49,7 @@ VERSION_DIFFERS: Final = (
 METHOD: Final = "the server does not allow this method on the requested resource"
 MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
-    " application/json, application/yaml"
+    " application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
 TOO_LARGE: Final = "Request entity too large: limit is {limit_bytes}"
 TOO_OLD: Final = "too old resource version: {asked} ({oldest})"

@@ -36,7 +36,11 @@ class Deletion:
 async def wanted(request: Request) -> Deletion:
     """What is asked for. Raises ``Failure``."""
     document = await requests.document(request)
-    options = document.value if document is not None else {}
+    return of_options(request, document.value if document is not None else {})
+
+
+def of_options(request: Request, options: object) -> Deletion:
+    """What ``DeleteOptions`` and the query of a request ask for. Raises ``Failure``."""
     if not isinstance(options, Mapping):
         raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
     in_body = options.get("dryRun")

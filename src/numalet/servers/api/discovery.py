@@ -35,6 +35,9 @@ class Resource:
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    group: str = ""
+    version: str = ""
+    """Of the kind, where it is another than that of the list."""
 
     def document(self) -> dict[str, Any]:
         """As an APIResourceList has it."""
@@ -44,6 +47,7 @@ class Resource:
             "name": self.name,
             "singularName": "" if is_part else self.kind.lower(),
             "namespaced": self.namespaced,
+            **({"group": self.group, "version": self.version} if self.group else {}),
             "kind": self.kind,
             "verbs": self.verbs,
             **{name: members for name, members in lists.items() if members},
@@ -61,6 +65,7 @@ CORE: Final = (
         short_names=("po",),
         categories=("all",),
     ),
+    Resource("pods/eviction", "Eviction", ("create",), group="policy", version="v1"),
     Resource("pods/log", "Pod", ("get",)),
 )
 OWN: Final = (

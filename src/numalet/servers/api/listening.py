@@ -29,8 +29,8 @@ from numalet.servers.api.application import application
 from numalet.servers.door import Door
 from numalet.servers.reach import LONGEST_PATH_BYTES
 
-MOST_CONNECTIONS: Final = 1024
-BACKLOG: Final = 256
+MOST_CONNECTIONS: Final = 4096
+BACKLOG: Final = 4096
 """So many are taken at one go; further ones wait until their turn comes."""
 
 PATIENCE_SECONDS: Final = 30

@@ -75,6 +75,7 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "waitMilliseconds": _COUNT,
     },
     ("POST", "pods"): _CHANGING,
+    ("POST", "eviction"): _DRY,
     ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT, **_DRY},
     ("PATCH", "{name}"): _CHANGING,
     ("PUT", "{name}"): _CHANGING,
@@ -170,7 +171,7 @@ def _operation(method: str, path: str) -> dict[str, Any]:
             for name, schema in _PARAMETERS.get((method, last), {}).items()
         ],
         "responses": {
-            "201" if method == "POST" and last == "pods" else "200": good,
+            "201" if method == "POST" and last in ("pods", "eviction") else "200": good,
             "default": {
                 "description": "It came to nothing.",
                 "content": {_JSON: {"schema": openapi_types.ref(openapi_types.STATUS)}},
@@ -178,7 +179,9 @@ def _operation(method: str, path: str) -> dict[str, Any]:
         },
     }
     if method in _BODIES:
-        operation["requestBody"] = {"content": _BODIES[method]}
+        of_any = {_JSON: {"schema": _OBJECT}}
+        content = of_any if last == "eviction" else _BODIES[method]
+        operation["requestBody"] = {"content": content}
     if _POD_PATH.fullmatch(path):
         operation["x-kubernetes-group-version-kind"] = openapi_types.kind("Pod")
     return operation

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet.adapters.documents.typed import Place
@@ -28,6 +28,7 @@ from numalet.servers.api import (
     status,
 )
 from numalet.servers.api.changing import Revised, Revision
+from numalet.servers.api.deleting import Deletion
 from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.objects import JSON
 from numalet.servers.api.pod_collections import POD, of_records
@@ -50,6 +51,7 @@ FIELDS: Final = frozenset(
         "status.podIP",
     }
 )
+EVICTIONS: Final = ("policy/v1", "policy/v1beta1")
 _TRIES: Final = 5
 """So often a change is tried anew because something else happened to the pod."""
 _LETTERS: Final = string.ascii_lowercase + string.digits
@@ -69,6 +71,7 @@ class Pods:
             Route("/api/v1/pods", self.list, methods=["GET"]),
             Route(of_namespace, self.collection, methods=["GET", "POST"]),
             Route(of_one, self.one, methods=["GET", "DELETE", "PATCH", "PUT"]),
+            Route(f"{of_one}/eviction", self.evict, methods=["POST"]),
         ]
 
     async def collection(self, request: Request) -> Response:
@@ -150,8 +153,29 @@ class Pods:
     async def delete(self, request: Request) -> Response:
         """Ask a pod to end and go; the answer shows it as it ends."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
+        return await self._delete(namespace, name, await deleting.wanted(request))
+
+    async def evict(self, request: Request) -> Response:
+        """Delete a pod as ``kubectl drain`` asks for it. No budget of disruptions stands against.
+
+        Kubernetes v1.32: ``registry/core/pod/storage.EvictionREST``.
+        """
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        value = requests.of_kinds(await requests.document(request), EVICTIONS, "Eviction")
+        metadata = value.get("metadata")
+        given = metadata if isinstance(metadata, Mapping) else {}
+        if given.get("name") not in (None, "", name):
+            found = str(given.get("name"))[:253]
+            raise Failure(400, words.NAME_DIFFERS.format(found=found, expected=name))
+        if given.get("namespace") not in (None, "", namespace):
+            raise Failure(400, words.NAMESPACE_DIFFERS)
+        options = value.get("deleteOptions")
+        wanted = deleting.of_options(request, {} if options is None else options)
+        await self._delete(namespace, name, wanted)
+        return JSONResponse(status.success(), 201)
+
+    async def _delete(self, namespace: str, name: str, wanted: Deletion) -> Response:
         record = self._served.record(namespace, name)
-        wanted = await deleting.wanted(request)
         wanted.check(record)
         door, grace = self._served.door, wanted.grace_seconds
         if wanted.is_dry:

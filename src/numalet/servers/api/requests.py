@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from numalet.adapters.documents import yaml_source
+from numalet.adapters.documents import kube_protobuf, yaml_source
 from numalet.adapters.documents.yaml_source import Document
 from numalet.model.findings import BadInput
 from numalet.servers.api.status import Failure, bad_body, bad_query
@@ -23,7 +23,13 @@ LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
 _LONG_TEXT_BYTES: Final = 16 * 1024
 _NAME_OF_BODY: Final = "body"
 _BODY_BYTES: Final = "body_bytes"
-_MEDIA_TYPES: Final = ("application/json", "application/yaml", "text/yaml", "text/plain")
+_MEDIA_TYPES: Final = (
+    "application/json",
+    "application/yaml",
+    "text/yaml",
+    "text/plain",
+    kube_protobuf.MEDIA_TYPE,
+)
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True", "")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -65,7 +71,7 @@ async def read_out(request: Request, read: Callable[[], T]) -> T:
 
 
 async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
-    """The one object of the body, JSON or YAML, without anything twice; None for an empty body."""
+    """The one object of the body, without anything twice; None for an empty body."""
     found = await document_as_it_is(request, accepted)
     if found is not None and found.duplicates:
         raise bad_body(found.duplicates)
@@ -75,13 +81,19 @@ async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -
 async def document_as_it_is(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> Document | None:
-    """The one object of the body, of which the last of equal fields counts; None without a body."""
+    """The one object of the body, of which the last of equal fields counts; None without a body.
+
+    It may be JSON, YAML or protocol buffers.
+    """
     kind = media_type(request)
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
     content = await body(request)
     setattr(request.state, _BODY_BYTES, len(content))
     try:
+        if content and kind == kube_protobuf.MEDIA_TYPE:
+            value = await asyncio.to_thread(kube_protobuf.decoded, content, _NAME_OF_BODY)
+            return Document(value, _NAME_OF_BODY, "")
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:
             found = yaml_source.load_documents(text, _NAME_OF_BODY)
@@ -97,11 +109,20 @@ async def document_as_it_is(
 
 def of_kind(document: Document | None, api_version: str, kind: str) -> Mapping[Any, Any]:
     """The object of a body that has to be of this kind. Raises ``Failure`` 400."""
+    return of_kinds(document, (api_version,), kind)
+
+
+def of_kinds(
+    document: Document | None, api_versions: Sequence[str], kind: str
+) -> Mapping[Any, Any]:
+    """The same for a kind that there is in several versions."""
     value = None if document is None else document.value
     found = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
-    is_one = isinstance(value, Mapping) and value.get("apiVersion", api_version) == api_version
+    is_one = isinstance(value, Mapping) and (
+        value.get("apiVersion", api_versions[0]) in api_versions
+    )
     if not is_one or found != kind:
-        expected = f"a {api_version} {kind}"
+        expected = f"a {api_versions[0]} {kind}"
         raise Failure(400, words.KIND_DIFFERS.format(found=str(found)[:80], expected=expected))
     assert isinstance(value, Mapping)
     return value

@@ -77,6 +77,18 @@ class Failure(Exception):  # noqa: N818 - it is an answer
         return JSONResponse(self.document(), self.code, headers)
 
 
+def success() -> dict[str, Any]:
+    """The ``Status`` of something that was done and has no object to show."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {},
+        "code": 201,
+    }
+
+
 def not_found(resource: str, name: str) -> Failure:
     """There is no object of this name."""
     message = words.NOT_FOUND.format(resource=resource, name=name)

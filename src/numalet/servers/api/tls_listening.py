@@ -1,8 +1,10 @@
 """Serves the API over TLS on a TCP port, for kubectl and whoever else knows the token.
 
 Every user of the machine can connect to its loopback addresses, so what a connection costs is
-bounded before it has said who it is: at most ``MOST_CONNECTIONS`` are taken, those in the middle of
-their handshake included, and one more is closed at once.
+bounded before it has said who it is: at most ``MOST_UNKNOWN`` are kept of which no request with the
+token came, those in the middle of their handshake included. One more is taken in the place of the
+oldest of them, so that connections that say nothing keep nobody out who has something to say; those
+on which not a byte has come stay with the kernel.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import contextlib
 import socket
 import ssl
 import weakref
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -18,38 +21,52 @@ from typing import Any, Final
 from numalet.model.findings import BadInput, Finding, Location
 from numalet.servers.api import listening
 from numalet.servers.api.application import application
-from numalet.servers.api.guard import Guard
+from numalet.servers.api.guard import Guard, Peer
 from numalet.servers.door import Door
 from numalet.servers.reach import Address
 
-MOST_CONNECTIONS: Final = 256
+MOST_UNKNOWN: Final = 1024
+"""Each takes up to 300 kB; of a thousand that come at one moment most wait for their handshake."""
+
+_SILENT_SECONDS: Final = 30
+"""So long the kernel keeps a connection to itself on which nothing has come."""
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
-class _Counted(socket.socket):
-    """A listening socket that keeps count of the connections that it took."""
+class Listener(socket.socket):
+    """A listening socket that knows which of its connections are of clients that were let in."""
 
-    _taken: weakref.WeakSet[socket.socket]
+    _unknown: OrderedDict[Peer, weakref.ref[socket.socket]]
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Take a connection, or close it where there are enough, and say that none waits."""
+        """Take a connection; where there are enough unknown ones, the oldest of these goes."""
         connection, peer = super().accept()
-        open_now = sum(each.fileno() >= 0 for each in self._taken)
-        if open_now >= MOST_CONNECTIONS:
-            connection.close()
-            raise BlockingIOError
-        self._taken.add(connection)
+        # One that comes from the port of one that is gone takes its place at the end.
+        self._unknown.pop(peer[:2], None)
+        self._unknown[peer[:2]] = weakref.ref(connection)
+        while len(self._unknown) > MOST_UNKNOWN:
+            _, oldest = self._unknown.popitem(last=False)
+            gone = oldest()
+            if gone is not None:
+                # Its transport, whatever it is about to do, learns that nothing more comes.
+                with contextlib.suppress(OSError):
+                    gone.shutdown(socket.SHUT_RDWR)
         return connection, peer
 
+    def known(self, peer: Peer) -> None:
+        """The client at this address was let in: its connection may stay."""
+        self._unknown.pop(peer, None)
 
-def bound(address: Address) -> tuple[socket.socket, Address]:
+
+def bound(address: Address) -> tuple[Listener, Address]:
     """A listening socket, and where it is. Raises ``BadInput`` if it can not be had."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With its protocol named, connections do not hold back what is small: asyncio asks for it.
-    listener = _Counted(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener._taken = weakref.WeakSet()
+    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener._unknown = OrderedDict()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS)
         listener.bind((address.host, address.port))
         listener.listen(listening.BACKLOG)
     except OSError as error:
@@ -76,12 +93,12 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
 @contextlib.asynccontextmanager
 async def opened(
     door: Door,
-    listener: socket.socket,
+    listener: Listener,
     tls: ssl.SSLContext,
     token: str,
     report_bug: Callable[[Exception], None] = lambda bug: None,
 ) -> AsyncIterator[None]:
     """Serve until the end of the block; the listener is closed then."""
-    guarded = Guard(application(door, report_bug), token)
+    guarded = Guard(application(door, report_bug), token, listener.known)
     async with listening.serving(guarded, listener, tls):
         yield
