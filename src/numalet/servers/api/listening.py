@@ -30,8 +30,11 @@ from numalet.servers.door import Door
 from numalet.servers.reach import LONGEST_PATH_BYTES
 
 MOST_CONNECTIONS: Final = 4096
-BACKLOG: Final = 4096
-"""So many are taken at one go; further ones wait until their turn comes."""
+AT_ONE_GO: Final = 256
+"""So many are taken before what came on others is read."""
+
+MOST_WAITING: Final = 4096
+"""So many the kernel holds until their turn comes."""
 
 PATIENCE_SECONDS: Final = 30
 """So long a connection may wait before its first request, and between two."""
@@ -49,6 +52,14 @@ _BUSY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n"
     b"connection: close\r\n\r\n"
 )
+
+
+class Listener(socket.socket):
+    """A listening socket whose queue is longer than what is taken from it at one go."""
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Listen; ``backlog`` is what is taken at one go, by which servers mean the queue too."""
+        super().listen(max(backlog, MOST_WAITING))
 
 
 @contextlib.asynccontextmanager
@@ -100,7 +111,7 @@ def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
         log_level="critical",
         access_log=False,
         proxy_headers=False,
-        backlog=BACKLOG,
+        backlog=AT_ONE_GO,
         timeout_keep_alive=PATIENCE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
         server_header=False,
@@ -186,7 +197,7 @@ def _bound(path: Path) -> socket.socket:
     """A listening socket under this name."""
     if len(os.fsencode(path)) > LONGEST_PATH_BYTES - len(".new."):
         raise _unusable(path, f"the name is longer than {LONGEST_PATH_BYTES} bytes")
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = Listener(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = path.with_name(f".{path.name}.new")
     try:
         _check_owner(path)
@@ -196,7 +207,7 @@ def _bound(path: Path) -> socket.socket:
             listener.bind(os.fspath(fresh))
         finally:
             os.umask(before)
-        listener.listen(BACKLOG)
+        listener.listen()
         fresh.rename(path)
     except OSError as error:
         listener.close()

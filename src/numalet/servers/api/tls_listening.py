@@ -33,7 +33,7 @@ _SILENT_SECONDS: Final = 30
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
-class Listener(socket.socket):
+class Guarded(listening.Listener):
     """A listening socket that knows which of its connections are of clients that were let in."""
 
     _unknown: OrderedDict[Peer, weakref.ref[socket.socket]]
@@ -58,17 +58,17 @@ class Listener(socket.socket):
         self._unknown.pop(peer, None)
 
 
-def bound(address: Address) -> tuple[Listener, Address]:
+def bound(address: Address) -> tuple[Guarded, Address]:
     """A listening socket, and where it is. Raises ``BadInput`` if it can not be had."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With its protocol named, connections do not hold back what is small: asyncio asks for it.
-    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = Guarded(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener._unknown = OrderedDict()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _SILENT_SECONDS)
         listener.bind((address.host, address.port))
-        listener.listen(listening.BACKLOG)
+        listener.listen()
     except OSError as error:
         listener.close()
         fields = {"host": address.host, "port": address.port, "problem": error.strerror}
@@ -93,7 +93,7 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
 @contextlib.asynccontextmanager
 async def opened(
     door: Door,
-    listener: Listener,
+    listener: Guarded,
     tls: ssl.SSLContext,
     token: str,
     report_bug: Callable[[Exception], None] = lambda bug: None,
