@@ -115,7 +115,7 @@ def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_forgotten_is_refused_for_lists_too() -> None:
-    history: History[PodChange] = History(3, kept=1)
+    history: History[PodChange] = History(lambda: views.view(NODE, resource_version=5), 3, kept=1)
     for books in (Books(node=NODE, resource_version=3),):
         first = books.with_record(record("a", "1"))
         second = first.with_record(record("b", "2"))

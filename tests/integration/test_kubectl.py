@@ -313,6 +313,25 @@ def test_a_pod_is_deleted_by_its_name_and_by_its_file(cluster: Cluster) -> None:
         assert cluster.found("get", "pods", "-n", "deleted")["items"] == []
 
 
+def test_a_node_is_drained_and_comes_back(cluster: Cluster) -> None:
+    given = manifest("small", namespace="drained")
+    cluster.said("create", "-f", "-", given=given)
+    # Before 1.27 it finds no eviction of another group, and deletes instead.
+    done = cluster.run(
+        *("drain", "node7", "--force", "--grace-period=0", "--timeout=60s"),
+        *("--pod-selector", "app=small"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "node/node7 cordoned" in done.stdout
+    assert cluster.found("get", "pods", "-n", "drained")["items"] == []
+    assert cluster.rows("get", "nodes")[1][1] == "Ready,SchedulingDisabled"
+    refused = cluster.run("create", "-f", "-", given=given)
+    assert "the node is cordoned" in refused.stderr
+    assert cluster.said("uncordon", "node7") == "node/node7 uncordoned\n"
+    cluster.said("create", "-f", "-", given=given)
+    assert cluster.said("logs", "small", "-n", "drained") == ""
+
+
 def test_the_node_is_shown_and_told(cluster: Cluster) -> None:
     cluster.said("create", "-f", "-", given=manifest("heavy", "3Gi", "noded"))
     head, row = cluster.rows("get", "nodes")

@@ -97,6 +97,13 @@ class MemoryDoor:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
+    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+        if self.refusal is not None:
+            return self.refusal
+        version = self._view.resource_version + 1
+        self.change(unschedulable=unschedulable, resource_version=version)
+        return None
+
     async def changed(self) -> None:
         await self._news.wait()
 

@@ -87,6 +87,7 @@ def test_a_log_that_is_put_aside_is_waited_for(api: Api, file: Path) -> None:
 
 def test_what_has_no_log_says_why(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("a"))
+    api.do(lambda door: door.update("a", lambda run: replace(run, containers={})))
     waits = refused(client.text, LOG)
     assert (waits.code, waits.reason) == (400, "BadRequest")
     assert waits.message == 'container "c" in pod "a" is waiting to start: ContainerCreating'
@@ -110,9 +111,26 @@ def test_a_container_must_be_named_where_there_are_several(client: AgentClient) 
     )
 
 
-def test_a_log_file_that_went_is_no_log(client: AgentClient, file: Path) -> None:
+def test_a_container_that_runs_without_a_log_has_no_output(
+    api: Api, client: AgentClient, tmp_path: Path
+) -> None:
+    uid = client.post(PODS, pod("a"))["metadata"]["uid"]
+    assert client.text(LOG) == ""
+    assert client.text(LOG, {"tailLines": 3, "timestamps": True}) == ""
+    # Followed, it is that of the file which comes later.
+    path = tmp_path / "c.log"
+    api.do(lambda door: door.logs.update({(ContainerKey(uid, "c"), False): path}))
+    lines = api.client().stream(LOG, {"follow": True})
+    path.write_text("late\n")
+    assert next(lines) == b"late\n"
+    path.unlink()
+    api.do(lambda door: door.update("a", _ended))
+    assert list(lines) == []
+
+
+def test_a_log_file_that_went_is_no_output(client: AgentClient, file: Path) -> None:
     file.unlink()
-    assert refused(client.text, LOG).code == 400
+    assert client.text(LOG) == ""
 
 
 ENTRIES = (

@@ -7,7 +7,9 @@ ahead of what is on the disk.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from numalet.node.node import Node

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Final, Generic, Protocol, TypeVar
 
 from numalet.agent.books import Books
-from numalet.servers.door import ChangeKind, EventChange, PodChange, Refusal, Refused
+from numalet.servers.door import AgentView, ChangeKind, EventChange, PodChange, Refusal, Refused
 from numalet.workload.record import NodeEvent, PodRecord
 
 KEPT: Final = 4096
@@ -33,9 +33,13 @@ C = TypeVar("C", bound=Versioned)
 
 
 class History(Generic[C]):
-    """The latest changes; ``begin`` is the resource version at which the past begins."""
+    """The latest changes; ``begin`` is the resource version at which the past begins.
 
-    def __init__(self, begin: int, kept: int = KEPT) -> None:
+    ``view`` shows the version of what there is, which may be that of something else's change.
+    """
+
+    def __init__(self, view: Callable[[], AgentView], begin: int, kept: int = KEPT) -> None:
+        self._view = view
         self._past: deque[C] = deque()
         self._kept = kept
         self._forgotten = begin
@@ -59,17 +63,21 @@ class History(Generic[C]):
 
     def since(self, version: int) -> AsyncIterator[C] | Refused:
         """What happened after this version, then what happens."""
-        return self._too_old(version) or self._follow(version)
+        return self._refused(version) or self._follow(version)
 
     def past(self, version: int) -> Sequence[C] | Refused:
         """What happened after this version up to now, oldest first."""
-        return self._too_old(version) or self._after(version)
+        return self._refused(version) or self._after(version)
 
-    def _too_old(self, version: int) -> Refused | None:
-        if version >= self._forgotten:
-            return None
-        fields = {"asked": str(version), "oldest": str(self._forgotten)}
-        return Refused(Refusal.TOO_OLD, fields)
+    def _refused(self, version: int) -> Refused | None:
+        if version < self._forgotten:
+            fields = {"asked": str(version), "oldest": str(self._forgotten)}
+            return Refused(Refusal.TOO_OLD, fields)
+        current = self._view().resource_version
+        if version > current:
+            fields = {"asked": str(version), "current": str(current)}
+            return Refused(Refusal.TOO_NEW, fields)
+        return None
 
     async def _follow(self, version: int) -> AsyncIterator[C]:
         while version >= self._forgotten:

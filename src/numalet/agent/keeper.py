@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent import changes, decisions, journal, requests, viewing
+from numalet.agent import changes, cordon, decisions, journal, requests, viewing
 from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
@@ -31,10 +31,11 @@ from numalet.agent.requests import (
     Request,
     Revise,
 )
-from numalet.agent.store import StorageFailed
+from numalet.agent.store import StorageFailed, problem_of
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.tasks import Look, Task
 from numalet.agent.viewing import Condition
+from numalet.model.findings import BadInput
 from numalet.model.pod import ContainerKey
 from numalet.reports.metrics import Counts
 from numalet.servers.door import (
@@ -62,11 +63,11 @@ class Keeper:
     def __init__(self, books: Books, around: Surroundings) -> None:
         self._books = books
         self._around = around
-        self._condition = Condition(started_at=around.clock())
+        self._condition = Condition(started_at=around.clock(), unschedulable=around.unschedulable)
         self._inbox: asyncio.Queue[Message] = asyncio.Queue()
         self._held: list[Fact] = []
-        self._pods: History[PodChange] = History(books.resource_version)
-        self._events: History[EventChange] = History(books.resource_version)
+        self._pods: History[PodChange] = History(self.view, books.resource_version)
+        self._events: History[EventChange] = History(self.view, books.resource_version)
         self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._condition.started_at)
         self._busy = asyncio.Lock()
         self._folder: FolderRead | None = None
@@ -93,6 +94,8 @@ class Keeper:
 
     async def create(self, workload: Workload) -> PodRecord | Refused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
+        if not cordon.lets_in(workload, self._condition):
+            return Refused(Refusal.CORDONED)
         return await self._answered(lambda answer: Create(workload, answer))
 
     async def revise(
@@ -119,6 +122,8 @@ class Keeper:
 
     def foresee_create(self, workload: Workload) -> Foreseen | Refused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+        if not cordon.lets_in(workload, self._condition):
+            return Refused(Refusal.CORDONED)
         return self._foreseen(
             lambda books, now: decisions.create(books, workload, now, self._around.stopwatch)
         )
@@ -151,6 +156,20 @@ class Keeper:
             return decided.answer
         return Foreseen(decided.answer, decided.books.node)
 
+    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+        """Take no more pods from the API, or take them again; returns after it is on disk."""
+        if (closed := self._closed()) is not None:
+            return closed
+        async with self._busy:
+            try:
+                await asyncio.to_thread(self._around.keep_cordon, unschedulable)
+            except BadInput as bad:
+                return Refused(Refusal.STORAGE, {"problem": problem_of(bad)})
+            self._condition.unschedulable = unschedulable
+            self._books = self._books.renumbered()
+            self._show()
+        return None
+
     async def _answered(self, asked: Callable[[Answer], Request]) -> PodRecord | Refused:
         closed = self._closed()
         if closed is not None:
@@ -161,26 +180,19 @@ class Keeper:
 
     def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
         """All changes after this resource version, then those to come."""
-        return self._too_new(since) or self._pods.since(since)
+        return self._pods.since(since)
 
     def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
         """All events after this resource version, then those to come."""
-        return self._too_new(since) or self._events.since(since)
+        return self._events.since(since)
 
     def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
         """The changes between this resource version and now, oldest first."""
-        return self._too_new(since) or self._pods.past(since)
+        return self._pods.past(since)
 
     def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
         """The changes of events between this resource version and now, oldest first."""
-        return self._too_new(since) or self._events.past(since)
-
-    def _too_new(self, version: int) -> Refused | None:
-        current = self._view.resource_version
-        if version <= current:
-            return None
-        fields = {"asked": str(version), "current": str(current)}
-        return Refused(Refusal.TOO_NEW, fields)
+        return self._events.past(since)
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         """Where the output of a container's latest (or previous) attempt is kept."""
@@ -215,9 +227,10 @@ class Keeper:
     async def stop(self) -> None:
         """Take no more requests, and return when what is being written is written."""
         self._condition.stopping = True
-        self._books = self._books.renumbered()
         self._show()
         await self._busy.acquire()
+        self._books = self._books.renumbered()
+        self._show()
 
     async def settled(self) -> None:
         """Wait until nothing that is known now is left to do. For tests and a clean stop."""

@@ -1,4 +1,4 @@
-"""What outlives an agent though it is about no pod: how old the node is, which versions are used.
+"""What outlives an agent though it is about no pod: the age of the node, versions, a cordon.
 
 A client that was away while the agent restarted compares resource versions of before with those of
 after, so no version may ever be given out twice, also where the latest were about pods that are
@@ -30,14 +30,19 @@ _MOST: Final = 10**17
 class _File(msgspec.Struct, kw_only=True, rename="camel"):
     created_at: datetime
     versions_below: int
+    unschedulable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAge:
-    """``created_at`` is when the root folder was first used, ``first_version`` what may be used."""
+    """``created_at`` is when the root folder was first used, ``first_version`` what may be used.
+
+    ``unschedulable`` is whether the node was cordoned.
+    """
 
     created_at: datetime
     first_version: int
+    unschedulable: bool = False
 
 
 def begin(root: Path, now: datetime) -> NodeAge:
@@ -51,10 +56,26 @@ def begin(root: Path, now: datetime) -> NodeAge:
     of_clock = (now - _BEGINNING) // timedelta(microseconds=1)
     first = max(of_clock, 1, 0 if before is None else before.versions_below)
     created_at = now if before is None else before.created_at
-    after = _File(created_at=created_at, versions_below=first + VERSIONS_OF_A_LIFE)
-    atomic.write_text(path, msgspec.json.encode(after).decode() + "\n")
+    is_cordoned = before is not None and before.unschedulable
+    below = first + VERSIONS_OF_A_LIFE
+    _write(root, _File(created_at=created_at, versions_below=below, unschedulable=is_cordoned))
+    return NodeAge(created_at, first, is_cordoned)
+
+
+def keep_cordon(root: Path, age: NodeAge, unschedulable: bool) -> None:
+    """Write down that the node was cordoned, or is so no more.
+
+    Raises:
+        BadInput: it can not be written.
+    """
+    below = age.first_version + VERSIONS_OF_A_LIFE
+    after = _File(created_at=age.created_at, versions_below=below, unschedulable=unschedulable)
+    _write(root, after)
+
+
+def _write(root: Path, after: _File) -> None:
+    atomic.write_text(root / FILE_NAME, msgspec.json.encode(after).decode() + "\n")
     atomic.sync_folders([root])
-    return NodeAge(created_at, first)
 
 
 def _read(path: Path) -> _File | None:

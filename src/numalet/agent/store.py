@@ -122,7 +122,7 @@ class Store:
             self._write(before, after, changed, gone)
         except (BadInput, OSError) as error:
             self._directory = StateDirectory(self.root, {})
-            raise StorageFailed(_problem(error)) from None
+            raise StorageFailed(problem_of(error)) from None
         self._note(lines)
 
     def _write(
@@ -220,7 +220,8 @@ def _is_gone(holder: str) -> bool:
     return holder.isdecimal() and (found is None or found.is_dead)
 
 
-def _problem(error: BadInput | OSError) -> str:
+def problem_of(error: BadInput | OSError) -> str:
+    """The operating system's complaint."""
     if isinstance(error, BadInput):
         return str(error.findings[0].fields.get("error", error.findings[0].code))
     return error.strerror or str(error)

@@ -22,7 +22,8 @@ class Surroundings:
     ``heard`` is told of every decision that is safe on the disk, for logs and tests.
     ``plugins_decide`` says that a decision may wait for a device plugin; ``also_counted`` are the
     counters of others that are shown with the agent's; ``handing`` is what devices come with.
-    ``node_created_at`` is how old the node is; None if it begins now.
+    ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
+    it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
     """
 
     store: Store
@@ -40,3 +41,5 @@ class Surroundings:
     handing: Handing = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
     node_created_at: datetime | None = None
+    unschedulable: bool = False
+    keep_cordon: Callable[[bool], None] = field(default=lambda unschedulable: None)

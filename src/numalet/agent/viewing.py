@@ -24,6 +24,12 @@ class Condition:
     audits: Mapping[ContainerKey, Audit] = field(default_factory=dict)
     problem: str = ""
     stopping: bool = False
+    unschedulable: bool = False
+
+
+def condition(around: Surroundings) -> Condition:
+    """How a keeper is at its begin."""
+    return Condition(started_at=around.clock(), unschedulable=around.unschedulable)
 
 
 def view(
@@ -36,6 +42,7 @@ def view(
         standing=around.standing,
         level=around.runtime.capabilities().level,
         started_at=condition.started_at,
+        unschedulable=condition.unschedulable,
         node_created_at=around.node_created_at or condition.started_at,
         resource_version=books.resource_version,
         unready=_unready(around, books, condition),

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from numalet.adapters.agent_client.places import SOCKET_NAME
 from numalet.adapters.cgroup_v2 import hold
@@ -85,7 +86,12 @@ async def opened(
             try:
                 recovered = await _recovered(settings, found, hooks, store, runtime, age)
                 around = _surroundings(settings, hooks, store, runtime, near)
-                around = replace(around, node_created_at=age.created_at)
+                around = replace(
+                    around,
+                    node_created_at=age.created_at,
+                    unschedulable=age.unschedulable,
+                    keep_cordon=partial(node_file.keep_cordon, settings.root, age),
+                )
                 begun = _begun(recovered, settings, hooks, around)
                 if near is not None:
                     near.relay.tell = begun.keeper.tell

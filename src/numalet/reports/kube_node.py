@@ -19,6 +19,7 @@ from numalet.node.node import Node
 from numalet.reports import kube_time
 from numalet.wording import kubelet_status
 
+UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _PRESSURES: Final = ("Memory", "Disk", "PID")
 
 
@@ -50,6 +51,7 @@ class NodeFacts:
     created_at: datetime
     started_at: datetime
     unready: Unready | None = None
+    unschedulable: bool = False
     version: str = ""
     architecture: str = ""
     kernel_version: str = ""
@@ -70,7 +72,7 @@ def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
             "creationTimestamp": kube_time.seconds(facts.created_at),
             "labels": labels(facts.name, node.rules.machine.os, facts.architecture),
         },
-        "spec": {},
+        "spec": _spec(facts),
         "status": {
             "capacity": _texts(capacity(node)),
             "allocatable": _texts(allocatable(node)),
@@ -79,6 +81,14 @@ def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
             "nodeInfo": _node_info(node, facts),
         },
     }
+
+
+def _spec(facts: NodeFacts) -> dict[str, Any]:
+    """As ``kubectl cordon``, and the taint that follows it, leave it."""
+    if not facts.unschedulable:
+        return {}
+    taint = {"key": UNSCHEDULABLE_TAINT, "effect": "NoSchedule"}
+    return {"unschedulable": True, "taints": [taint]}
 
 
 def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, str]:

@@ -50,6 +50,8 @@ class AgentView:
     """When the root folder was first used: the node is as old as that, whoever restarts."""
     resource_version: int
     unready: Unready | None = None
+    unschedulable: bool = False
+    """Whether the node was cordoned."""
     records: Records = field(default_factory=Records)
     events: tuple[NodeEvent, ...] = ()
     audits: Mapping[ContainerKey, Audit] = field(default_factory=lambda: MappingProxyType({}))
@@ -115,6 +117,8 @@ class Refusal(Enum):
     """A resource version that was never given out."""
     OBSERVING = "Observing"
     STOPPING = "Stopping"
+    CORDONED = "Cordoned"
+    """The node takes no more pods from the API until it is uncordoned."""
     STORAGE = "Storage"
     """The books can not be written: disk full, read-only, an error of the disk."""
 
@@ -159,6 +163,9 @@ class Door(Protocol):
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> PodRecord | Refused:
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
+
+    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+        """Take no more pods from the API, or take them again; returns after it is on disk."""
 
     def foresee_create(self, workload: Workload) -> Foreseen | Refused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""

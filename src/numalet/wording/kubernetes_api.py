@@ -96,6 +96,11 @@ OTHER_PID_NAMESPACE: Final = (
 OBSERVING: Final = (
     "another owner of CPUs and memory was found on this node, so this agent only observes"
 )
+CORDONED: Final = (
+    "the node is cordoned: it takes no pods without a toleration of"
+    " node.kubernetes.io/unschedulable until it is uncordoned (kubectl uncordon)"
+)
+UNCHANGEABLE_NODE: Final = "Forbidden: of a node only spec.unschedulable may be changed here"
 STOPPING: Final = "the agent is stopping; try again when it has started anew"
 STORAGE: Final = "the books of the node can not be written, so nothing is decided: {problem}"
 CLIENT_LEFT: Final = "the client went away before its request was complete"

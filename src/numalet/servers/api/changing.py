@@ -91,12 +91,7 @@ async def revised(
     Raises:
         Failure: the revision does not fit, its result is no pod, or it may not be so.
     """
-    try:
-        value = await asyncio.to_thread(revision.apply, pod)
-    except PatchUnreadable as bad:
-        raise Failure(400, words.PATCH_UNREADABLE.format(problem=bad)) from None
-    except PatchDoesNotFit as bad:
-        raise Failure(422, words.PATCH_UNREADABLE.format(problem=bad)) from None
+    value = await applied(revision, pod)
     version = _checked_identity(value, pod)
     findings = Findings()
     findings.extend(replace(each, severity=Severity.WARNING) for each in revision.duplicates)
@@ -115,6 +110,16 @@ async def revised(
     warnings = tuple(field_validation.warnings(wants, findings.all))
     after = changes.changed(old, new) if changes.is_changed(old, new) else None
     return Revised(after, version, warnings)
+
+
+async def applied(revision: Revision, value: Mapping[str, Any]) -> Any:
+    """What the revision makes of an object. Raises ``Failure`` if it does not fit."""
+    try:
+        return await asyncio.to_thread(revision.apply, value)
+    except PatchUnreadable as bad:
+        raise Failure(400, words.PATCH_UNREADABLE.format(problem=bad)) from None
+    except PatchDoesNotFit as bad:
+        raise Failure(422, words.PATCH_UNREADABLE.format(problem=bad)) from None
 
 
 def _checked_identity(value: Any, pod: Mapping[str, Any]) -> int | None:

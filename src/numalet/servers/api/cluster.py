@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.servers.api import collection, forms, projections, selectors
+from numalet.servers.api import changing, collection, forms, projections, requests, selectors
 from numalet.servers.api.derived import Derived
+from numalet.servers.api.objects import shown
 from numalet.servers.api.pod_collections import of_events
 from numalet.servers.api.served import Served
-from numalet.servers.api.status import not_found
+from numalet.servers.api.status import Failure, not_found, of_refusal, unchangeable
 from numalet.servers.door import AgentView
+from numalet.wording import kubernetes_api as words
 
 EVENT_FIELDS: Final = frozenset(
     {
@@ -52,7 +55,7 @@ class Cluster:
             Route(of_namespace, self.events, methods=["GET"]),
             Route(of_namespace + "/{name}", self.event, methods=["GET"]),
             Route("/api/v1/nodes", self.nodes, methods=["GET"]),
-            Route("/api/v1/nodes/{name}", self.node, methods=["GET"]),
+            Route("/api/v1/nodes/{name}", self.node, methods=["GET", "PATCH"]),
             Route("/api/v1/namespaces", self.namespaces, methods=["GET"]),
             Route("/api/v1/namespaces/{name}", self.namespace, methods=["GET"]),
         ]
@@ -77,7 +80,28 @@ class Cluster:
         return collection.response(request, self._nodes.collection("Node", "v1"), passes)
 
     async def node(self, request: Request) -> Response:
-        """The node."""
+        """The node, or a patch of it: cordon and uncordon."""
+        if request.method == "PATCH":
+            return await self._patched(request)
+        return self._one(request, self._nodes, "nodes")
+
+    async def _patched(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        item = self._nodes.item(name)
+        if item is None:
+            raise not_found("nodes", name)
+        is_dry = requests.dry_run(request.query_params.getlist("dryRun"))
+        after = await changing.applied(await changing.patch_of(request), item.value)
+        if not isinstance(after, Mapping):
+            raise Failure(422, words.UNCHANGEABLE_NODE)
+        wanted = _unschedulable(after)
+        if _but_for_cordon(after) != _but_for_cordon(item.value):
+            raise unchangeable("Node", name, [("spec", words.UNCHANGEABLE_NODE)])
+        if is_dry or wanted is _unschedulable(item.value):
+            return forms.of_one(request, shown(after) if is_dry else item)
+        refused = await self._served.door.cordon(unschedulable=wanted)
+        if refused is not None:
+            raise of_refusal(refused, "nodes", name)
         return self._one(request, self._nodes, "nodes")
 
     async def namespaces(self, request: Request) -> Response:
@@ -96,6 +120,19 @@ class Cluster:
         if item is None:
             raise not_found(resource, name)
         return forms.of_one(request, item)
+
+
+def _unschedulable(node: Mapping[str, Any]) -> bool:
+    spec = node.get("spec")
+    return isinstance(spec, Mapping) and spec.get("unschedulable") is True
+
+
+def _but_for_cordon(node: Mapping[str, Any]) -> dict[str, Any]:
+    """A node without what says whether it is cordoned."""
+    spec = node.get("spec")
+    given = {} if spec is None else spec if isinstance(spec, Mapping) else {"spec": spec}
+    rest = {name: each for name, each in given.items() if name != "unschedulable"}
+    return {**node, "spec": rest}
 
 
 def _namespaces(view: AgentView) -> list[dict[str, Any]]:

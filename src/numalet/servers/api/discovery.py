@@ -57,7 +57,9 @@ class Resource:
 CORE: Final = (
     Resource("events", "Event", _WATCH, short_names=("ev",)),
     Resource("namespaces", "Namespace", _WATCH, namespaced=False, short_names=("ns",)),
-    Resource("nodes", "Node", _WATCH, namespaced=False, short_names=("no",)),
+    Resource(
+        "nodes", "Node", ("get", "list", "patch", "watch"), namespaced=False, short_names=("no",)
+    ),
     Resource(
         "pods",
         "Pod",

@@ -53,14 +53,26 @@ class Logs:
         key = ContainerKey(record.uid, _container(record, request.query_params.get("container")))
         path = self._served.door.log_path(key, previous=previous)
         file = await asyncio.to_thread(_opened, path)
-        if path is None or file is None:
+        if file is None and (previous or not _has_begun(record, key.container)):
             raise _nothing_to_show(record, key.container, previous)
         lines = log_lines.shaped(self._chunks(key, path, file, tail, follow=follow), wanted)
         return StreamingResponse(_cut(lines, limit), media_type=_TEXT)
 
     async def _chunks(
-        self, key: ContainerKey, path: Path, file: BinaryIO, tail: int | None, *, follow: bool
+        self,
+        key: ContainerKey,
+        path: Path | None,
+        file: BinaryIO | None,
+        tail: int | None,
+        *,
+        follow: bool,
     ) -> AsyncGenerator[bytes, None]:
+        # A runtime may keep no output, or not yet: that is no output, and no reason to come again.
+        while file is None and follow and self._runs(key):
+            await asyncio.sleep(LOOK_SECONDS)
+            file = await asyncio.to_thread(_opened, path)
+        if path is None or file is None:
+            return
         try:
             if tail is not None:
                 await asyncio.to_thread(_to_tail, file, tail)
@@ -112,6 +124,14 @@ def _container(record: PodRecord, wanted: str | None) -> str:
     if wanted not in names:
         raise Failure(400, words.CONTAINER_UNKNOWN.format(container=wanted[:253], pod=pod))
     return wanted
+
+
+def _has_begun(record: PodRecord, container: str) -> bool:
+    """Whether there is, or was, something that could write: then there is at least no output."""
+    if record.workload.source is Source.RUN:
+        return False
+    run = record.run.of(container)
+    return run.phase in (ContainerPhase.RUNNING, ContainerPhase.TERMINATED)
 
 
 def _nothing_to_show(record: PodRecord, container: str, previous: bool) -> Failure:

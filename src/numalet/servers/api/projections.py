@@ -54,6 +54,7 @@ def node(view: AgentView) -> dict[str, Any]:
         created_at=view.node_created_at,
         started_at=view.started_at,
         unready=view.unready,
+        unschedulable=view.unschedulable,
         version=__version__,
         kubelet=_kubelet_condition(view.kubelet),
         **_host(),

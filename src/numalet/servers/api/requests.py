@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from numalet.adapters.documents import kube_protobuf, yaml_source
-from numalet.adapters.documents.yaml_source import Document
+from numalet.adapters.documents.yaml_source import Document, SecondReading
 from numalet.model.findings import BadInput
 from numalet.servers.api.status import Failure, bad_body, bad_query
 from numalet.wording import kubernetes_api as words
@@ -93,7 +93,7 @@ async def document_as_it_is(
     try:
         if content and kind == kube_protobuf.MEDIA_TYPE:
             value = await asyncio.to_thread(kube_protobuf.decoded, content, _NAME_OF_BODY)
-            return Document(value, _NAME_OF_BODY, "")
+            return Document(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:
             found = yaml_source.load_documents(text, _NAME_OF_BODY)

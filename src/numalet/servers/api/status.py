@@ -193,6 +193,8 @@ def of_refusal(refused: Refused, resource: str, name: str) -> Failure:
             return Failure(504, message, details={"causes": [cause]})
         case Refusal.OBSERVING:
             return Failure(403, words.OBSERVING, details=details)
+        case Refusal.CORDONED:
+            return Failure(403, words.CORDONED, details=details)
         case Refusal.STOPPING:
             return Failure(503, words.STOPPING)
         case Refusal.STORAGE:

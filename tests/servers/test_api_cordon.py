@@ -1,0 +1,80 @@
+"""kubectl cordon and uncordon: a patch of the node, and what comes to it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import manifest, running, settings, workload
+from numalet.servers.door import Refusal, Refused
+from numalet.workload.record import PodRecord
+from servers.asking import asked
+from servers.served import Api
+
+NODE = "/api/v1/nodes/node7"
+KINDS = ("application/strategic-merge-patch+json", "application/merge-patch+json")
+
+
+def _patched(api: Api, patch: Any, kind: str = KINDS[0], query: str = "") -> tuple[int, Any]:
+    return asked(api.path, "PATCH", f"{NODE}{query}", patch, content_type=kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_node_is_cordoned_and_uncordoned(api: Api, kind: str) -> None:
+    before = asked(api.path, "GET", NODE)[1]
+    code, dry = _patched(api, {"spec": {"unschedulable": True}}, kind, "?dryRun=All")
+    assert (code, dry["spec"]["unschedulable"]) == (200, True)
+    assert asked(api.path, "GET", NODE)[1] == before
+    code, node = _patched(api, {"spec": {"unschedulable": True}}, kind)
+    assert (code, node["spec"]["unschedulable"]) == (200, True)
+    assert int(node["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
+    assert api.door.view().unschedulable
+    code, node = _patched(api, {"spec": {"unschedulable": None}}, kind)
+    assert (code, node["spec"]) == (200, {})
+
+
+@pytest.mark.parametrize(
+    ("patch", "code"),
+    [
+        ({"metadata": {"labels": {"a": "b"}}}, 422),
+        ({"spec": {"podCIDR": "10.0.0.0/8"}}, 422),
+        ({"spec": None}, 200),
+        ({"spec": 5}, 422),
+        ({}, 200),
+    ],
+)
+def test_nothing_else_of_a_node_changes(api: Api, patch: Any, code: int) -> None:
+    assert _patched(api, patch, KINDS[1])[0] == code
+    assert not api.door.view().unschedulable
+    assert asked(api.path, "PATCH", f"{NODE}x", patch, content_type=KINDS[1])[0] == 404
+
+
+def _tolerating(name: str, **toleration: Any) -> Any:
+    return workload(manifest(name, tolerations=[toleration]))
+
+
+def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with running(settings(tmp_path)) as agent:
+            assert await agent.keeper.cordon(unschedulable=True) is None
+        async with running(settings(tmp_path)) as agent:
+            keeper = agent.keeper
+            assert keeper.view().unschedulable
+            for refused in (
+                await keeper.create(workload(manifest("a"))),
+                keeper.foresee_create(workload(manifest("a"))),
+                await keeper.create(_tolerating("a", key="other", operator="Exists")),
+            ):
+                assert isinstance(refused, Refused)
+                assert refused.why is Refusal.CORDONED
+            key = "node.kubernetes.io/unschedulable"
+            for name, toleration in (("b", {"key": key}), ("c", {})):
+                given = {**toleration, "operator": "Exists"}
+                assert isinstance(await keeper.create(_tolerating(name, **given)), PodRecord)
+            assert await keeper.cordon(unschedulable=False) is None
+            assert isinstance(await keeper.create(workload(manifest("a"))), PodRecord)
+
+    asyncio.run(scene())
