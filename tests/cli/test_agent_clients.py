@@ -134,8 +134,8 @@ def test_ps_lists_pods_and_where_they_are(api: Api, capsys: pytest.CaptureFixtur
     assert _run(api, "ps", "-o", "wide") == 0
     assert "GUARANTEE" in capsys.readouterr().out
     assert _run(api, "ps", "-o", "json") == 0
-    first, _ = json.loads(capsys.readouterr().out)["items"]
-    assert first["status"] == "TopologyAffinityError"
+    _, last = json.loads(capsys.readouterr().out)["items"]
+    assert last["status"] == "TopologyAffinityError"
 
 
 def test_ps_and_describe_name_what_is_held_for_no_pod(
@@ -272,7 +272,7 @@ def test_a_pod_that_its_kubelet_does_not_know_any_more_is_marked(
     look = replace(look, evidence=replace(look.evidence, known_pods=frozenset({"uid-one"})))
     api.do(lambda door: door.change(kubelet=look, standing=Standing.OBSERVING))
     assert _run(api, "ps") == 0
-    _, one, two = capsys.readouterr().out.splitlines()
+    _, two, one = capsys.readouterr().out.splitlines()
     assert ("shop/one", "Observed") == (one.split()[0], one.split()[2])
     assert ("uid-two", "Stale") == (two.split()[0], two.split()[2])
     assert _run(api, "describe", "uid-two") == 0
