@@ -327,6 +327,33 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     assert (2, "") == (refused.returncode, refused.stdout)
 
 
+def shown(root: Path, *words: str) -> str:
+    line = [sys.executable, "-m", "numalet", *words, "--root", str(root)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    return done.stdout
+
+
+def test_commands_are_listed_without_an_agent_and_named_in_a_refusal(tmp_path: Path) -> None:
+    most = str(CPUS - 1)
+    child = begun(tmp_path, "sh", "-c", UP, cpus=most)
+    listed = json.loads(shown(tmp_path, "ps", "-o", "json"))
+    (item,) = listed["items"]
+    assert (child.pid, f"sh -c {UP}") == (item["pid"], item["command"])
+    assert item["metadata"]["name"] in shown(tmp_path, "ps")
+    picture = shown(tmp_path, "top", "--once")
+    assert "no agent" in picture
+    assert item["metadata"]["name"] in picture
+    assert f"{most} of {CPUS}" in picture
+    refused = run(tmp_path, "--", "true", cpus=most)
+    assert f"process {child.pid} (sh -c {UP}) has CPUs {item['cpus']}" in refused.stderr
+    child.terminate()
+    child.wait(PATIENCE_SECONDS)
+    assert [] == json.loads(shown(tmp_path, "ps", "-o", "json"))["items"]
+    assert child.stdout is not None
+    child.stdout.close()
+
+
 def tickets(root: Path) -> list[str]:
     return [path.name for path in (root / "run" / "queue").glob("0*")]
 

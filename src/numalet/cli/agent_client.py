@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from numalet.model.findings import Severity
+from numalet.model.findings import BadInput, Severity
 
 if TYPE_CHECKING:
     from numalet.adapters.agent_client.client import AgentClient
+    from numalet.agent.foreground.listing import Listing
 
 EXIT_REFUSED: Final = 1
 OWN_API: Final = "/apis/numalet.dev/v1alpha1"
@@ -64,6 +65,22 @@ def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
         except AgentRefused as refused:
             complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
             raise typer.Exit(EXIT_REFUSED) from None
+
+
+def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None) -> Listing:
+    """What runs under the books of ``numalet run``, where no agent answers.
+
+    Raises the finding that there is no agent where there are no such books either.
+    """
+    from numalet.adapters.agent_client import places
+    from numalet.agent.foreground import listing
+
+    if socket is not None or bad.findings[0].code != "client/no-agent":
+        raise bad
+    found = listing.listing(root or places.default_root())
+    if found is None:
+        raise bad
+    return found
 
 
 def pods_path(name: str) -> str:

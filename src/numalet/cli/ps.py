@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXITS, OWN_API
+from numalet.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.adapters.agent_client.client import AgentClient
@@ -25,7 +26,8 @@ EPILOG = f"""Examples:
 NUMA are the nodes that its memory is promised on, CPUS its exclusive CPUs, ALIGNED whether the
 kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not looked at.
 Of a kubelet that owns the node the pods are shown that its state files know; READY says how many
-of their containers were found.
+of their containers were found. Without an agent the commands of 'numalet run' are shown; with
+-o json by process and command, too.
 
 {EXITS}"""
 
@@ -47,13 +49,40 @@ def ps(
     socket: agent_client.Socket = None,
     root: agent_client.Root = None,
 ) -> None:
-    """List the pods of an agent: state, NUMA nodes, CPUs, memory, alignment."""
+    """List the pods of an agent, or commands without one: NUMA nodes, CPUs, memory, alignment."""
     with agent_client.agent(socket, root) as client:
-        listed = client.get(f"{OWN_API}/podplacements")
+        try:
+            listed = client.get(f"{OWN_API}/podplacements")
+        except BadInput as bad:
+            if watch:
+                raise
+            found = agent_client.commands_without_agent(bad, socket, root)
+            _print_commands(found.placements, output)
+            return
         if output is Form.JSON:
             _print_json(client, listed, watch)
         else:
             _print_table(client, listed, watch, is_wide=output is Form.WIDE)
+
+
+def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
+    """What ``numalet run`` has started under books that no agent keeps."""
+    from datetime import UTC, datetime
+
+    from numalet.cli.ps_view import PodTable
+
+    if form is Form.JSON:
+        listed = {
+            "kind": "PodPlacementList",
+            "apiVersion": OWN_API.removeprefix("/apis/"),
+            "items": list(items),
+        }
+        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+    elif items:
+        table = PodTable(items, datetime.now(UTC), is_wide=form is Form.WIDE)
+        sys.stdout.write(table.text(items))
+    else:
+        typer.echo("No commands run, and no agent answers.", err=True)
 
 
 def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> None:

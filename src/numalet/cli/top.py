@@ -8,11 +8,15 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXITS, OWN_API
+from numalet.model.findings import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
 
     from numalet.adapters.agent_client.client import AgentClient
+    from numalet.agent.foreground.listing import Listing
 
 EPILOG = f"""Examples:
 
@@ -40,17 +44,24 @@ def top(
     import sys
 
     with agent_client.agent(socket, root) as client:
+
+        def picture() -> tuple[list[RenderableType], str]:
+            try:
+                return _of_agent(client)
+            except BadInput as bad:
+                return _of_commands(agent_client.commands_without_agent(bad, socket, root))
+
         if once or not sys.stdout.isatty():
             from numalet.cli import output
 
-            nodes, pods = _picture(client)
+            nodes, pods = picture()
             output.print_all(nodes)
             sys.stdout.write(f"\n{pods}")
         else:
-            _live(client, every)
+            _live(picture, every)
 
 
-def _picture(client: AgentClient) -> tuple[list[RenderableType], str]:
+def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:
     from numalet.cli import top_view
 
     (state,) = client.get(f"{OWN_API}/nodestates")["items"]
@@ -58,7 +69,21 @@ def _picture(client: AgentClient) -> tuple[list[RenderableType], str]:
     return top_view.picture(state, pods)
 
 
-def _live(client: AgentClient, every_seconds: float) -> None:
+def _of_commands(found: Listing) -> tuple[list[RenderableType], str]:
+    """The commands of ``numalet run``, and the node as their books have it."""
+    from datetime import UTC, datetime
+
+    from numalet.cli import top_view
+    from numalet.cli.ps_view import PodTable
+
+    if found.node is None:
+        return [], PodTable(found.placements, datetime.now(UTC), is_wide=False).text(
+            found.placements
+        )
+    return top_view.picture(found.node, found.placements)
+
+
+def _live(picture: Callable[[], tuple[list[RenderableType], str]], every_seconds: float) -> None:
     import time
 
     from rich.console import Console, Group
@@ -66,7 +91,7 @@ def _live(client: AgentClient, every_seconds: float) -> None:
     from rich.text import Text
 
     def drawn() -> Group:
-        nodes, pods = _picture(client)
+        nodes, pods = picture()
         return Group(*nodes, "", Text.from_ansi(pods, no_wrap=True))
 
     with Live(drawn(), console=Console(highlight=False), screen=True) as live:

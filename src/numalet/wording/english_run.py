@@ -83,7 +83,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "run/no-devices": (
         "there are no devices {resource!r}; known are {known}: name their file with --devices"
     ),
-    "run/no-place": "there is no place for {command!r}; {running} other commands run",
+    "run/no-place": ("there is no place for {command!r}; {running} other commands run: {holders}"),
+    "run/other-policy": "with --policy {policy} it would have a place now",
+    "run/holder": "process {pid} ({command}) has {what}",
     "run/duration": "{value!r} is no time, such as 30 (seconds), 90s or 1h30m: {problem}",
     "run/wait-apart": (
         "a time is joined to --wait, because --wait may stand without one: did you mean"

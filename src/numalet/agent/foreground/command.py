@@ -155,7 +155,10 @@ def _placed(
     if isinstance(answer, NoPlace):
         telling.refused(document, _explained(answer, premises, voice), voice)
         fields = {"command": options.request.command[0], "running": answer.running}
-        voice.tell(Finding("run/no-place", fields))
+        voice.tell(Finding("run/no-place", {**fields, "holders": telling.holders(answer)}))
+        policy = placer.admitting_policy(answer)
+        if policy is not None:
+            voice.tell(Finding("run/other-policy", {"policy": policy}))
         return EXIT_REFUSED
     try:
         if voice.show is not None:

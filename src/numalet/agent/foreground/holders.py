@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -91,6 +92,13 @@ class Holders:
             return None
         here = namespace == family.pid_namespace() and _is_this_process(holder)
         return holder.pid if here else None
+
+    def since(self, holder: Holder) -> datetime | None:
+        """When its run got its place; None for one of the former format."""
+        try:
+            return datetime.fromtimestamp(self._path(holder.uid).stat().st_mtime, UTC)
+        except OSError:
+            return None
 
     def sweep(self, uids: Iterable[str]) -> None:
         """Remove the files of those who are gone, other than these."""

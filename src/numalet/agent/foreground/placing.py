@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from numalet.adapters.procfs import kernel
 from numalet.adapters.runtime.levels import Ground
 from numalet.adapters.runtime.watcher import family
 from numalet.admission.decision import Decision
+from numalet.admission.reasons import NotAligned
 from numalet.agent import owners, recovery
 from numalet.agent.foreground import leftovers
 from numalet.agent.foreground.holders import Holder
@@ -49,19 +50,26 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The node before the decision, for telling why, and how many others run.
+    """The node before the decision, for telling why, and the others that run.
 
     ``fits_when_empty`` says whether it would fit a node on which nothing runs.
     """
 
     node: Node
     pod: Pod
-    running: int
+    holders: tuple[Holder, ...]
     decision: Decision
     fits_when_empty: bool
 
+    @property
+    def running(self) -> int:
+        """How many others run."""
+        return len(self.holders)
+
 
 Answer: TypeAlias = Placed | NoPlace
+
+_LOOSER: Final = ("restricted", "best-effort")
 
 
 class Placer:
@@ -88,19 +96,34 @@ class Placer:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
         with self._books.held() as content:
             node, live = self._node(content)
-            return self._decided(node, pod, len(live))[0]
+            return self._decided(node, pod, live)[0]
 
     def place(self, pod: Pod, command: str) -> Answer:
         """Admit the pod and write it down. Raises ``BadInput``."""
         with self._books.held() as content:
             self._clear(content)
             before, live = self._node(content)
-            answer, after = self._decided(before, pod, len(live))
+            answer, after = self._decided(before, pod, live)
             if isinstance(answer, Placed):
                 self._others.refuse_unless_movable(before, after, live)
                 self._write(after, live, self._holder(answer, command))
                 self._others.share(after, live)
             return answer
+
+    def admitting_policy(self, answer: NoPlace) -> str | None:
+        """A looser topology policy by which it would get a place now; None if there is none.
+
+        Raises ``BadInput``.
+        """
+        if not isinstance(answer.decision.rejection, NotAligned):
+            return None
+        for policy in _LOOSER:
+            config = replace(self._premises.config, topology_manager_policy=policy)
+            premises = replace(self._premises, config=config)
+            placer = Placer(self._books, premises, self.ground, self._places)
+            if isinstance(placer.preview(answer.pod), Placed):
+                return policy
+        return None
 
     def _write(self, after: Node, live: Sequence[Holder], ours: Holder) -> None:
         """The books with this run in them, which is there from now on. Raises ``BadInput``."""
@@ -171,12 +194,12 @@ class Placer:
                 self.remarks.append(finding)
         return started.node.assume_running(keys).release_stale(), tuple(marked)
 
-    def _decided(self, node: Node, pod: Pod, running: int) -> tuple[Answer, Node]:
+    def _decided(self, node: Node, pod: Pod, live: tuple[Holder, ...]) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
             empty, _ = self._node(Content({}))
             _, alone = empty.admit(pod)
-            return NoPlace(node, pod, running, decision, alone.admitted), node
+            return NoPlace(node, pod, live, decision, alone.admitted), node
         settings = self._near_its_cpus(
             pod, desired.container(self._limits, after.snapshot, pod, CONTAINER), after
         )

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from numalet.adapters.run_document import RunDocument
 from numalet.agent.foreground.options import Explained, Voice
+from numalet.agent.foreground.placing import NoPlace
+from numalet.agent.foreground.request import CONTAINER
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model import cpu_set
 from numalet.model.findings import Finding, Severity
+from numalet.snapshot import placement
 from numalet.wording import english
+
+_MOST_NAMED: Final = 5
 
 
 def held(place: RunDocument, reason: str) -> Iterator[Finding]:
@@ -42,6 +48,19 @@ def refused(place: RunDocument, told: Explained | None, voice: Voice) -> None:
         voice.explain(told)
     else:
         voice.tell(Finding("run/refused", {"reason": place.reason, "message": place.message}))
+
+
+def holders(answer: NoPlace) -> str:
+    """Who has what, by process and command; empty if nobody has anything."""
+    lines = []
+    for each in answer.holders[:_MOST_NAMED]:
+        held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
+        what = f"CPUs {cpu_set.text(held.cpus)}" if held.cpus else "the shared CPUs"
+        fields = {"pid": each.pid, "command": each.command, "what": what}
+        lines.append(english.of_finding(Finding("run/holder", fields)))
+    if len(answer.holders) > _MOST_NAMED:
+        lines.append("...")
+    return "; ".join(lines) or "none"
 
 
 def _what(place: RunDocument) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numalet.managers.cpu import cpu_mask
 from numalet.model import cpu_set
 from numalet.model.cpu_set import CpuSet
+from numalet.model.pod import Pod
 from numalet.node.node import Node
 from numalet.reports import cpu_map, device_map, kubelet_document, memory_map
 from numalet.reports.memory_map import Holder, NodeRow
@@ -17,14 +19,26 @@ from numalet.simulate import node_document
 
 def node_state(view: AgentView) -> dict[str, Any]:
     """The NodeState object, without group and version; sizes in bytes."""
-    node, rules = view.node, view.node.rules
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
-    chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
     return {
         "standing": view.standing.value,
         "guarantee": view.level.value,
         "notes": list(view.notes),
         "ready": view.ready,
+        **of_node(view.node, pods),
+        "kubelet": kubelet_document.kubelet_document(view.kubelet),
+        "audits": [
+            {"podUID": key.pod_uid, "container": key.container, **audit_document(audit)}
+            for key, audit in sorted(view.audits.items())
+        ],
+    }
+
+
+def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
+    """What the books say of the node, whoever keeps them; ``pods`` are those known by uid."""
+    rules = node.rules
+    chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
+    return {
         "policies": {
             "topology": rules.topology.policy.value,
             "scope": rules.topology.scope.value,
@@ -35,14 +49,9 @@ def node_state(view: AgentView) -> dict[str, Any]:
         "cpus": node_document.cpus(
             cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
         ),
-        "kubelet": kubelet_document.kubelet_document(view.kubelet),
         "devices": node_document.devices(device_map.device_map(node.snapshot.device)),
         "holders": [_holder(each) for each in chart.active],
         "leftBehind": [_holder(each) for each in chart.left_behind],
-        "audits": [
-            {"podUID": key.pod_uid, "container": key.container, **audit_document(audit)}
-            for key, audit in sorted(view.audits.items())
-        ],
     }
 
 

@@ -1,0 +1,81 @@
+"""Places on a machine with several NUMA nodes, over shared books, without starting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from numalet.adapters.machines import MachineChoice
+from numalet.adapters.runtime import levels
+from numalet.agent import owners, settings
+from numalet.agent.foreground import request, telling
+from numalet.agent.foreground.placing import NoPlace, Placed, Placer
+from numalet.agent.foreground.request import RunRequest
+from numalet.agent.foreground.shared_books import SharedBooks
+from numalet.agent.recovery import Premises
+from numalet.config.behaviour import NATIVE
+from numalet.model.pod import Pod
+
+
+def asked(cpus: int, memory: str | None = "1Gi") -> Pod:
+    return request.pod(RunRequest(command=("./app",), cpus=str(cpus), memory=memory), f"uid-{cpus}")
+
+
+@pytest.fixture
+def placers(tmp_path: Path) -> Iterator[Callable[[str], Placer]]:
+    """Makers of what places commands of two books on two nodes of four CPUs, by policy."""
+    on = MachineChoice(text="2n4c1t", memory_per_node="16Gi").open().info
+    books = SharedBooks(tmp_path / "root")
+    assert books.open()
+
+    def of(policy: str) -> Placer:
+        config = replace(settings.fitted(on), topology_manager_policy=policy)
+        premises = Premises(config=config, machine=on, behaviour=NATIVE)
+        return Placer(books, premises, levels.ground(), owners.beside(tmp_path))
+
+    yield of
+    books.close()
+
+
+@pytest.mark.parametrize(
+    ("policy", "looser"), [("restricted", "best-effort"), ("single-numa-node", "best-effort")]
+)
+def test_a_refusal_names_the_policy_that_would_admit_and_who_has_what(
+    placers: Callable[[str], Placer], policy: str, looser: str
+) -> None:
+    placer = placers(policy)
+    for cpus, more in ((2, placer), (2, placers(policy))):
+        pod = replace(asked(cpus), uid=f"uid-of-{id(more)}")
+        assert isinstance(more.place(pod, f"./app {cpus}"), Placed)
+    answer = placer.preview(asked(3))
+    assert isinstance(answer, NoPlace)
+    assert looser == placer.admitting_policy(answer)
+    said = telling.holders(answer)
+    assert 2 == said.count("(./app 2) has CPUs ")
+
+
+def test_what_single_numa_node_refuses_may_go_to_the_fewest(
+    placers: Callable[[str], Placer],
+) -> None:
+    answer = placers("single-numa-node").preview(asked(6))
+    assert isinstance(answer, NoPlace)
+    assert "restricted" == placers("single-numa-node").admitting_policy(answer)
+    found = placers("restricted").preview(asked(6))
+    assert isinstance(found, Placed)
+    assert (0, 1) == found.settings.cgroup.memory_nodes
+
+
+def test_without_memory_pages_are_bound_to_the_nodes_of_its_cpus(
+    placers: Callable[[str], Placer],
+) -> None:
+    found = placers("restricted").preview(asked(4, None))
+    assert isinstance(found, Placed)
+    assert (1,) == found.settings.cgroup.memory_nodes
+    assert found.settings.cgroup.memory_max_bytes is None
+    assert () == found.placement.memory
+    spread = placers("restricted").preview(asked(6, None))
+    assert isinstance(spread, Placed)
+    assert (0, 1) == spread.settings.cgroup.memory_nodes
