@@ -16,6 +16,7 @@ from numalet.config.rules import (
 )
 from numalet.config.rules import StartRefused as StartRefused
 from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.model.node_constraints import UNCONSTRAINED
 from numalet.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.model.quantity import Quantity
 from numalet.node.node import Node
@@ -112,6 +113,7 @@ def pod(uid: str, *containers: Container, qos: QosClass = QosClass.GUARANTEED) -
         init_containers=tuple(c for c in containers if c.kind is not ContainerKind.APP),
         app_containers=tuple(c for c in containers if c.kind is ContainerKind.APP),
         qos_class=qos,
+        constraints=UNCONSTRAINED,
     )
 
 

@@ -12,9 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from numalet.adapters import node_identities
 from numalet.adapters.documents import kubelet_config, pod_manifest
 from numalet.adapters.documents.kubelet_config import ConfigSources
 from numalet.adapters.documents.pod_manifest import LoadedPods, PodOptions
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.files import state_directory
 from numalet.adapters.machines import MachineChoice
 from numalet.adapters.sysfs.trees import Tree
@@ -40,6 +42,8 @@ class Pieces:
     config: ConfigSources = field(default_factory=ConfigSources)
     pods: Sequence[str] = ()
     node_name: str | None = None
+    node_labels: str | None = None
+    pod_source: PodSource = PodSource.API
     state_dir: Path | None = None
 
 
@@ -68,6 +72,7 @@ def check(pieces: Pieces) -> Result:
     assert machine is not None
     assert config is not None
     assert pods is not None
+    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, pods.pods)
     subject = Subject(
         config=config.config,
         machine=machine.info,
@@ -77,6 +82,8 @@ def check(pieces: Pieces) -> Result:
         numa_balancing=numa_balancing(machine.tree),
         host=host(pieces, machine.tree, config.config),
         behaviour=config.behaviour,
+        devices=machine.devices,
+        identity=identity,
     )
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
     checked = rules.check(subject, noticed)
@@ -122,7 +129,11 @@ def _has_runtime(config: KubeletConfig) -> bool | None:
 
 
 def _pods(pieces: Pieces) -> LoadedPods:
-    return pod_manifest.load_pods(pieces.pods, PodOptions(node_name=pieces.node_name))
+    return pod_manifest.load_pods(pieces.pods, _pod_options(pieces))
+
+
+def _pod_options(pieces: Pieces) -> PodOptions:
+    return PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
 
 
 def _state_files(pieces: Pieces) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from numalet.adapters.documents import device_file, profile_library, yaml_source
 from numalet.adapters.documents.device_file import DeviceLists
+from numalet.adapters.machines import LoadedMachine
 from numalet.managers.device.inventory import Device
 from numalet.model.findings import BadInput, Finding, Findings, Location
 
@@ -42,6 +43,17 @@ def named_devices(
             found[resource] = devices
     findings.raise_errors()
     return found
+
+
+def devices_on(machine: LoadedMachine, path: str | None, flags: Sequence[str]) -> DeviceLists:
+    """The devices that the user names for this machine; without any, those of its profile.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    if path is None and not flags:
+        return machine.devices
+    return named_devices(path, flags, machine.info.node_ids)
 
 
 def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:

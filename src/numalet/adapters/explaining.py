@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from numalet.adapters import machines, simulation
-from numalet.adapters.devices import named_devices
+from numalet.adapters import machines, node_identities, simulation
+from numalet.adapters.devices import devices_on
 from numalet.adapters.documents import (
     kubelet_config,
     kubelet_flags,
@@ -80,7 +80,9 @@ def prepare(question: Question) -> PreparedCase:
     """
     _refuse_two_readers((*question.after, question.pod))
     inputs = [(path, simulation.documents_of(path)) for path in (*question.after, question.pod)]
-    options = PodOptions(node_name=question.pieces.node_name, about=0)
+    options = PodOptions(
+        node_name=question.pieces.node_name, about=0, source=question.pieces.pod_source
+    )
     explained = pod_manifest.pods_of(inputs[-1:], options)
     if not explained.pods:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
@@ -222,7 +224,9 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     _refuse_two_readers(comparison.pods)
     pieces = comparison.pieces
     inputs = [(path, simulation.documents_of(path)) for path in comparison.pods]
-    loaded = pod_manifest.pods_of(inputs, PodOptions(node_name=pieces.node_name))
+    loaded = pod_manifest.pods_of(
+        inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
+    )
     if not loaded.pods:
         raise BadInput([Finding("files/no-pods")])
     names = comparison.machines or (None,)
@@ -230,9 +234,10 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
     ]
     configs = [kubelet_config.load(each) for each in comparison.configs or (pieces.config,)]
+    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
     variants = matrix.variants(
         [
-            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces))
+            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces), identity)
             for name, each in zip(names, opened, strict=True)
         ],
         [
@@ -249,7 +254,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
 
 
 def _devices_on(machine: LoadedMachine, pieces: Pieces) -> Devices:
-    return named_devices(pieces.device_file, pieces.devices, machine.info.node_ids)
+    return devices_on(machine, pieces.device_file, pieces.devices)
 
 
 def _name_of(sources: ConfigSources) -> str:

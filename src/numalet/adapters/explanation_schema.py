@@ -12,6 +12,7 @@ import msgspec
 
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
+from numalet.adapters.simulation_schema import NotAskedDocument
 from numalet.config.behaviour import Mode
 from numalet.model.machine_queries import NodeClass
 
@@ -240,7 +241,9 @@ class Explanation(Document):
     they run on the node, the answer stands on another state than that of the node.
 
     ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
-    NUMA node. ``assumed_running`` counts pods that only the state files know.
+    NUMA node. ``evicted`` are uids of pods that end for a critical one, ``not_asked`` predicates
+    that might have refused the pod, had more been known, ``passed_over`` extended resources that no
+    node offers. ``assumed_running`` counts pods that only the state files know.
     """
 
     schema: Literal["numalet.explanation/1"]
@@ -254,6 +257,9 @@ class Explanation(Document):
     reason: str
     message: str
     why: ReasonDocument | None
+    evicted: list[str]
+    not_asked: list[NotAskedDocument]
+    passed_over: list[str]
     nodes: list[int]
     nodes_before: list[NodeDocument]
     held_before: list[HeldDocument]

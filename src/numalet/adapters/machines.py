@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from numalet.adapters.documents import (
     cadvisor,
+    device_file,
     machine_file,
     machine_sizes,
     profile_library,
     yaml_source,
 )
+from numalet.adapters.documents.device_file import DeviceLists
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.sysfs import archive, roots
 from numalet.adapters.sysfs.discover import read_machine
@@ -43,13 +45,15 @@ class LoadedMachine:
     """A machine, and the kubelet's view of it.
 
     ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.
-    ``tree`` is what it was read from, if it was read from a ``/sys`` tree.
+    ``tree`` is what it was read from, if it was read from a ``/sys`` tree. ``devices`` are those of
+    its profile, which count where the user names none.
     """
 
     machine: Machine
     info: MachineInfo
     reading_notes: tuple[Finding, ...] = ()
     tree: Tree | None = None
+    devices: DeviceLists = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -208,7 +212,11 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
     pages = _pages(hugepages_per_node, findings)
     findings.raise_errors()
     machine = machine_file.of_profile(profile, pages, Place(_PAGES_FLAG, ""))
-    return LoadedMachine(machine, kubelet_view(machine))
+    info = kubelet_view(machine)
+    devices = device_file.decode(
+        profile.devices, profile.devices_place, profile.line_of, info.node_ids
+    )
+    return LoadedMachine(machine, info, devices=devices)
 
 
 def refuse_memory(machine: str, memory_per_node: str | None) -> None:

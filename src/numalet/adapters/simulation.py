@@ -13,10 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from numalet.adapters.devices import named_devices
+from numalet.adapters import node_identities
+from numalet.adapters.devices import devices_on
 from numalet.adapters.documents import kubelet_config, pod_manifest, scenario_file, yaml_source
 from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
 from numalet.adapters.documents.pod_manifest import Ignored, PodOptions
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_source import Document
 from numalet.adapters.files import state_directory
@@ -25,6 +27,7 @@ from numalet.adapters.machines import MachineChoice
 from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model.findings import BadInput, Finding, Findings, Location
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.pod import ContainerKey
 from numalet.node import node as nodes
 from numalet.simulate.scenario import AdmitStep, Scenario
@@ -53,6 +56,8 @@ class Pieces:
     config: ConfigSources = field(default_factory=ConfigSources)
     pods: Sequence[str] = ()
     node_name: str | None = None
+    node_labels: str | None = None
+    pod_source: PodSource = PodSource.API
     state_dir: Path | None = None
     forget: Sequence[str] = ()
     devices: Sequence[str] = ()
@@ -71,6 +76,8 @@ class Pieces:
             "--exact": self.config.mode is Mode.EXACT,
             "--memory-node-classes": self.config.memory_node_classes is not None,
             "--node-name": self.node_name,
+            "--node-labels": self.node_labels,
+            "--pod-source": self.pod_source is not PodSource.API,
             "--state-dir": self.state_dir,
             "--forget": self.forget,
             "--device": self.devices,
@@ -186,15 +193,19 @@ def _from_pieces(
     pieces: Pieces, inputs: Inputs, findings: Findings, about: int | None = None
 ) -> Prepared:
     """The simulation of a queue of pods on one machine."""
-    options = PodOptions(node_name=pieces.node_name, about=about)
+    options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
     machine = findings.collect(pieces.machine.open)
     config = findings.collect(partial(_config, pieces.config))
     pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
     state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
-    node_ids = None if machine is None else machine.info.node_ids
-    named = partial(named_devices, pieces.device_file, pieces.devices, node_ids)
-    devices = findings.collect(named)
-    if machine is None or config is None or pods is None or devices is None:
+    devices = identity = None
+    if machine is not None:
+        on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
+        devices = findings.collect(on_it)
+    if pods is not None:
+        named = partial(node_identities.of_pods, pieces.node_name, pieces.node_labels, pods.pods)
+        identity = findings.collect(named)
+    if machine is None or identity is None or config is None or pods is None or devices is None:
         raise BadInput(findings.all)
     findings.raise_errors()
     scenario = Scenario(
@@ -208,7 +219,7 @@ def _from_pieces(
     )
     prepared = Prepared(
         scenario,
-        _started(scenario),
+        _started(scenario, identity),
         notes=(*machine.reading_notes, *config.warnings, *pods.notes),
         ignored=pods.ignored,
         rejected=pods.rejected,
@@ -233,13 +244,14 @@ def _state_dir(path: Path | None) -> StateDirectory | None:
     return None if path is None else state_directory.read(path)
 
 
-def _started(scenario: Scenario) -> Session | StartRefused:
+def _started(scenario: Scenario, identity: NodeIdentity = UNKNOWN_NODE) -> Session | StartRefused:
     node = nodes.start(
         scenario.config,
         scenario.machine,
         scenario.state_files,
         scenario.devices,
         behaviour=scenario.behaviour,
+        identity=identity,
     )
     if isinstance(node, StartRefused):
         return node

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, OneOf, Schema
 from numalet.adapters.memory_schema import TypeDocument
+from numalet.admission.reasons import Unknown
 from numalet.config.behaviour import Mode
 from numalet.config.rules import Stage
 from numalet.model.machine_queries import NodeClass
@@ -94,13 +95,21 @@ class EventDocument(Document):
     message: str
 
 
+class NotAskedDocument(Document):
+    """A predicate that might have refused the pod, had more been known; named as its reason."""
+
+    predicate: str
+    why: Unknown
+
+
 class DecisionDocument(Document):
     """What became of one pod; ``reason`` and ``message`` are the kubelet's, empty if admitted.
 
     Hints are by subject (a container, or ``pod``), provider and resource. Placements are by
     container: ``devices`` ids by resource, ``devices_by_numa`` how many of them have which nodes.
-    Only a rejected pod has ``why`` (a sentence), ``code`` and what follows; ``left_behind`` are
-    containers whose resources stay taken until the next admission.
+    ``evicted`` are uids of pods that end so that a critical pod has room, ``passed_over`` extended
+    resources that no node offers. Only a rejected pod has ``why`` (a sentence), ``code`` and what
+    follows; ``left_behind`` are containers whose resources stay taken until the next admission.
     """
 
     namespace: str
@@ -110,6 +119,9 @@ class DecisionDocument(Document):
     admitted: bool
     reason: str
     message: str
+    evicted: list[str]
+    not_asked: list[NotAskedDocument]
+    passed_over: list[str]
     hints: dict[str, dict[str, dict[str, Hints]]] | UnsetType = UNSET
     merged: dict[str, MergedDocument] | UnsetType = UNSET
     affinity: dict[str, HintDocument] | UnsetType = UNSET

@@ -120,8 +120,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
         # Nobody named a mode, and an agent of ours need not have the kubelet's accidents.
         behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
     config = loaded.config if options.config_file is not None else fitted(machine.info)
-    node_ids = [node.node_id for node in machine.info.nodes]
-    named = device_door.named_devices(options.devices_file, list(options.devices), node_ids)
+    named = device_door.devices_on(machine, options.devices_file, list(options.devices))
     return AgentSettings(
         premises=Premises(
             config=config,

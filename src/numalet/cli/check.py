@@ -67,7 +67,7 @@ def check(
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
     state_dir: StateDir = None,
-    node_name: machine_options.NodeName = None,
+    taken: machine_options.Taken,
     output: Output = Format.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
@@ -78,7 +78,7 @@ def check(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
-        node_name=node_name,
+        **taken.fields(),
         state_dir=state_dir,
     )
     raise typer.Exit(_run(pieces, output))

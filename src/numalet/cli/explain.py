@@ -104,7 +104,7 @@ def explain(
     forget: simulating.Forget = None,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,
-    node_name: machine_options.NodeName = None,
+    taken: machine_options.Taken,
     budget: Budget = "5s",
     output: Output = Format.TABLE,
     flags: kubelet.AllFlags,
@@ -116,7 +116,7 @@ def explain(
     pieces = Pieces(
         machine=sizes.choice(),
         config=flags.sources(config),
-        node_name=node_name,
+        **taken.fields(),
         state_dir=state_dir,
         forget=tuple(forget or ()),
         devices=devices.texts,
@@ -139,6 +139,7 @@ def _run(question: Question, budget: str, output: Format) -> int:
     from numalet.cli.output import show_findings
     from numalet.config.rules import StartRefused
     from numalet.explain import document, story
+    from numalet.reports import decision_notes
 
     seconds = explaining.seconds(budget)
     asked = explaining.prepare(question)
@@ -147,6 +148,7 @@ def _run(question: Question, budget: str, output: Format) -> int:
         explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
         return 2
     told = story.tell(asked.case.node, asked.case.pod)
+    show_findings(decision_notes.notes([told.decision]))
     tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
     show_findings(asked.fleet_notes)
     found = document.explanation(asked.case, told, tallies, _running(asked))

@@ -7,7 +7,8 @@ the sizes alone, for commands that take the machine in a way of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -33,6 +34,32 @@ class MachineOptions:
         pages = self.hugepages_per_node
         counts = None if pages is None else _parse_pages(pages)
         return MachineChoice(self.machine, self.memory_per_node, counts)
+
+
+class PodSource(Enum):
+    """How the kubelet came to the pods."""
+
+    API = "api"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodChoice:
+    """Whose pods are taken, and what is known of their node."""
+
+    node_name: str | None
+    node_labels: str | None
+    pod_source: PodSource
+
+    def fields(self) -> dict[str, Any]:
+        """The same as fields of what is gathered for a command."""
+        from numalet.adapters.documents import pod_resources
+
+        return {
+            "node_name": self.node_name,
+            "node_labels": self.node_labels,
+            "pod_source": pod_resources.PodSource(self.pod_source.value),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +151,38 @@ _DEVICES: Final = (
 Chosen = Annotated[MachineOptions, OptionGroup((_MACHINE, *_SIZES), MachineOptions)]
 Sizes = Annotated[MachineOptions, OptionGroup(_SIZES, MachineOptions)]
 Devices = Annotated[DeviceOptions, OptionGroup(_DEVICES, _devices)]
-NodeName = Annotated[
-    str | None,
-    typer.Option("--node-name", metavar="NAME", help="Take only pods of this node (or of none)."),
-]
+_TAKEN: Final = (
+    option(
+        "node_name",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--node-name", metavar="NAME", help="Take only pods of this node (or of none)."
+            ),
+        ],
+    ),
+    option(
+        "node_labels",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--node-labels",
+                metavar="KEY=VALUE,...",
+                help="Labels of the node, for node selectors and affinity.",
+            ),
+        ],
+    ),
+    option(
+        "pod_source",
+        Annotated[
+            PodSource,
+            typer.Option(
+                "--pod-source",
+                help="Whether the pods come from the API server, which writes 1.5Gi as 1536Mi, or "
+                "are static pods in files of the node.",
+            ),
+        ],
+        PodSource.API,
+    ),
+)
+Taken = Annotated[PodChoice, OptionGroup(_TAKEN, PodChoice)]

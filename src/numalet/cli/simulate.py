@@ -100,7 +100,7 @@ def simulate(
     devices: machine_options.Devices,
     state_dir: StateDir = None,
     forget: Forget = None,
-    node_name: machine_options.NodeName = None,
+    taken: machine_options.Taken,
     record: Record_ = None,
     output: Output = Format.TABLE,
     flags: kubelet.AllFlags,
@@ -112,7 +112,7 @@ def simulate(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
-        node_name=node_name,
+        **taken.fields(),
         state_dir=state_dir,
         forget=tuple(forget or ()),
         devices=devices.texts,
@@ -130,6 +130,7 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
     from numalet.cli import simulate_view
     from numalet.cli.output import show_findings
     from numalet.config.rules import StartRefused
+    from numalet.reports import decision_notes
 
     recording = None if record is None else _recording(record)
     prepared = simulation.prepare(pieces)
@@ -146,6 +147,8 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
         simulate_view.say_written(prepared.state_dir.write(session.node.state_files()))
     if recording is not None:
         _append(recording, prepared)
+    decisions = [each for record in records for each in simulate_view.decisions_of(record)]
+    show_findings(decision_notes.notes(decisions))
     _show(simulate_view.Result(prepared, tuple(records), session), output)
     return simulate_view.exit_status(records)
 

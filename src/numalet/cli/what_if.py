@@ -127,7 +127,7 @@ def what_if(
     seed: Seed = 0,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,
-    node_name: machine_options.NodeName = None,
+    taken: machine_options.Taken,
     output: Output = MatrixFormat.TABLE,
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
@@ -140,7 +140,7 @@ def what_if(
         pieces=Pieces(
             machine=sizes.choice(),
             config=base,
-            node_name=node_name,
+            **taken.fields(),
             devices=devices.texts,
             device_file=devices.file,
         ),
@@ -163,6 +163,8 @@ def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
     rows = _rows(prepared, orders, seed)
+    noted = [note for row in rows for run in row.runs for note in run.notes]
+    show_findings(each for at, each in enumerate(noted) if each not in noted[:at])
     what_if_view.show(rows, seed, output)
     return 2 if all(row.refused is not None for row in rows) else 0
 

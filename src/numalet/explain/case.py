@@ -107,6 +107,7 @@ def build(
         nodes_before.append(node)
         if rejection is None:
             admitted.add(earlier.uid)
+            admitted.intersection_update(node.snapshot.pods)
         else:
             refused[earlier.uid] = rejection
     return Case(

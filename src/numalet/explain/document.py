@@ -21,6 +21,7 @@ from numalet.hints.reasons import Reason
 from numalet.model import cpu_set, numa_mask
 from numalet.model.pod import Pod
 from numalet.model.quantity import Quantity
+from numalet.reports import decision_notes
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 SCHEMA: Final = "numalet.explanation/1"
@@ -55,6 +56,7 @@ def explanation(
         "reason": kubelet.reason(rejection),
         "message": kubelet.message(rejection),
         "why": None if rejection is None else _reason(rejection),
+        **decision_notes.fields(decision),
         "nodes": list(numa_mask.ids(measures.span_of(told.roster, decision.after, decision.pod))),
         "nodes_before": node_document.nodes(case.node),
         "held_before": node_document.held(case),

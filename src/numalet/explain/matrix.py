@@ -18,11 +18,14 @@ from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused, TopologyPolicy
 from numalet.explain import measures
 from numalet.explain.measures import Stranded
+from numalet.model.findings import Finding
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.numa_mask import NumaMask
 from numalet.model.pod import Pod
 from numalet.node import node as nodes
 from numalet.node.node import NO_DEVICES, Devices, Node
+from numalet.reports import decision_notes
 
 Order: TypeAlias = Sequence[int]
 """Positions of the pods in the list, in the order in which they ask."""
@@ -38,6 +41,7 @@ class NamedMachine:
     name: str
     machine: MachineInfo
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    identity: NodeIdentity = UNKNOWN_NODE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +77,16 @@ class Variant:
             self.machine.machine,
             devices=self.machine.devices,
             behaviour=self.config.behaviour,
+            identity=self.machine.identity,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of the pods in one order. Means are None where no pod has a placement."""
+    """What became of the pods in one order. Means are None where no pod has a placement.
+
+    Pods that were evicted later count as admitted no longer. ``notes`` say what was not asked.
+    """
 
     admitted: int
     rejected: tuple[tuple[Pod, Rejection], ...]
@@ -86,6 +94,7 @@ class Run:
     mean_span: float | None
     mean_distance: float | None
     stranded: tuple[Stranded, ...]
+    notes: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +189,14 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
     rejected: list[tuple[Pod, Rejection]] = []
     groups: dict[NumaMask, None] = {}
     spans = []
+    decisions = []
     for pod in pods:
         node, decision = node.admit(pod)
+        decisions.append(decision)
         if decision.rejection is not None:
             rejected.append((pod, decision.rejection))
             continue
-        admitted += 1
+        admitted += 1 - len(decision.evicted)
         span = measures.span_of(node.roster, node.snapshot, pod)
         if span:
             spans.append(span)
@@ -199,4 +210,5 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
         mean_span=_mean(span.bit_count() for span in spans),
         mean_distance=_mean(measures.mean_distance(machine, span) for span in spans),
         stranded=measures.stranded(node, pods),
+        notes=decision_notes.notes(decisions),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
+from numalet.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.config.rules import CpuPolicy, MemoryPolicy
 from numalet.explain.case import Case
 from numalet.explain.change import AdjustedRequest, SmallerRequest
@@ -59,11 +60,16 @@ class Part:
 
 
 def parts(case: Case) -> Iterator[Part]:
-    """Every request that some manager cares for, in the order of the manifest."""
+    """Every request that some manager cares for, in the order of the manifest.
+
+    Where it is the sum of all requests that is too much, every request of the node's.
+    """
     node = case.node
+    is_sum = isinstance(node.admit(case.pod)[1].rejection, OutOfResource | NothingToPreempt)
     for container in case.pod.containers():
         for resource in sorted(container.requests):
-            if _is_managed(node, case, container, resource):
+            counts = is_sum and resource in node.roster.offered
+            if counts or _is_managed(node, case, container, resource):
                 unit = largest.unit_of(node.rules, resource)
                 asked = -(-container.requests[resource].value // unit)
                 if asked > 0:

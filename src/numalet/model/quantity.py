@@ -144,16 +144,23 @@ class Quantity:
         number = self._mantissa * 10**self._exponent
         return number if abs(number) <= MAX_INT64 else None
 
-    def canonical(self) -> Quantity:
-        """The quantity as the API server hands it out: rounded up to thousandths, reprinted.
-
-        Kubernetes v1 defaulting, v1.32 (``SetDefaults_ResourceList``), and a round trip through
-        its text.
-        """
+    def defaulted(self) -> Quantity:
+        """The quantity rounded up to thousandths (``SetDefaults_ResourceList``, v1.32)."""
         if self._exponent < _MILLI:
-            rounded = Quantity(_scaled(self, _MILLI), _MILLI, self._format, self._is_big)
-            return _parse(_printed(rounded))
-        return _parse(_printed(self))
+            return Quantity(_scaled(self, _MILLI), _MILLI, self._format, self._is_big)
+        return self
+
+    def canonical(self) -> Quantity:
+        """The quantity as the API server hands it out: ``1.5Gi`` has become ``1536Mi``."""
+        return _parse(_printed(self.defaulted()))
+
+    def exact_text(self) -> str:
+        """A text that reads as this very quantity, what ``as_int64`` sees included."""
+        text = str(self)
+        if _parse(text).as_int64() == self.as_int64():
+            return text
+        digits = len(text) - len(text.lstrip("+-0123456789"))
+        return f"{text[:digits]}.0{text[digits:]}"
 
     def go_struct(self) -> str:
         """The raw form in which Go prints the structure: ``{{17 0} {<nil>}  DecimalSI}``."""

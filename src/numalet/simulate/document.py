@@ -14,7 +14,7 @@ from numalet.admission.decision import Decision
 from numalet.config.behaviour import Mode
 from numalet.config.rules import StartRefused
 from numalet.model import cpu_set
-from numalet.reports import runtime_settings
+from numalet.reports import decision_notes, runtime_settings
 from numalet.reports.memory_map import Holder, MemoryMap, NodeRow
 from numalet.reports.runtime_settings import LinuxSettings, Settings, WindowsSettings
 from numalet.simulate import outcome
@@ -74,6 +74,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
         "qos_class": pod.qos_class.value,
     }
     found |= outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection))
+    found |= decision_notes.fields(decision)
     if rejection is None:
         told = runtime_settings.of_decision(decision)
         found["runtime"] = {name: _settings(settings) for name, settings in told.items()}

@@ -25,6 +25,35 @@ SENTENCES: Mapping[str, str] = {
         "the node has too little {resource} for the sum of all requests: {requested} requested,"
         " {used} used, {capacity} there"
     ),
+    "options/node-label": "{value} is no label of a node, such as disk=ssd",
+    "decision/evicted": "{evicted}: evicted, so that the critical pod {pod} has room",
+    "decision/resource-not-offered": (
+        "{resource}: no node offers it; the kubelet passes over it, so {pods} would run without"
+        " (--device; native mode refuses)"
+    ),
+    "decision/node-labels-unknown": (
+        "{pods}: {predicates} could not be asked; the node's labels are not known (--node-labels)"
+    ),
+    "decision/node-name-unknown": (
+        "{pods}: {predicates} could not be asked; the node's name is not known (--node-name)"
+    ),
+    "decision/constraints-unknown": (
+        "{pods}: {predicates} could not be asked; the pod's selector, affinity and ports are not"
+        " known"
+    ),
+    "decision/ports-of-others-unknown": (
+        "{pods}: {predicates} could not be asked to its end; other pods are known without their"
+        " ports"
+    ),
+    "decision/pods-without-manifest": (
+        "{pods}: {predicates} could not be asked to their end; what pods of the state files request"
+        " is not known without their manifests"
+    ),
+    "decision/not-measured": "{pods}: {predicates} could not be asked; nobody here measures it",
+    "decision/predicates-switched-off": (
+        "the managers alone decided on {pods}; the general predicates (OutOfcpu, NodeAffinity, ...)"
+        " are switched off (generalPredicates)"
+    ),
     "admission/preempted": "the pod was evicted so that a critical pod has room",
     "admission/predicate-failed": "the pod may not run on this node: {predicate}",
     "admission/nothing-to-preempt": (

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.adapters.documents import pod_constraints, pod_resources, typed
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.documents.pod_table import checking
 from numalet.adapters.documents.pod_table.checking import Strictness
 from numalet.adapters.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, Text
@@ -82,6 +83,7 @@ class Identity:
 
     ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
     without ``uid``. ``unknown_fields`` is how bad they are, whatever the pod says itself.
+    ``source`` is where the kubelet has it from; one from a file is static.
     """
 
     kind: str = "Pod"
@@ -91,6 +93,7 @@ class Identity:
     from_server: bool = False
     uid: str = ""
     unknown_fields: Severity | None = None
+    source: PodSource = PodSource.API
 
 
 def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
@@ -149,8 +152,12 @@ def _strictness(value: Mapping[Any, Any], identity: Identity) -> Strictness:
 
 def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) -> Pod:
     at_spec = place.member("spec")
-    init = _containers(parts.spec.init_containers, at_spec.member("initContainers"), findings)
-    apps = _containers(parts.spec.containers, at_spec.member("containers"), findings)
+    init = _containers(
+        parts.spec.init_containers, at_spec.member("initContainers"), identity.source, findings
+    )
+    apps = _containers(
+        parts.spec.containers, at_spec.member("containers"), identity.source, findings
+    )
     if not parts.spec.containers and not _is_said("pods/no-containers", findings):
         findings.add("pods/no-containers", at_spec.location)
     _check_names_differ((*init, *apps), at_spec, findings)
@@ -171,13 +178,13 @@ def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) ->
         app_containers=apps,
         qos_class=given or qos.qos_class((*init, *apps)),
         overhead=pod_resources.decode_list(
-            parts.spec.overhead, at_spec.member("overhead"), findings
+            parts.spec.overhead, at_spec.member("overhead"), findings, identity.source
         ),
         phase=parts.status.phase or "",
         node_name=parts.spec.node_name or "",
         labels=_labels(parts.metadata, place.member("metadata").member("labels"), findings),
         priority=parts.spec.priority,
-        is_static=_is_static(parts.metadata.annotations),
+        is_static=identity.source is PodSource.FILE or _is_static(parts.metadata.annotations),
         constraints=parts.constraints,
     )
 
@@ -213,22 +220,25 @@ def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
 
 
 def _containers(
-    values: list[Any] | None, place: Place, findings: Findings
+    values: list[Any] | None, place: Place, source: PodSource, findings: Findings
 ) -> tuple[Container, ...]:
     found = (
-        _container(value, place.item(index), findings) for index, value in enumerate(values or ())
+        _container(value, place.item(index), source, findings)
+        for index, value in enumerate(values or ())
     )
     return tuple(container for container in found if container is not None)
 
 
-def _container(value: object, place: Place, findings: Findings) -> Container | None:
+def _container(
+    value: object, place: Place, source: PodSource, findings: Findings
+) -> Container | None:
     read = typed.decode(value, _Container, place, Findings())
     if read is None:
         return None
     if read.name is not None:
         _check_name(read.name, DNS_LABEL, place.member("name"), findings)
     asked = pod_resources.decode_resources(
-        read.resources or {}, place.member("resources"), findings
+        read.resources or {}, place.member("resources"), findings, source
     )
     return Container(
         name=read.name or "",

@@ -29,6 +29,7 @@ from numalet.adapters.documents import (
     yaml_source,
 )
 from numalet.adapters.documents.pod_document import Identity
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.yaml_source import Document
 from numalet.model.findings import NOWHERE, BadInput, Finding, Findings, Severity
@@ -66,11 +67,13 @@ class PodOptions:
 
     ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
     pods of it that admission rejected are taken as new, and others give way to those of their
-    name in it. Without one, such pods are taken where they are no members of a list.
+    name in it. Without one, such pods are taken where they are no members of a list. ``source``
+    says whether the pods have gone through an API server or are files of the node.
     """
 
     node_name: str | None = None
     about: int | None = None
+    source: PodSource = PodSource.API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +260,7 @@ def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -
         elif pod_templates.is_workload(each.kind):
             pods.extend(pod_templates.expand(each.kind, each.value, each.place, findings))
         else:
-            identity = Identity(position=positions[each.key])
+            identity = Identity(position=positions[each.key], source=options.source)
             positions[each.key] += 1
             pod = pod_document.decode_pod(each.value, each.place, identity, findings)
             reason = pod_history.rejection(each.value)

@@ -24,6 +24,7 @@ from numalet.adapters.documents.pod_record_schema import (
     VerdictPart,
     WorkloadPart,
 )
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.documents.typed import Place
 from numalet.model.findings import Findings
 from numalet.model.pod import Container, ContainerKind, Pod, Resources
@@ -117,7 +118,7 @@ def _container_part(container: Container, spec: ContainerSpec) -> ContainerPart:
 
 
 def _texts(resources: Resources) -> dict[str, Any]:
-    return {name: str(quantity) for name, quantity in resources.items()}
+    return {name: quantity.exact_text() for name, quantity in resources.items()}
 
 
 def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
@@ -183,7 +184,7 @@ def _container(part: ContainerPart, place: Place, findings: Findings) -> Contain
 def _quantities(given: Mapping[str, Any], place: Place, findings: Findings) -> Resources:
     """Quantities by name. Whether a pod may ask for them was decided when it came."""
     found = {
-        name: pod_resources.decode_quantity(value, place.member(name), findings)
+        name: pod_resources.decode_quantity(value, place.member(name), findings, PodSource.FILE)
         for name, value in given.items()
     }
     return {name: quantity for name, quantity in found.items() if quantity is not None}

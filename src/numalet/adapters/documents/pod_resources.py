@@ -10,6 +10,7 @@ Kubernetes v1.32: ``SetDefaults_Pod``, ``SetDefaults_ResourceList``,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,15 @@ _STANDARD: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE
 _MOST_BITS: Final = 512
 
 
+class PodSource(Enum):
+    """How a kubelet came to a pod."""
+
+    API = "api"
+    """From an API server, which prints quantities anew: ``1.5Gi`` has become ``1536Mi``."""
+    FILE = "file"
+    """From a file of its node, a static pod: quantities are as they stand there."""
+
+
 class Demand(NamedTuple):
     """Requests and limits of one container after defaulting."""
 
@@ -31,35 +41,50 @@ class Demand(NamedTuple):
     limits: Resources
 
 
-def decode_resources(value: Mapping[str, Any], place: Place, findings: Findings) -> Demand:
+def decode_resources(
+    value: Mapping[str, Any],
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> Demand:
     """What ``resources`` of a container says; findings for what the API server would refuse."""
-    limits = decode_list(value.get("limits"), place.member("limits"), findings)
-    requests = decode_list(value.get("requests"), place.member("requests"), findings)
+    limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
+    requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
     _check_requests(requests, limits, place.member("requests"), findings)
     _check_huge_pages_are_not_alone({**limits, **requests}, place, findings)
     return Demand(dict(sorted({**limits, **requests}.items())), limits)
 
 
-def decode_list(value: object, place: Place, findings: Findings) -> dict[str, Quantity]:
-    """Quantities by resource name, names sorted, as the API server hands them out."""
+def decode_list(
+    value: object,
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> dict[str, Quantity]:
+    """Quantities by resource name, names sorted."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "an object", place, findings)
         return {}
     found: dict[str, Quantity] = {}
-    for name, written in value.items():
+    for name, text in value.items():
         if not isinstance(name, str):
             typed.wrong_type(name, "the name of a member, a text,", place, findings)
             continue
         at = place.member(name)
-        quantity = decode_quantity(written, at, findings)
+        quantity = decode_quantity(text, at, findings, source)
         if quantity is not None and _is_acceptable(name, quantity, at, findings):
             found[name] = quantity
     return dict(sorted(found.items()))
 
 
-def decode_quantity(value: object, place: Place, findings: Findings) -> Quantity | None:
+def decode_quantity(
+    value: object,
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> Quantity | None:
     """The quantity after the API server's rounding, or None after one finding.
 
     As in Kubernetes, a bare number in the document is a quantity too.
@@ -79,7 +104,7 @@ def decode_quantity(value: object, place: Place, findings: Findings) -> Quantity
         typed.wrong_type(value, "a quantity such as 500m or 4Gi", place, findings)
         return None
     try:
-        return _canonical(text)
+        return _canonical(text) if source is PodSource.API else _defaulted(text)
     except QuantityError as error:
         shown = typed.described(text)
         findings.add("pods/quantity", place.location, value=shown, why=error.go_text)
@@ -89,6 +114,11 @@ def decode_quantity(value: object, place: Place, findings: Findings) -> Quantity
 @lru_cache(maxsize=4096)
 def _canonical(text: str) -> Quantity:
     return Quantity.parse(text).canonical()
+
+
+@lru_cache(maxsize=4096)
+def _defaulted(text: str) -> Quantity:
+    return Quantity.parse(text).defaulted()
 
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:

@@ -24,6 +24,7 @@ from numalet.adapters.documents import (
     workload_fields,
 )
 from numalet.adapters.documents.pod_document import Identity
+from numalet.adapters.documents.pod_resources import PodSource
 from numalet.adapters.documents.pod_table import checking
 from numalet.adapters.documents.pod_table.pod import POD
 from numalet.adapters.documents.pod_table.status import POD_STATUS
@@ -101,8 +102,12 @@ def _decoded(
             strictness = checking.Strictness(options.unknown_fields)
             checking.check(status, POD_STATUS, at_status, strictness, findings)
         value = {name: member for name, member in value.items() if name != "status"}
+    is_file = options.source is Source.FILE
     identity = Identity(
-        namespace=options.namespace, uid=options.uid, unknown_fields=options.unknown_fields
+        namespace=options.namespace,
+        uid=options.uid,
+        unknown_fields=options.unknown_fields,
+        source=PodSource.FILE if is_file else PodSource.API,
     )
     pod = pod_document.decode_pod(value, place, identity, findings)
     if pod is None or not isinstance(value, Mapping):

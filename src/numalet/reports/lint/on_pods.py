@@ -15,6 +15,7 @@ from numalet.model.findings import Finding, Severity
 from numalet.model.pod import Container, Pod
 from numalet.model.quantity import Quantity
 from numalet.node.node import Node
+from numalet.reports import decision_notes
 from numalet.reports.lint import largest
 from numalet.reports.lint.largest import Search
 from numalet.reports.lint.subject import Subject
@@ -32,9 +33,11 @@ def not_looked_at(subject: Subject, node: Node | None) -> Iterator[Finding]:
 def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
     """What is too much about every pod that the empty node does not admit."""
     search = Search(node)
+    decisions = []
     for alike in _alike(subject.pods):
         pod = alike[0]
-        rejection = node.admit(pod)[1].rejection
+        decisions.append(node.admit(pod)[1])
+        rejection = decisions[-1].rejection
         more = "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
         found: Iterator[Finding]
         match rejection:
@@ -47,6 +50,7 @@ def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
             case _:
                 found = _too_much(subject, search, pod, rejection, more)
         yield from found
+    yield from decision_notes.notes(decisions)
 
 
 def one_after_the_other(subject: Subject, node: Node) -> Iterator[Finding]:

@@ -42,8 +42,10 @@ def _outcome(subject: Subject, files: StateFiles) -> Node | StartRefused:
         subject.config,
         subject.machine,
         files,
+        subject.devices,
         release=subject.release,
         behaviour=subject.behaviour,
+        identity=subject.identity,
     )
 
 

@@ -16,7 +16,9 @@ from numalet.config.reservation import MemoryParts
 from numalet.config.rules import MemoryPolicy, TopologyPolicy
 from numalet.model.findings import NOWHERE, Findings, Location
 from numalet.model.machine_info import MachineInfo
+from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.pod import Pod
+from numalet.node.node import NO_DEVICES, Devices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Subject:
     host: Host = Host()
     release: Release = DEFAULT
     behaviour: Behaviour = EXACT
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    identity: NodeIdentity = UNKNOWN_NODE
 
     @cached_property
     def effective(self) -> KubeletConfig:
