@@ -286,6 +286,9 @@ def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: Path) -
             await agent.keeper.settled()
             assert "swordfish-1" in _texts(root)
             assert "swordfish-2" in _texts(root)
+            # It is in the record of the pod alone.
+            said = [str(each) for each in agent.keeper.view().events]
+            assert "swordfish" not in (root / journal.FILE_NAME).read_text() + str(said)
             await agent.keeper.delete("default", "one", grace_seconds=0)
             await agent.until(lambda: "one" not in agent.names())
             await agent.keeper.settled()
