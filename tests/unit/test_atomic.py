@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from numalet.adapters import faults
 from numalet.adapters.files import atomic
 from numalet.model.findings import BadInput
 
@@ -79,15 +80,13 @@ def test_nothing_is_left_of_a_write_that_failed(
     assert names(tmp_path) == ["file"]
 
 
-def test_a_rename_that_fails_leaves_the_old_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_path: Path, _target: str) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(BadInput):
-        atomic.write_texts({tmp_path / "a": "1", tmp_path / "b": "2"})
+def test_a_rename_that_fails_leaves_the_old_files(tmp_path: Path) -> None:
+    before = faults.install(faults.planned("file.replace:before:1:EACCES"))
+    try:
+        with pytest.raises(BadInput):
+            atomic.write_texts({tmp_path / "a": "1", tmp_path / "b": "2"})
+    finally:
+        faults.install(before)
 
     assert names(tmp_path) == []
 

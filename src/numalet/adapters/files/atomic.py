@@ -61,12 +61,17 @@ def replaced(texts: Mapping[Path, str | bytes]) -> Iterator[None]:
     if not texts:
         yield
         return
-    folder = Path(os.path.commonpath([path.absolute().parent for path in texts]))
-    intent.settle(folder)
+    whole = {os.path.join(os.getcwd(), path): text for path, text in texts.items()}
+    folders = {os.path.dirname(path) for path in whole}
+    folder = os.path.commonpath(folders)
+    intent.settle(Path(folder))
     with ExitStack() as lock:
-        writing = _Writing(folder, len(texts) > 1, lock)
+        writing = _Writing(folder, len(whole) > 1, lock)
         try:
-            writing.prepare(texts)
+            writing.prepare(whole)
+            if len(folders) > 1:
+                # The names in one folder get to the disk in the order in which they changed.
+                sync_folders([Path(folder)])
             intent.carry_out(folder, writing.steps)
             yield
         except intent.Unfinished:
@@ -86,21 +91,23 @@ class _Writing:
     is held as long as ``lock`` is not closed.
     """
 
-    def __init__(self, folder: Path, are_several: bool, lock: ExitStack) -> None:
+    def __init__(self, folder: str, are_several: bool, lock: ExitStack) -> None:
         self.steps: list[Step] = []
         self._folder = folder
         self._are_several = are_several
         self._lock = lock
-        self._temporary: list[Path] = []
+        self._temporary: list[str] = []
 
     def clear(self) -> None:
         """Remove the intent, then the names that nothing needs any more."""
         if self._are_several:
             intent.forget(self._folder)
         for path in self._temporary:
-            path.unlink(missing_ok=True)
+            # Most of them have got other names.
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
-    def prepare(self, texts: Mapping[Path, str | bytes]) -> None:
+    def prepare(self, texts: Mapping[str, str | bytes]) -> None:
         """Have all new contents on the disk, and the intent. Raises ``BadInput``."""
         waiting = [*texts.items()]
         for first in range(0, len(waiting), _MOST_OPEN):
@@ -112,33 +119,30 @@ class _Writing:
                 _sync(written)
         if self._are_several:
             with refusing(self._folder), faults.point("file.intend"):
-                self._temporary[-1].replace(self._folder / intent.NAME)
-            if len({path.absolute().parent for path in texts}) > 1:
-                # The names in one folder get to the disk in the order in which they changed.
-                sync_folders([self._folder])
+                os.replace(self._temporary[-1], f"{self._folder}/{intent.NAME}")
 
-    def _write(self, path: Path, text: str | bytes, opened: ExitStack) -> int:
+    def _write(self, path: str, text: str | bytes, opened: ExitStack) -> int:
         """A descriptor of a temporary file with the text in it, not yet on the disk."""
         with refusing(path):
             target, mode = _target_and_mode(path)
-            place = Path(target)
-            descriptor, new = self._create(place.parent, intent.prefix(place.name))
+            place, base = os.path.split(target)
+            descriptor, new = self._create(place, intent.prefix(base))
             opened.callback(os.close, descriptor)
             with faults.point("file.write"):
                 if mode is not None:
                     os.fchmod(descriptor, mode)
                 _write_all(descriptor, text.encode() if isinstance(text, str) else text)
-            kept, before = intent.keep(place, self._temporary) if self._are_several else ("", ())
-            name = os.path.relpath(path.absolute(), self._folder)
+            kept, before = intent.keep(target, self._temporary) if self._are_several else ("", ())
+            name = path[len(self._folder) :].lstrip("/")
             after = intent.identity(new)
             assert after is not None
-            step = Step(name=name, new=new.name, after=after, kept=kept, before=before)
+            step = Step(name=name, new=os.path.basename(new), after=after, kept=kept, before=before)
             self.steps.append(step)
             return descriptor
 
-    def _write_intent(self) -> tuple[Path, int]:
+    def _write_intent(self) -> tuple[str, int]:
         """The intent under a temporary name, locked, not yet on the disk."""
-        path = self._folder / intent.NAME
+        path = f"{self._folder}/{intent.NAME}"
         with refusing(path):
             descriptor, _ = self._create(self._folder, intent.prefix(intent.NAME))
             self._lock.callback(os.close, descriptor)
@@ -147,12 +151,12 @@ class _Writing:
                 _write_all(descriptor, intent.encode(self.steps))
         return path, descriptor
 
-    def _create(self, folder: Path, prefix: str) -> tuple[int, Path]:
+    def _create(self, folder: str, prefix: str) -> tuple[int, str]:
         # mkstemp makes the file with mode 0600 whatever the umask says.
         with faults.point("file.create"):
             descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
-            self._temporary.append(Path(name))
-        return descriptor, self._temporary[-1]
+            self._temporary.append(name)
+        return descriptor, name
 
 
 def left_behind(path: Path) -> list[Path]:
@@ -191,7 +195,7 @@ def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = 
             os.close(descriptor)
 
 
-def _sync(opened: Sequence[tuple[Path, int]]) -> None:
+def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
     """Have what was written on the disk, side by side, because the disk takes it in one go then.
 
     Writing itself is not shared out: it takes the interpreter, which only one thread has. Nor is
@@ -214,7 +218,7 @@ def _sync(opened: Sequence[tuple[Path, int]]) -> None:
     _latest.is_quick = time.monotonic() - began < _QUICK_SECONDS * len(shares[0])
 
 
-def _sync_share(share: Sequence[tuple[Path, int]]) -> None:
+def _sync_share(share: Sequence[tuple[Path | str, int]]) -> None:
     for path, descriptor in share:
         with refusing(path), faults.point("file.sync"):
             os.fsync(descriptor)
@@ -255,16 +259,16 @@ def _write_all(descriptor: int, content: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _target_and_mode(path: Path) -> tuple[str, int | None]:
+def _target_and_mode(path: str) -> tuple[str, int | None]:
     """What is to be replaced, behind all links, and its mode; None without a file there."""
-    target = os.fspath(path)
+    target = path
     try:
         mode = os.lstat(target).st_mode
         if stat.S_ISLNK(mode):
             target = os.path.realpath(target)
-            mode = Path(target).stat().st_mode
+            mode = os.stat(target).st_mode
     except FileNotFoundError:
         return target, None
     if not stat.S_ISREG(mode):
-        raise BadInput([Finding("files/not-a-file", {"path": str(path)}, Location(str(path)))])
+        raise BadInput([Finding("files/not-a-file", {"path": path}, Location(path))])
     return target, stat.S_IMODE(mode)

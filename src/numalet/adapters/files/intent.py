@@ -7,7 +7,8 @@ folder next finishes what an intent says; where that is impossible it is undone,
 program has written one of the files since, all are left as they are.
 
 The writer holds a lock on the intent as long as it lives. No content is in it, only names, and
-what tells a file from another one of the same name.
+what tells a file from another one of the same name. Paths are texts here: an agent writes at every
+decision, and objects for them would take more time than all the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
@@ -57,15 +57,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     kept: str = ""
     before: tuple[Identity, ...] = ()
 
-    def place(self, folder: Path) -> Path:
+    def place(self, folder: str) -> str:
         """What is replaced, behind all links."""
-        return Path(os.path.realpath(folder / self.name))
+        path = f"{folder}/{self.name}"
+        return os.path.realpath(path) if os.path.islink(path) else path
 
-    def is_done(self, folder: Path) -> bool:
+    def is_done(self, folder: str) -> bool:
         """Whether the new content is in its place."""
         return identity(self.place(folder)) == self.after
 
-    def is_due(self, folder: Path) -> bool:
+    def is_due(self, folder: str) -> bool:
         """Whether what was there before is still there."""
         there = identity(self.place(folder))
         return there in self.before if self.before else there is None
@@ -83,10 +84,10 @@ def encode(steps: Sequence[Step]) -> bytes:
     return msgspec.json.encode(steps)
 
 
-def identity(path: Path) -> Identity | None:
+def identity(path: str) -> Identity | None:
     """The identity of what is there; None if nothing is."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except FileNotFoundError:
         return None
     return Identity(found.st_ino, found.st_size, found.st_mtime_ns)
@@ -97,7 +98,7 @@ def prefix(name: str) -> str:
     return f".{name[:100]}."
 
 
-def keep(place: Path, temporary: list[Path]) -> tuple[str, tuple[Identity, ...]]:
+def keep(place: str, temporary: list[str]) -> tuple[str, tuple[Identity, ...]]:
     """Give what is there a further name, from which it can be brought back without any room.
 
     Where names can not be added, a copy has that name. ``temporary`` gets it. Returns it, and the
@@ -106,18 +107,26 @@ def keep(place: Path, temporary: list[Path]) -> tuple[str, tuple[Identity, ...]]
     there = identity(place)
     if there is None:
         return "", ()
-    kept = place.with_name(prefix(place.name) + secrets.token_hex(4))
+    folder, name = os.path.split(place)
+    kept_name = prefix(name) + os.urandom(4).hex()
+    kept = f"{folder}/{kept_name}"
     temporary.append(kept)
     with faults.point("file.keep"):
         try:
             os.link(place, kept, follow_symlinks=False)
         except OSError:
             shutil.copy2(place, kept)
-    copy = identity(kept)
-    return kept.name, (there,) if copy in (None, there) else (there, copy)
+            copy = identity(kept)
+            assert copy is not None
+            return kept_name, (there, copy)
+    return kept_name, (there,)
 
 
-def carry_out(folder: Path, steps: Sequence[Step]) -> None:
+def _beside(place: str, name: str) -> str:
+    return f"{os.path.dirname(place)}/{name}"
+
+
+def carry_out(folder: str, steps: Sequence[Step]) -> None:
     """Have every step done, or none.
 
     Raises:
@@ -126,10 +135,10 @@ def carry_out(folder: Path, steps: Sequence[Step]) -> None:
     """
     try:
         for step in steps:
-            if not step.is_done(folder):
-                place = step.place(folder)
+            place = step.place(folder)
+            if identity(place) != step.after:
                 with refusing(place), faults.point("file.replace"):
-                    place.with_name(step.new).replace(place)
+                    os.replace(_beside(place, step.new), place)
     except BaseException:
         # One alone is done or not, and nothing was kept of what it replaced.
         if len(steps) > 1:
@@ -137,7 +146,7 @@ def carry_out(folder: Path, steps: Sequence[Step]) -> None:
         raise
 
 
-def undo(folder: Path, steps: Sequence[Step]) -> None:
+def undo(folder: str, steps: Sequence[Step]) -> None:
     """Bring back what was there. Raises ``Unfinished`` if the disk does not let that be done."""
     for step in steps:
         place = step.place(folder)
@@ -146,28 +155,28 @@ def undo(folder: Path, steps: Sequence[Step]) -> None:
         try:
             with faults.point("file.restore"):
                 if step.kept:
-                    place.with_name(step.kept).replace(place)
+                    os.replace(_beside(place, step.kept), place)
                 else:
-                    place.unlink()
+                    os.unlink(place)
         except OSError as error:
-            fields = {"path": str(place), "error": error.strerror or str(error)}
-            raise Unfinished([Finding("files/unfinished", fields, Location(str(place)))]) from None
+            fields = {"path": place, "error": error.strerror or str(error)}
+            raise Unfinished([Finding("files/unfinished", fields, Location(place))]) from None
 
 
-def forget(folder: Path) -> None:
+def forget(folder: str) -> None:
     """Remove the intent: all is done, or undone."""
     with suppress(OSError), faults.point("file.forget"):
-        (folder / NAME).unlink(missing_ok=True)
+        os.unlink(f"{folder}/{NAME}")
 
 
-def _clear(folder: Path, steps: Sequence[Step]) -> None:
+def _clear(folder: str, steps: Sequence[Step]) -> None:
     """Remove the temporary names of these steps."""
     for step in steps:
         place = step.place(folder)
         for name in (step.new, step.kept):
             if name:
                 with suppress(OSError):
-                    place.with_name(name).unlink(missing_ok=True)
+                    os.unlink(_beside(place, name))
 
 
 def settle(folder: Path) -> None:
@@ -179,7 +188,7 @@ def settle(folder: Path) -> None:
         BadInput: there is an intent that is not one of ours.
         Unfinished: the disk lets it neither be finished nor undone.
     """
-    path = folder / NAME
+    whole, path = str(folder), f"{folder}/{NAME}"
     if not os.path.lexists(path):
         return
     with refusing(path):
@@ -191,20 +200,20 @@ def settle(folder: Path) -> None:
         if not _is_at(path, descriptor):
             # Its writer, or another one who waited, has seen to it.
             return
-        steps = _steps(folder, descriptor)
-        _finish(folder, steps)
-        forget(folder)
-        _clear(folder, steps)
+        steps = _steps(whole, descriptor)
+        _finish(whole, steps)
+        forget(whole)
+        _clear(whole, steps)
     finally:
         os.close(descriptor)
 
 
-def _finish(folder: Path, steps: Sequence[Step]) -> None:
+def _finish(folder: str, steps: Sequence[Step]) -> None:
     if not all(step.is_done(folder) or step.is_due(folder) for step in steps):
         # Another program has written since, and knows better.
         return
     due = [step for step in steps if not step.is_done(folder)]
-    there = (identity(step.place(folder).with_name(step.new)) for step in due)
+    there = (identity(_beside(step.place(folder), step.new)) for step in due)
     if not all(found == step.after for found, step in zip(there, due, strict=True)):
         undo(folder, steps)
         return
@@ -217,39 +226,39 @@ def _finish(folder: Path, steps: Sequence[Step]) -> None:
         return
 
 
-def _opened(path: Path) -> int | None:
+def _opened(path: str) -> int | None:
     try:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def _is_at(path: str, descriptor: int) -> bool:
     try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 
 
-def _steps(folder: Path, descriptor: int) -> Sequence[Step]:
+def _steps(folder: str, descriptor: int) -> Sequence[Step]:
     """What an intent says, if it can be believed. Raises ``BadInput``."""
     found = os.fstat(descriptor)
-    path = folder / NAME
+    path = f"{folder}/{NAME}"
     is_ours = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
     if is_ours and stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BYTES:
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             steps = _DECODER.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
             if all(_is_below(folder, step) for step in steps):
                 return steps
-    raise BadInput([Finding("files/foreign-intent", {"path": str(path)}, Location(str(path)))])
+    raise BadInput([Finding("files/foreign-intent", {"path": path}, Location(path))])
 
 
-def _is_below(folder: Path, step: Step) -> bool:
+def _is_below(folder: str, step: Step) -> bool:
     """Whether a step is about a file of this folder and temporary names of that file."""
     parts = Path(step.name).parts
     if not parts or Path(step.name).is_absolute() or ".." in parts:
         return False
-    pattern = re.compile(re.escape(prefix(step.place(folder).name)) + RANDOM)
+    pattern = re.compile(re.escape(prefix(os.path.basename(step.place(folder)))) + RANDOM)
     names = [step.new, step.kept] if step.kept else [step.new]
     return all(pattern.fullmatch(name) for name in names)
 

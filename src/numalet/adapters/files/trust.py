@@ -41,7 +41,7 @@ def doubt(path: Path) -> Finding | None:
         if stat.S_ISLNK(found.st_mode):
             links += 1
             finding = _of_owner(here / name, found)
-            target = Path(os.readlink(here / name)) if links <= _MOST_LINKS else Path()  # noqa: PTH115
+            target = (here / name).readlink() if links <= _MOST_LINKS else Path()
             parts.extendleft(reversed(target.parts))
             if target.is_absolute():
                 parts.popleft()
