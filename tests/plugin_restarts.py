@@ -34,7 +34,7 @@ WARM_UP: Final = 3
 """After so many restarts the agent has the threads that it needs, whatever comes."""
 POOL: Final = min(32, (os.cpu_count() or 1) + 4)
 """So many threads an event loop keeps for what blocks, and it makes them one by one."""
-_PATIENCE_SECONDS: Final = 60.0
+_PATIENCE_SECONDS: Final = 200.0
 _ENDINGS: Final = ("asked", "killed", "replaced")
 
 

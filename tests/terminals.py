@@ -7,7 +7,7 @@ import os
 import select
 import time
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 
 
 def shown_until(terminal: int, text: bytes) -> bytes:

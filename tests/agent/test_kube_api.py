@@ -43,7 +43,7 @@ class Reached:
 
     def connection(self) -> http.client.HTTPSConnection:
         trusted = ssl.create_default_context(cafile=self.root / "kube-api" / "ca.crt")
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=20, context=trusted)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=100, context=trusted)
 
     async def asked(self, path: str, authorization: str | None) -> tuple[int, Any, Any]:
         def ask() -> tuple[int, Any, Any]:
@@ -106,7 +106,7 @@ def test_a_certificate_of_the_administrator_s_is_served(tmp_path: Path) -> None:
         async with reached(tmp_path / "second", mine) as api:
             assert api.serving.url.startswith("https://127.0.0.1:")
             served = await asyncio.to_thread(
-                ssl.get_server_certificate, ("127.0.0.1", api.port), timeout=20
+                ssl.get_server_certificate, ("127.0.0.1", api.port), timeout=100
             )
             assert served.strip() == (folder / "tls.crt").read_text().strip()
             assert not (api.root / "kube-api" / "tls.key").exists()

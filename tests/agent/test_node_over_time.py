@@ -178,7 +178,7 @@ class NodeOverTime(RuleBasedStateMachine):
 
     async def _unless_dead(self, work: asyncio.Future[T]) -> T:
         either: list[asyncio.Future[Any]] = [work, self.life]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=100)
         if work.done():
             return work.result()
         work.cancel()

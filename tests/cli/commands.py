@@ -61,7 +61,7 @@ def process(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=250,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 

@@ -32,7 +32,7 @@ from servers.pods import pod
 from servers.served import Api, served
 from terminals import shown_until
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 
 
 @pytest.fixture

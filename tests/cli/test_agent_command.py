@@ -50,7 +50,7 @@ def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.S
         assert files.split()[3] == files.split()[4]
         agent.send_signal(number)
         assert b"STOPPING=1" == told.recv(100)
-        _, said = agent.communicate(timeout=30)
+        _, said = agent.communicate(timeout=200)
     assert 0 == agent.returncode
     messages = [json.loads(line)["msg"] for line in said.splitlines() if line.startswith("{")]
     assert {"TopologyHints", "Best TopologyHint", "Topology Affinity", "Pod admitted"} <= {
@@ -69,12 +69,12 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_books(short_path: Path
         first = _agent(*words, NOTIFY_SOCKET=str(short_path / "notify"))
         told.recv(100)
         second = _agent(*words)
-        _, said = second.communicate(timeout=30)
+        _, said = second.communicate(timeout=200)
         assert 1 == second.returncode
         assert f"process {first.pid} holds the books" in said
         assert "Traceback" not in said
         first.terminate()
-        first.communicate(timeout=30)
+        first.communicate(timeout=200)
 
 
 def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(short_pat
         with AgentClient(root / "agent.sock") as client:
             (state,) = client.get("/apis/numalet.dev/v1alpha1/nodestates")["items"]
         agent.terminate()
-        _, said = agent.communicate(timeout=30)
+        _, said = agent.communicate(timeout=200)
     assert 0 == agent.returncode, said
     assert ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"] == listed.output.split()[-7:]
     assert "memory: 2Gi on NUMA nodes 0\n" in described.output

@@ -46,17 +46,17 @@ def _nothing_is_left(said: str) -> bool:
     """No folder, no agent and watchers, and the pinned program is gone too."""
     found = re.search(r"--root (/tmp/numalet\.\w+)", said)
     assert found, said
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while _processes_of(found[1]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not Path(found[1]).exists() and not _processes_of(found[1])
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_the_demo_starts_an_agent_shows_what_the_kernel_says_and_ends_it() -> None:
     demo = _begin()
-    said, _ = demo.communicate(timeout=110)
+    said, _ = demo.communicate(timeout=500)
 
     assert 0 == demo.returncode, said
     if "An agent keeps this machine" in said or "Somebody else keeps" in said:
@@ -69,7 +69,7 @@ def test_the_demo_starts_an_agent_shows_what_the_kernel_says_and_ends_it() -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("moment", ["Agent is ready", "pod/pinned admitted", "ALIGNED says so"])
 def test_the_demo_interrupted_at_any_moment_leaves_nothing(moment: str) -> None:
     said = ""

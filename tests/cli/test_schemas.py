@@ -100,9 +100,9 @@ def test_the_schema_files_are_those_of_the_types(tmp_path: Path) -> None:
 
 def test_the_module_is_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", schemas.__name__]
-    subprocess.run([*command, str(tmp_path)], check=True, timeout=60)
+    subprocess.run([*command, str(tmp_path)], check=True, timeout=250)
     assert {f"{name}.json" for name in schemas.SCHEMAS} == {p.name for p in tmp_path.iterdir()}
-    refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
     assert (1, True) == (refused.returncode, refused.stderr.startswith("usage: "))
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from numalet.samples.device_plugin import environment_name
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 GPU = "example.com/gpu"
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 DESCRIBED = ("--runtime", "fake", "-m", "2n16c2t", "--memory-per-node", "128Gi")
 HERE = ("--runtime", "process", "--ownership", "enforce")
 KUBECTLS = [

@@ -50,7 +50,7 @@ class Served:
     session: requests.Session
 
     def document(self, path: str) -> Any:
-        answer = self.session.get(f"{self.url}{path}", timeout=20)
+        answer = self.session.get(f"{self.url}{path}", timeout=100)
         answer.raise_for_status()
         return answer.json()
 
@@ -105,7 +105,7 @@ def check(
         case.call_and_validate(
             base_url=served.url,
             session=served.session,
-            timeout=20,
+            timeout=100,
             verify=served.session.verify,
             checks=[each for each in CHECKS if not is_watch or each is CHECKS[0]],
         )

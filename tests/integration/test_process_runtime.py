@@ -339,18 +339,20 @@ def test_nothing_that_the_program_started_outlives_it(tmp_path: Path) -> None:
     code = (
         "import os, sys, time\n"
         "for _ in range(2):\n"
-        "    if os.fork(): time.sleep(0.2 * (_ == 0)); os._exit(5)\n"
+        "    if os.fork():\n"
+        "        while _ == 0 and not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "        os._exit(5)\n"
         "    os.setsid()\n"
-        "open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(1000)"
+        "open(sys.argv[1] + '.new', 'w').write(str(os.getpid()))\n"
+        "os.rename(sys.argv[1] + '.new', sys.argv[1]); time.sleep(1000)"
     )
     note = tmp_path / "pid"
 
     async def body(ours: ProcessRuntime) -> None:
         await started(ours, *python(code, str(note)))
         await next_end(ours)
-        if note.exists() and note.read_text(encoding="ascii"):
-            pid = int(note.read_text(encoding="ascii"))
-            await until(lambda: not is_there(pid))
+        pid = int(note.read_text(encoding="ascii"))
+        await until(lambda: not is_there(pid))
 
     run(tmp_path / "root", body)
 

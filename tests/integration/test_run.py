@@ -20,7 +20,7 @@ from numalet.adapters.run_document import RunDocument
 from process_builders import is_there
 from terminals import shown_until
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 CPUS = len(os.sched_getaffinity(0))
 
 UP = "echo up; exec sleep 1000"

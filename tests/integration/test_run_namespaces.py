@@ -13,7 +13,7 @@ import pytest
 
 CPUS = len(os.sched_getaffinity(0))
 MOST = str(CPUS - 1)
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 UP = ("sh", "-c", "echo up; exec sleep 1000")
 INSIDE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 """A process that is gone takes its namespace along."""

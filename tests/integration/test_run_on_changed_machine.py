@@ -15,7 +15,7 @@ from numalet.checkpoint import memory_document, memory_file
 from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.model import resources
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 
 pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is kept for the system"),

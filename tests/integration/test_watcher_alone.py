@@ -18,7 +18,7 @@ import pytest
 from numalet.adapters.runtime.watcher import papers
 from process_builders import own_score
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 CODE = """
 import os, sys
 from pathlib import Path

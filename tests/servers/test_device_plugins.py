@@ -261,7 +261,7 @@ def test_who_waits_for_a_plugin_that_is_let_go_of_is_told(root: Path) -> None:
             await liar.register()
             await heard.until("reported", ["liar"])
             waiting = asyncio.create_task(asyncio.to_thread(plugins.allocate, KEY, GPU, ("liar",)))
-            await asyncio.wait_for(asked.wait(), 30)
+            await asyncio.wait_for(asked.wait(), 100)
             await plugins.stop()
             answer = await asyncio.wait_for(waiting, 30)
             assert answer == CallFailed("endpoint example.com/gpu has been stopped")

@@ -47,7 +47,7 @@ def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
             assert kept() is not None
             for each in range(3):
                 news.put_nowait(each)
-            await asyncio.wait_for(gone.wait(), 10)
+            await asyncio.wait_for(gone.wait(), 100)
         finally:
             gc.enable()
             tidying.cancel()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpuset", "cpu", "memory", "hugetlb", "pids")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 
 
 def wait_until(
