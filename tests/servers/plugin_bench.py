@@ -78,6 +78,7 @@ class Liar:
     name: str = "liar"
     options: Callable[[], Awaitable[messages.DevicePluginOptions]] | None = None
     allocation: Callable[[], Awaitable[messages.AllocateResponse]] | None = None
+    starting: Callable[[], Awaitable[messages.PreStartContainerResponse]] | None = None
     preference: Callable[[], Awaitable[messages.PreferredAllocationResponse]] | None = None
     socket: str = ""
     folder: str = "device-plugins"
@@ -159,6 +160,8 @@ class Liar:
         return messages.PreferredAllocationResponse()
 
     async def _pre_start(self, _request: object, call: Any) -> messages.PreStartContainerResponse:
+        if self.starting is not None:
+            return await self.starting()
         await call.abort(grpc.StatusCode.INTERNAL, "device is on fire")
         raise AssertionError
 

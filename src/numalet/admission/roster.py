@@ -79,9 +79,9 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
     return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered)
 
 
-def asking_nobody(staff: Roster) -> Roster:
-    """The same managers, but no plugin is asked: for decisions that nobody carries out."""
-    device = _device_slot(staff.rules, NO_SAY)
+def asking(staff: Roster, plugins: PreferredDevices) -> Roster:
+    """The same managers, but these plugins are asked."""
+    device = _device_slot(staff.rules, plugins)
     slots = tuple(device if each.provider == device.provider else each for each in staff.slots)
     return replace(staff, slots=slots)
 

@@ -13,17 +13,32 @@ from datetime import datetime, timedelta
 from numalet.agent import decisions, facts, requests, steps
 from numalet.agent.books import Books
 from numalet.agent.decisions import Heard, Stopwatch
-from numalet.agent.requests import FolderRead, Forgotten, KubeletSeen, Looked, Message, Request
+from numalet.agent.requests import (
+    Fact,
+    FolderPod,
+    FolderRead,
+    KubeletSeen,
+    Looked,
+    Message,
+    Request,
+)
 from numalet.agent.tasks import Settle, Task
 from numalet.enforcement.audit import Audit
+from numalet.managers.device.preference import PreferredDevices
 from numalet.model.pod import ContainerKey
 from numalet.servers.door import Refused
 from numalet.workload.record import PodRecord
+from numalet.workload.spec import Workload
 
 
 @dataclass(slots=True)
 class Batch:
-    """Decisions over ``books``; ``folder`` is the manifest folder as it was last read."""
+    """Decisions over ``books``; ``folder`` is the manifest folder as it was last read.
+
+    ``facts`` are the messages among those decided that do not wait for an answer. With
+    ``splits_folder`` new pods of the folder for which a plugin is asked are left to messages of
+    their own. ``further`` are messages that follow from those decided.
+    """
 
     books: Books
     folder: FolderRead | None
@@ -32,13 +47,23 @@ class Batch:
     heard: list[Heard] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     audits: dict[ContainerKey, Audit] | None = None
+    facts: list[Fact] = field(default_factory=list)
+    splits_folder: bool = False
+    further: list[Message] = field(default_factory=list)
 
-    def may_ask_a_plugin(self, message: Message) -> bool:
-        """Whether deciding may wait for somebody else."""
-        if isinstance(message, Forgotten) and self.folder is not None:
-            # When a pod went the folder is followed again.
-            return requests.may_ask_a_plugin(self.folder)
-        return requests.may_ask_a_plugin(message)
+    def apart(self, plugins: PreferredDevices) -> Batch:
+        """Another batch over the same books, in which these plugins are asked."""
+        books = self.books.at(self.books.node.asking(plugins))
+        return Batch(books, self.folder, self.stopwatch, splits_folder=self.splits_folder)
+
+    def take(self, other: Batch) -> None:
+        """Go on from the decisions of a batch ``apart``, with the plugins of this one."""
+        node = replace(other.books.node, roster=self.books.node.roster)
+        self.books, self.folder = other.books.at(node), other.folder
+        self.answers += other.answers
+        self.heard += other.heard
+        self.facts += other.facts
+        self.further += other.further
 
     def is_large(self, before: Books) -> bool:
         """Whether the next steps of what changed are so many that others would notice it."""
@@ -51,6 +76,8 @@ class Batch:
     def decide(self, message: Message, now: datetime) -> None:
         """Let the books be what they are after this message."""
         before = self.books
+        if not isinstance(message, Request):
+            self.facts.append(message)
         match message:
             case requests.Create() | requests.Revise() | requests.Delete():
                 decided = decisions.of_request(before, message, now, self.stopwatch)
@@ -60,6 +87,8 @@ class Batch:
             case FolderRead():
                 self.folder = message
                 self._follow(message, now)
+            case FolderPod(workload):
+                self._take_from_folder(workload, now)
             case Looked() | KubeletSeen():
                 self.audits = dict(message.audits)
                 self.books = facts.told(before, message, now)
@@ -67,12 +96,28 @@ class Batch:
                 self.books = facts.told(before, message, now)
                 if self.folder is not None and before.records.keys() - self.books.records.keys():
                     # Whoever waits for the place of a pod that kept its uid may come now.
-                    self._follow(replace(self.folder, broken={}), now)
+                    self.further.append(replace(self.folder, broken={}))
 
     def _follow(self, read: FolderRead, now: datetime) -> None:
-        followed = decisions.follow(self.books, read, now, self.stopwatch)
+        apart = (
+            [each for each in read.workloads if requests.resources_of(each)]
+            if self.splits_folder
+            else []
+        )
+        later = frozenset(each.uid for each in apart)
+        followed = decisions.follow(self.books, read, now, self.stopwatch, later)
         self.books = followed.books
         self.heard += followed.heard
+        self.further += [FolderPod(each) for each in apart if each.uid not in self.books.records]
+
+    def _take_from_folder(self, workload: Workload, now: datetime) -> None:
+        """Decide on a pod of the folder, if it is still there as it was and not yet known."""
+        read = self.folder
+        if read is None or workload.uid in self.books.records or workload not in read.workloads:
+            return
+        taken = decisions.take_from_folder(self.books, read, workload, now, self.stopwatch)
+        self.books = taken.books
+        self.heard += taken.heard
 
     def advance(
         self, before: Books, wakes: Mapping[str, datetime], now: datetime

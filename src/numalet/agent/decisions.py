@@ -228,8 +228,16 @@ class Followed:
     heard: tuple[Heard, ...]
 
 
-def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) -> Followed:
+def follow(
+    books: Books,
+    read: FolderRead,
+    now: datetime,
+    stopwatch: Stopwatch,
+    later: frozenset[str] = frozenset(),
+) -> Followed:
     """Pods whose files went are to go, pods of new files are decided upon; first the former.
+
+    The pods with the uids ``later`` are left to ``take_from_folder`` if they are new.
 
     A pod that keeps its uid while its file says something else goes first, and comes back when
     the folder is read after that.
@@ -249,11 +257,11 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
             books = books.at(books.node.remove(uid))
     heard: list[Heard] = []
     for uid, workload in wanted.items():
-        if uid in books.records:
+        if uid in books.records or uid in later:
             continue
-        decided = create(books, workload, now, stopwatch)
-        books = _with_remarks(decided.books, workload, read, now)
-        heard += decided.heard
+        taken = take_from_folder(books, read, workload, now, stopwatch)
+        books = taken.books
+        heard += taken.heard
     for path, findings in read.broken.items():
         message = unquoted.sentences(findings)
         books = books.with_event(
@@ -266,6 +274,14 @@ def follow(books: Books, read: FolderRead, now: datetime, stopwatch: Stopwatch) 
             )
         )
     return Followed(books, tuple(heard))
+
+
+def take_from_folder(
+    books: Books, read: FolderRead, workload: Workload, now: datetime, stopwatch: Stopwatch
+) -> Followed:
+    """The books after a pod of the folder was decided upon."""
+    decided = create(books, workload, now, stopwatch)
+    return Followed(_with_remarks(decided.books, workload, read, now), decided.heard)
 
 
 def _places(origin: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from numalet.agent.books import Books
 from numalet.agent.requests import (
     Began,
     Fact,
+    FolderPod,
     FolderRead,
     Forgotten,
     KubeletSeen,
@@ -65,7 +66,7 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return _of_node(books, books.node.plugin_stopped(resource))
         case PluginExpired(resource):
             return _of_node(books, books.node.resource_expired(resource))
-        case FolderRead():
+        case FolderRead() | FolderPod():
             return books
         case _:
             assert_never(fact)

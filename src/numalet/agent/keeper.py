@@ -15,10 +15,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent import changes, cordon, decisions, journal, requests, viewing
+from numalet.agent import changes, cordon, decisions, journal, viewing
+from numalet.agent.asides import Rehearsed
 from numalet.agent.batch import Batch
 from numalet.agent.books import Books
 from numalet.agent.changes import History
+from numalet.agent.deciding import Decider
 from numalet.agent.decisions import Decided
 from numalet.agent.performer import Performer
 from numalet.agent.requests import (
@@ -51,8 +53,6 @@ from numalet.servers.door import (
 from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
 
-BUSY_SECONDS: Final = 0.02
-"""So long the keeper decides without letting others have the event loop."""
 RETRY_SECONDS: Final = 1.0
 """So long after the books could not be written the keeper tries again."""
 
@@ -64,12 +64,14 @@ class Keeper:
         self._books = books
         self._around = around
         self._condition = Condition(started_at=around.clock(), unschedulable=around.unschedulable)
-        self._inbox: asyncio.Queue[Message] = asyncio.Queue()
+        self._inbox: asyncio.Queue[Message | Rehearsed] = asyncio.Queue()
+        self._decider = Decider(around, self._inbox.put_nowait)
         self._held: list[Fact] = []
         self._pods: History[PodChange] = History(self.view, books.resource_version)
         self._events: History[EventChange] = History(self.view, books.resource_version)
         self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._condition.started_at)
         self._busy = asyncio.Lock()
+        self._has_stopped = False
         self._folder: FolderRead | None = None
         self._performer = Performer(
             around.runtime,
@@ -225,19 +227,24 @@ class Keeper:
         self._performer.ask(tasks)
 
     async def stop(self) -> None:
-        """Take no more requests, and return when what is being written is written."""
+        """Take no more requests, and return when what is being written is written.
+
+        What is asked of a plugin now comes to nothing: who waits for it is told that we stop.
+        """
         self._condition.stopping = True
         self._show()
-        await self._busy.acquire()
-        self._books = self._books.renumbered()
-        self._show()
+        if not self._has_stopped:
+            self._has_stopped = True
+            await self._busy.acquire()
+            self._books = self._books.renumbered()
+            self._show()
 
     async def settled(self) -> None:
         """Wait until nothing that is known now is left to do. For tests and a clean stop."""
         while True:
             await self._inbox.join()
             await self._performer.idle()
-            if self._busy.locked() or self._held:
+            if self._busy.locked() or self._held or not self._decider.is_idle:
                 # What a clock asked for is written without a message that could be waited for.
                 await self.changed()
             elif self._inbox.empty():
@@ -247,12 +254,14 @@ class Keeper:
         """Keep the node until cancelled. Whatever runs goes on running."""
         try:
             async with asyncio.TaskGroup() as group:
+                self._decider.group = group
                 if self._around.standing is Standing.ENFORCING:
                     group.create_task(self._performer.run())
                     group.create_task(self._listen())
                     group.create_task(self._look())
                 group.create_task(self._keep())
         finally:
+            self._decider.close()
             self._condition.stopping = True
             self._pods.close()
             self._events.close()
@@ -277,7 +286,7 @@ class Keeper:
                 for _ in messages:
                     self._inbox.task_done()
 
-    async def _next_messages(self) -> list[Message]:
+    async def _next_messages(self) -> list[Message | Rehearsed]:
         """Everything that waits, at least one message or a pod whose time has come."""
         try:
             async with asyncio.timeout(self._patience()):
@@ -297,13 +306,11 @@ class Keeper:
         wait = min(self._wakes.values()) - self._around.clock()
         return max(0.0, wait.total_seconds())
 
-    async def _handle(self, messages: list[Message]) -> None:
+    async def _handle(self, messages: list[Message | Rehearsed]) -> None:
         now = self._around.clock()
         held, self._held = self._held, []
-        batch = Batch(self._books, self._folder, self._around.stopwatch)
-        kept: list[Fact] = [*held]
-        await self._decide_all(batch, (*held, *messages), now)
-        kept += [each for each in messages if not isinstance(each, Request)]
+        batch = self._decider.batch(self._books, self._folder)
+        await self._decider.decide_all(batch, (*held, *messages), now)
         self._folder = batch.folder
         if batch.is_large(self._books):
             wakes = await asyncio.to_thread(batch.advance, self._books, self._wakes, now)
@@ -315,7 +322,7 @@ class Keeper:
             if not self._condition.problem:
                 self._books = self._books.renumbered()
             self._condition.problem = failed.problem
-            self._held = kept
+            self._held = batch.facts
             refused = Refused(Refusal.STORAGE, {"problem": failed.problem})
             self._answer([(request, refused) for request, _ in batch.answers])
             self._show()
@@ -325,20 +332,6 @@ class Keeper:
             batch.books = batch.books.renumbered()
         self._wakes = wakes
         self._publish(batch)
-
-    async def _decide_all(self, batch: Batch, messages: Iterable[Message], now: datetime) -> None:
-        """Decide one after the other; whoever only reads does not wait for it."""
-        loop = asyncio.get_running_loop()
-        last_pause = loop.time()
-        for message in messages:
-            asks = self._around.plugins_decide and batch.may_ask_a_plugin(message)
-            if asks or requests.is_large(message):
-                await asyncio.to_thread(batch.decide, message, now)
-            else:
-                batch.decide(message, now)
-            if loop.time() - last_pause > BUSY_SECONDS:
-                await asyncio.sleep(0)
-                last_pause = loop.time()
 
     async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""
@@ -383,6 +376,9 @@ class Keeper:
                 request.answer.set_result(answer)
 
     def _turn_away(self) -> None:
+        for waiting in self._decider.undecided():
+            if isinstance(waiting, Request):
+                self._answer([(waiting, Refused(Refusal.STOPPING))])
         while not self._inbox.empty():
             message = self._inbox.get_nowait()
             if isinstance(message, Request):

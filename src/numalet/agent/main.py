@@ -90,6 +90,8 @@ async def _run(settings: AgentSettings) -> None:
             await stopped.wait()
             tidying.cancel()
             notify.tell("STOPPING=1")
+            # Before the plugins are let go of, whose calls would fail as if they had said no.
+            await keeper.stop()
             log.write([LogLine("Agent stops; what runs goes on running")])
 
 

@@ -61,12 +61,19 @@ class Wanted(Protocol):
 class Handing(Protocol):
     """What containers get with their devices."""
 
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Whether a plugin is asked before the container starts."""
+
     async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
         """The environment for a container that is about to start, or why it can not."""
 
 
 class NothingHanded:
     """No plugins, nothing to hand out."""
+
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Never."""
+        return False
 
     async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
         """Nothing."""
@@ -97,6 +104,8 @@ class Performer:
         self._arranged: Mapping[str, CgroupSettings] = {}
         self._failed: list[Task] = []
         self._look_waits = False
+        self._handed: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
+        self._handing_over: dict[StartContainer, asyncio.Task[None]] = {}
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
         self.problem = ""
 
@@ -113,15 +122,22 @@ class Performer:
     async def idle(self) -> None:
         """Wait until nothing is left to do."""
         await self._tasks.join()
+        while self._handing_over:
+            await asyncio.wait([*self._handing_over.values()])
+            await self._tasks.join()
 
     async def run(self) -> None:
         """Do what comes, until cancelled."""
-        while True:
-            task = await self._tasks.get()
-            try:
-                await self._try(task)
-            finally:
-                self._tasks.task_done()
+        try:
+            while True:
+                task = await self._tasks.get()
+                try:
+                    await self._try(task)
+                finally:
+                    self._tasks.task_done()
+        finally:
+            for asked in self._handing_over.values():
+                asked.cancel()
 
     async def _try(self, task: Task) -> None:
         try:
@@ -136,8 +152,8 @@ class Performer:
 
     async def _do(self, task: Task) -> None:
         match task:
-            case StartContainer(key, attempt):
-                await self._start(key, attempt)
+            case StartContainer():
+                await self._start(task)
             case StopContainer(key, grace_seconds):
                 await self._runtime.stop(key, grace_seconds)
             case ForgetPod(pod_uid) if _goes_on(self._books(), pod_uid):
@@ -156,13 +172,31 @@ class Performer:
             case _:
                 assert_never(task)
 
-    async def _start(self, key: ContainerKey, attempt: int) -> None:
+    def _hand_over(self, task: StartContainer, books: Books) -> None:
+        """Ask the plugins aside, and start the container when they have answered."""
+
+        async def asked() -> None:
+            try:
+                self._handed[task] = await self._handing.before_start(books, task.key)
+            finally:
+                del self._handing_over[task]
+            self._tasks.put_nowait(task)
+
+        if task not in self._handing_over:
+            self._handing_over[task] = asyncio.create_task(asked())
+
+    async def _start(self, task: StartContainer) -> None:
+        key, attempt = task.key, task.attempt
+        given = self._handed.pop(task, None)
         books = self._books()
         record = books.records.get(key.pod_uid)
         if record is None or not _is_due(books, key, attempt):
             return
         if lifecycle.is_ending(record.workload, record.run):
             self._report(TakenBack(key))
+            return
+        if given is None and self._handing.may_take_long(books, key):
+            self._hand_over(task, books)
             return
         result: Started | NotStarted | Offered
         try:
@@ -172,7 +206,7 @@ class Performer:
             if key.pod_uid not in books.records or not _is_due(books, key, attempt):
                 return
             await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
-            handed = await self._handing.before_start(books, key)
+            handed = await self._handing.before_start(books, key) if given is None else given
             if isinstance(handed, NotStarted):
                 self._report(Began(key, attempt, handed))
                 return

@@ -46,6 +46,11 @@ class FromPlugins:
 
     plugins: DevicePlugins
 
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Whether a plugin is asked: it may take its time, and others are not to wait for it."""
+        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        return any(map(self.plugins.asks_before_start, records))
+
     async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
         """The environment for a container that is about to start, after its plugins agreed."""
         records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})

@@ -93,6 +93,13 @@ class FolderRead:
 
 
 @dataclass(frozen=True, slots=True)
+class FolderPod:
+    """A pod of the manifest folder that is decided on by itself, since a plugin is asked for it."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
 class Looked:
     """What a look at reality found: audits of running containers, settings that were mended.
 
@@ -154,6 +161,7 @@ Fact: TypeAlias = (
     | Ended
     | Forgotten
     | FolderRead
+    | FolderPod
     | Looked
     | KubeletSeen
     | SourcesReady
@@ -181,13 +189,15 @@ def is_large(message: Message) -> bool:
 def may_ask_a_plugin(message: Message) -> bool:
     """Whether deciding may wait for somebody else: only devices have plugins."""
     match message:
-        case Create(workload):
-            return _asks_for_devices(workload)
+        case Create(workload) | FolderPod(workload):
+            return bool(resources_of(workload))
         case FolderRead(workloads):
-            return any(map(_asks_for_devices, workloads))
+            return any(map(resources_of, workloads))
         case _:
             return False
 
 
-def _asks_for_devices(workload: Workload) -> bool:
-    return any("/" in name for each in workload.pod.containers() for name in each.limits)
+def resources_of(workload: Workload) -> frozenset[str]:
+    """The resources of device plugins that a pod asks for."""
+    containers = workload.pod.containers()
+    return frozenset(name for each in containers for name in each.limits if "/" in name)

@@ -11,6 +11,7 @@ from numalet.agent.decisions import Heard
 from numalet.agent.performer import Handing, NothingHanded, Wanted
 from numalet.agent.store import Store
 from numalet.config.kubelet_config import KubeletConfig
+from numalet.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.reports.metrics import Counts
 from numalet.servers.door import Standing
 
@@ -20,7 +21,7 @@ class Surroundings:
     """What the keeper works with.
 
     ``heard`` is told of every decision that is safe on the disk, for logs and tests.
-    ``plugins_decide`` says that a decision may wait for a device plugin; ``also_counted`` are the
+    ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
     counters of others that are shown with the agent's; ``handing`` is what devices come with.
     ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
     it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
@@ -37,7 +38,7 @@ class Surroundings:
     config: KubeletConfig = field(default_factory=KubeletConfig)
     heard: Callable[[Heard], None] = field(default=lambda heard: None)
     look_every_seconds: float = 10.0
-    plugins_decide: bool = False
+    plugins: PreferredDevices = NO_SAY
     handing: Handing = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
     node_created_at: datetime | None = None

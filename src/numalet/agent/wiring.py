@@ -278,7 +278,7 @@ def _surroundings(
     )
     if near is None:
         return around
-    return replace(around, plugins_decide=True, handing=near.handing, also_counted=(near.counted,))
+    return replace(around, plugins=near.plugins, handing=near.handing, also_counted=(near.counted,))
 
 
 def _runtime(settings: AgentSettings) -> Runtime:

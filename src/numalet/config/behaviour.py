@@ -68,6 +68,8 @@ class Behaviour:
     release, and a CPU that containers of a pod use one after the other is allocated twice.
     ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
     the policy restricted admits on as many as the neediest takes, if they hold all together.
+    ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
+    ask for the same resource wait for the answer.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -92,6 +94,7 @@ class Behaviour:
     critical_pods_evict: bool = True
     unknown_resources_pass: bool = True
     state_follows_the_machine: bool = False
+    a_plugin_holds_up_its_own_alone: bool = False
     reused_cpus_are_counted_twice: bool = True
     fewest_nodes_together: bool = False
     memory_node_classes: tuple[NodeClass, ...] | None = None
@@ -129,6 +132,7 @@ NATIVE = Behaviour(
     critical_pods_evict=False,
     unknown_resources_pass=False,
     state_follows_the_machine=True,
+    a_plugin_holds_up_its_own_alone=True,
     reused_cpus_are_counted_twice=False,
     fewest_nodes_together=True,
     memory_node_classes=(NodeClass.CPU,),

@@ -139,7 +139,11 @@ class Node:
 
         A plugin may do something to a device when it is told that a container gets it.
         """
-        return replace(self, roster=roster.asking_nobody(self.roster))
+        return self.asking(NO_SAY)
+
+    def asking(self, plugins: PreferredDevices) -> Node:
+        """The node that asks these plugins when it decides, and not those it was started with."""
+        return replace(self, roster=roster.asking(self.roster, plugins))
 
     def at(self, snapshot: Snapshot) -> Node:
         """The same rules over another snapshot."""

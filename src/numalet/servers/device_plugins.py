@@ -156,6 +156,11 @@ class DevicePlugins:
                 (("resource_name", resource),),
             )
 
+    def asks_before_start(self, resource: str) -> bool:
+        """Whether the plugin of the resource wants to be called before a container starts."""
+        endpoint = None if self._is_described(resource) else self._endpoint(resource)
+        return endpoint is not None and endpoint.wants_pre_start
+
     async def pre_start(self, resource: str, device_ids: Iterable[str]) -> CallFailed | None:
         """Ask the plugin before a container with its devices starts, if it wants to be asked."""
         if self._is_described(resource):
