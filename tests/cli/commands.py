@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +69,28 @@ def process(
         timeout=250,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def on_terminal(*arguments: str, columns: int) -> str:
+    """What ``python -m numalet`` shows on a terminal of so many columns, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "numalet", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env={**environment, "NO_COLOR": "1", "TERM": "dumb"},
+    ) as running:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # The other end of a terminal that is gone.
+            while more := os.read(ours, 1 << 16):
+                shown += more
+        running.wait(60)
+    os.close(ours)
+    return shown.decode()
 
 
 def pod(name: str, memory: str, uid: str = "", node: str = "") -> str:

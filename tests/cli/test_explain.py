@@ -11,7 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.commands import DOCUMENTED, GUARANTEED, SECOND, Ended, Runner, pod, process
+from cli.commands import (
+    DOCUMENTED,
+    GUARANTEED,
+    SECOND,
+    Ended,
+    Runner,
+    on_terminal,
+    pod,
+    process,
+)
 from numalet.adapters import explanation_schema
 from numalet.cli.progress import Progress
 
@@ -59,7 +68,6 @@ def test_the_documented_refusal_is_explained(numalet: Runner) -> None:
 
     assert (ended.status, ended.err) == (1, "")
     assert (GOLDEN / "explain.txt").read_text(encoding="utf-8") == ended.out
-    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_the_documented_pod_is_explained(numalet: Runner) -> None:
@@ -147,7 +155,7 @@ def test_a_budget_is_a_time(numalet: Runner, pods: Path, budget: str) -> None:
 
 def test_a_search_that_runs_out_of_time_says_so(numalet: Runner, pods: Path) -> None:
     ended = plain(numalet, str(pods), "--budget", "0.000001s")
-    assert "0 tried, none; stopped early, there may be more" in ended.out
+    assert ended.out.count("the search stopped early (--budget), there may be more") == 1
 
 
 def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
@@ -206,7 +214,6 @@ def test_many_nodes_are_a_table(numalet: Runner, tmp_path: Path) -> None:
     assert ended.status == 1
     assert "other sets: too many to be listed on this machine" in ended.out
     assert "free each" in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_cpus_devices_and_containers_of_all_kinds_are_shown(
@@ -345,3 +352,45 @@ def test_a_progress_bar_is_drawn_late_and_wiped_away(monkeypatch: pytest.MonkeyP
     bar.finish()
     bar.finish()
     assert watched.text.endswith("2/4 steps\r\x1b[K")
+
+
+def test_the_first_line_has_the_cause_with_its_number_and_the_cheapest_way_out(
+    numalet: Runner, pods: Path
+) -> None:
+    first, *others = plain(numalet, str(pods)).out.splitlines()
+
+    assert first == (
+        "default/three (Guaranteed) is rejected: UnexpectedAdmissionError: c (memory 9800Mi) does"
+        " not fit anywhere: {0} 684Mi of memory short (8.90Gi free); {1} 8.57Gi of memory short"
+        " (1Gi free); {0,1} would cut through {0}, in use by default/one. Cheapest way out: c asks"
+        " for 9116Mi of memory instead of 9800Mi (one unit more is refused)."
+    )
+    assert [line for line in others if "0 tried" in line] == []
+    sentences = [line.strip() for line in others if line.strip().endswith(".")]
+    assert len(sentences) == len(set(sentences))
+
+
+def test_who_is_impossible_everywhere_is_said_at_once(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(pod("u", "1Gi").replace("cpu: 1", "cpu: 40"))
+    flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
+
+    first = plain(numalet, str(path), *flags, "--budget", "0").out.splitlines()[0]
+
+    assert "40 CPUs are asked for" in first
+    assert "way out" not in first
+
+
+def test_rows_are_whole_in_a_pipe_and_as_wide_as_the_terminal_on_one(tmp_path: Path) -> None:
+    name = "two-with-a-long-name-as-they-are-in-real-clusters-7c9d8b6f5d-x2x4z"
+    path = tmp_path / "pods.yaml"
+    path.write_text(pod(name, "1Gi") + "---" + pod("refused", "1000Gi"))
+    words = ("simulate", *SHAPE, *STATIC, str(path))
+
+    piped = process(*words).out.splitlines()
+    assert [line for line in piped if f"default/{name}" in line and "Admitted" in line]
+
+    for columns, is_whole in ((70, False), (100, False), (160, True)):
+        lines = on_terminal(*words, columns=columns).splitlines()
+        assert max(map(len, lines)) <= columns
+        assert any(f"default/{name}" in line for line in lines) is is_whole

@@ -29,7 +29,7 @@ def test_a_process_of_its_own_prints_the_same() -> None:
     assert ended.out == (GOLDEN / "documented.txt").read_text(encoding="utf-8")
 
 
-def test_long_names_and_many_nodes_fit_eighty_columns(numalet: Runner, tmp_path: Path) -> None:
+def test_long_names_stay_whole_beside_many_nodes(numalet: Runner, tmp_path: Path) -> None:
     path = tmp_path / "pods.yaml"
     name = "a-name-as-a-deployment-gives-it-with-two-hashes-6d4f8b9c7-x2x4z"
     path.write_text(pod(name, "100Gi") + "---" + pod("refused", "1000Gi"), encoding="utf-8")
@@ -38,7 +38,6 @@ def test_long_names_and_many_nodes_fit_eighty_columns(numalet: Runner, tmp_path:
 
     assert ended.status == 1
     assert ended.out == (GOLDEN / "wide.txt").read_text(encoding="utf-8")
-    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_a_refusal_of_our_own_is_told_once(numalet: Runner, tmp_path: Path) -> None:
@@ -50,16 +49,6 @@ def test_a_refusal_of_our_own_is_told_once(numalet: Runner, tmp_path: Path) -> N
 
     assert "KubeletWouldCrash" in ended.out
     assert ended.out.count("hugepages-1Gi is asked for") == 1
-
-
-def test_a_narrow_terminal_gets_narrow_tables(
-    numalet: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
-
-    lines = numalet.simulate(GUARANTEED, SECOND).out.splitlines()
-
-    assert 68 >= max(map(len, lines)) > 60
 
 
 def test_without_the_memory_manager_nothing_is_reserved(numalet: Runner) -> None:

@@ -58,7 +58,6 @@ def test_the_documented_pods_under_every_policy(
 
     assert (ended.status, ended.err) == (0, "")
     assert (GOLDEN / "what-if.txt").read_text(encoding="utf-8") == ended.out
-    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_the_page_shows_what_is_printed() -> None:
@@ -128,7 +127,6 @@ def test_machines_configurations_and_options_multiply(
     assert ended.status == 0
     assert "scope: pod" in ended.out
     assert len(table(small(numalet, *configs, "-m", "4n2c1t", pods, "-o", "csv"))) == 2 * 2 * 7
-    assert max(map(len, ended.out.splitlines())) <= 80
 
 
 def test_many_stranded_nodes_are_summed_up(numalet: Runner, tmp_path: Path) -> None:

@@ -211,15 +211,14 @@ def test_a_group_that_nobody_is_known_to_hold_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "offers", "ended_early", "text"),
-    [
-        (0, 0, False, "0 tried, none"),
-        (6, 2, False, "6 tried, 2 would do"),
-        (9, 0, True, "9 tried, none; stopped early, there may be more"),
-    ],
+    ("count", "offers", "text"), [(6, 2, "6 tried, 2 would do"), (1, 1, "1 tried, 1 would do")]
 )
-def test_what_was_tried_is_said(count: int, offers: int, ended_early: bool, text: str) -> None:
-    assert explanations.tried(count, offers=offers, ended_early=ended_early) == text
+def test_what_was_tried_is_said(count: int, offers: int, text: str) -> None:
+    assert explanations.tried(count, offers=offers) == text
+
+
+def test_what_was_tried_in_vain_is_counted() -> None:
+    assert explanations.in_vain("smaller-request", 9) == "a smaller request (9)"
 
 
 def test_a_price_is_said_only_where_there_is_one() -> None:

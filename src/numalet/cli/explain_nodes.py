@@ -134,7 +134,8 @@ def _lines(node: NodeDocument) -> Iterator[Line]:
 
 
 def _memory_text(sizes: SizesDocument) -> str:
-    return f"{english.size(sizes.free_bytes)} of {english.size(sizes.allocatable_bytes)} free"
+    free, there = map(english.rounded_size, (sizes.free_bytes, sizes.allocatable_bytes))
+    return f"{free} of {there} free"
 
 
 def _cpu_line(cpus: CpusDocument) -> Line:
@@ -156,7 +157,7 @@ def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:
     """Who holds memory, by set of nodes."""
     of_memory = [each for each in held if each.type == "memory"]
     for nodes, group in groupby(of_memory, key=lambda each: each.nodes):
-        names = [f"{each.pod} ({english.size(each.size_bytes)})" for each in group]
+        names = [f"{each.pod} ({english.rounded_size(each.size_bytes)})" for each in group]
         more = len(names) - _MOST_HOLDERS
         text = ", ".join(names[:_MOST_HOLDERS]) + (f" and {more} more" if more > 0 else "")
         yield Padding(Text(output.printable(f"{_set(nodes)} is used by {text}")), (0, 0, 0, 2))

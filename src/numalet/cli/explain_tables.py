@@ -1,8 +1,9 @@
-"""An explanation as a story for people, in 80 columns.
+"""An explanation as a story for people.
 
-The verdict, what was asked for, the NUMA nodes before, for every subject the sets of nodes that
-were offered and why others were not, how the merge ranked them, what was allocated, and what
-would have admitted the pod. Sets of nodes that say nothing new are counted, not listed.
+The verdict with its cause and the cheapest way out, what was asked for, the NUMA nodes before, for
+every subject the sets of nodes that were offered and why others were not, how the merge ranked
+them, what was allocated, and what would have admitted the pod. Sets of nodes that say nothing new
+are counted, not listed.
 
 It is told from the document, so it reads the same whoever made the decision: this process, or an
 agent that was asked.
@@ -26,7 +27,7 @@ from numalet.adapters.explanation_schema import (
     SubjectDocument,
     TakenDocument,
 )
-from numalet.cli import explain_nodes, output
+from numalet.cli import explain_nodes, explain_verdict, output
 from numalet.config.behaviour import Mode
 from numalet.hints.hint import Hint
 from numalet.model import numa_mask
@@ -83,16 +84,15 @@ def _replay_refused(told: Explanation) -> Renderables:
 
 
 def _verdict(told: Explanation) -> Renderables:
-    pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class})"
     if told.why is None:
+        pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class})"
         where = (
             f" on NUMA nodes {_nodes(told.nodes)}" if told.nodes else ", and bound to no NUMA node"
         )
         yield _text(f"{pod} is admitted{where}", "bold green")
         return
-    yield _text(f"{pod} is rejected: {told.reason}", "bold red")
-    yield _indented(told.message)
-    yield _indented(told.why.text, "dim")
+    yield output.one_line(explain_verdict.rejected(told), "bold red")
+    yield _indented(told.message, "dim")
 
 
 def _asked(told: Explanation) -> Renderables:
@@ -222,14 +222,19 @@ def _allocation(told: Explanation) -> Renderables:
     if refused is not None:
         yield _indented(f"{refused.container}: refused by the {refused.provider} manager", "red")
         yield _indented(refused.reason.text, by=4)
-        if refused.chosen_among is not None:
+        if refused.chosen_among is not None and not _was_shown(told, refused.chosen_among):
             yield _sets(refused.chosen_among, None)
+
+
+def _was_shown(told: Explanation, answer: AnswerDocument) -> bool:
+    """Whether the same sets stand above already, among the answers for a subject."""
+    return any(each.sets == answer.sets for subject in told.subjects for each in subject.answers)
 
 
 def _taken(taken: TakenDocument) -> Renderables:
     parts = [
-        f"{english.size(block.size_bytes)} of {block.type} on {numa_mask.listed(block.nodes)}"
-        for block in taken.memory
+        f"{english.rounded_size(each.size_bytes)} of {each.type} on {numa_mask.listed(each.nodes)}"
+        for each in taken.memory
     ]
     parts += [f"CPUs {cpus} of node {node}" for node, cpus in taken.cpus_by_node.items()]
     parts += [f"{name} {', '.join(ids)}" for name, ids in taken.devices.items()]
@@ -243,13 +248,21 @@ def _would_admit(told: Explanation) -> Renderables:
     if not told.would_admit:
         yield _indented(explanations.NOT_SEARCHED)
     for tally in told.would_admit:
-        yield from _tally(tally)
+        if tally.offers or tally.would_not_start:
+            yield from _tally(tally)
+    in_vain = [
+        explanations.in_vain(each.category, each.tried)
+        for each in told.would_admit
+        if each.tried and not (each.offers or each.would_not_start)
+    ]
+    if in_vain:
+        yield _indented(f"{explanations.IN_VAIN}: {', '.join(in_vain)}", "dim")
+    if any(each.ended_early for each in told.would_admit):
+        yield _indented(explanations.ENDED_EARLY)
 
 
 def _tally(tally: CategoryDocument) -> Renderables:
-    summary = explanations.tried(
-        tally.tried, offers=len(tally.offers), ended_early=tally.ended_early
-    )
+    summary = explanations.tried(tally.tried, offers=len(tally.offers))
     line = Text(f"  {explanations.CATEGORIES[tally.category]}: ")
     line.append(summary, "dim")
     yield line

@@ -1,6 +1,7 @@
 """What every command shares when it prints: findings, colour, width, odd characters.
 
-Colour only on a terminal and without NO_COLOR; 80 columns unless the terminal is narrower.
+Colour only on a terminal and without NO_COLOR, and the width is that of the terminal. In a pipe
+sentences have 80 columns, but a row is one line and no name is cut, so that grep finds it.
 What comes out of a user's files is shown with its control characters escaped.
 """
 
@@ -22,9 +23,11 @@ from numalet.wording import english
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
 WIDTH: Final = 80
 _NARROWEST: Final = 68
+_WIDEST: Final = 100_000
 _TRAILING_BLANKS: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
@@ -54,7 +57,7 @@ def asked_format(arguments: Iterable[str]) -> Format | None:
 
 
 def console() -> Console:
-    """A console that keeps what it prints, of at most 80 columns, coloured as the output is."""
+    """A console that keeps what it prints, as wide and as coloured as the output is."""
     from rich.console import Console
 
     is_terminal = True if sys.stdout.isatty() else None
@@ -62,14 +65,39 @@ def console() -> Console:
 
 
 def _width() -> int:
-    columns = shutil.get_terminal_size((WIDTH, 24)).columns
-    return min(WIDTH, max(_NARROWEST, columns))
+    columns = max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
+    return columns if sys.stdout.isatty() else min(WIDTH, columns)
+
+
+def _needed_width(screen: Console, drawn: RenderableType) -> int:
+    """How many columns a thing needs in a pipe: its rows whole, sentences as wide as a word."""
+    from rich.measure import Measurement
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    inner = drawn.renderable if isinstance(drawn, Padding) else drawn
+    options = screen.options.update_width(_WIDEST)
+    measured = Measurement.get(screen, options, drawn)
+    is_row = inner.no_wrap if isinstance(inner, Text) else isinstance(inner, Table)
+    if isinstance(inner, Table) and inner.expand:
+        is_row = False
+    return measured.maximum if is_row else measured.minimum
+
+
+def one_line(text: str, style: str = "") -> Text:
+    """A text that is one line in a pipe, however long, and is wrapped on a terminal."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style, no_wrap=not sys.stdout.isatty())
 
 
 def print_all(drawn: Iterable[RenderableType]) -> None:
     """Print one thing below the other, without blanks at the ends of lines."""
     screen = console()
     for each in drawn:
+        if not sys.stdout.isatty():
+            screen.width = max(_width(), _needed_width(screen, each))
         screen.print(each)
     assert isinstance(screen.file, io.StringIO)
     sys.stdout.write(_TRAILING_BLANKS.sub(r"\1", screen.file.getvalue()))

@@ -127,6 +127,16 @@ def place(where: Location) -> str:
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
+def rounded_size(size_bytes: int) -> str:
+    """Bytes for people, all in one form: in the largest unit that they fill, rounded."""
+    value, unit = float(size_bytes), ""
+    for name in _UNITS:
+        if abs(value) < 1024:
+            break
+        value, unit = value / 1024, name
+    return f"{value:.0f}{unit}" if value.is_integer() else f"{value:.2f}{unit}"
+
+
 def size(size_bytes: int) -> str:
     """Bytes for people: exact in the largest unit that divides them, else two decimals."""
     value, unit = size_bytes, ""

@@ -39,7 +39,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
 def _shown(name: str, value: object) -> object:
     if isinstance(value, int):
         if name.endswith("_bytes"):
-            return english.size(value)
+            return english.rounded_size(value)
         if name in _MASKS:
             return numa_mask.text(value)
     return value
@@ -61,13 +61,21 @@ CATEGORIES: Final[Mapping[str, str]] = {
 }
 """Titles of the kinds of changes."""
 
-_ENDED_EARLY: Final = "stopped early, there may be more"
+ENDED_EARLY: Final = "the search stopped early (--budget), there may be more"
+IN_VAIN: Final = "tried in vain"
+WAY_OUT: Final = "Cheapest way out"
+NO_WAY_OUT: Final = "Nothing that was tried would admit it."
 
 
-def tried(count: int, *, offers: int, ended_early: bool) -> str:
+def tried(count: int, *, offers: int) -> str:
     """How many were tried, and with what success."""
-    text = f"{count} tried, " + (f"{offers} would do" if offers else "none")
-    return f"{text}; {_ENDED_EARLY}" if ended_early else text
+    return f"{count} tried, {offers} would do"
+
+
+def in_vain(category: str, count: int) -> str:
+    """A kind of change of which none would do."""
+    title = CATEGORIES[category]
+    return f"{title[0].lower()}{title[1:]} ({count})"
 
 
 def price(names: Sequence[str]) -> str:
