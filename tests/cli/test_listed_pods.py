@@ -245,3 +245,35 @@ def test_a_comparison_names_who_is_rejected_and_why(numalet: Runner, tmp_path: P
     }
     assert "\n  default/two: UnexpectedAdmissionError (restricted pod)\n" in ended.out
     assert "default/two=UnexpectedAdmissionError;default/whole=" in table
+
+
+def test_holders_of_state_files_are_named(numalet: Runner, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    held, new = saved(tmp_path, pod("held", "9Gi")), saved(tmp_path, pod("new", "15Gi"), "new.json")
+    assert numalet("simulate", *NODE, "--state-dir", str(state), held).status == 0
+    listed = saved(tmp_path, listing(pod("held"), pod("other")), "listed.json")
+
+    words = ("explain", *NODE, "--state-dir", str(state), new)
+    assert "default/held" not in numalet(*words).out
+    ended = numalet(*words, "--pods", listed)
+
+    assert ended.status == 1
+    assert "{0} is used by default/held (9Gi)" in ended.out
+    assert "uid-held" not in ended.out
+
+
+def test_a_machine_that_changed_is_mended_by_rebasing(numalet: Runner, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    held = saved(tmp_path, pod("held", "1Gi"))
+    assert numalet("simulate", *NODE, "--state-dir", str(state), held).status == 0
+    changed = [word.replace("10Gi", "11Gi") for word in NODE]
+
+    checked = numalet("check", *changed, "--state-dir", str(state))
+    assert checked.status == 1
+    assert "numalet state rebase" in " ".join(checked.out.split())
+    assert "drain" not in checked.out
+
+    assert numalet("state", "rebase", str(state), "--write", *changed).status == 0
+    assert numalet("check", *changed, "--state-dir", str(state)).status == 0

@@ -48,7 +48,7 @@ def test_a_command_has_a_cgroup_as_long_as_it_runs(tmp_path: Path) -> None:
 
 
 def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> None:
-    done = run(tmp_path, "touch", str(tmp_path / "x"), memory="1")
+    done = run(tmp_path, "touch", str(tmp_path / "x"), memory="1048577")
     assert 125 == done.returncode
     assert "is in force" in done.stderr
     assert not (tmp_path / "x").exists()

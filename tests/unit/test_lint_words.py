@@ -67,7 +67,7 @@ def test_a_state_file_has_the_kubelets_whole_text() -> None:
     (found,) = rows.rows([finding])
     refused = StartRefused(Stage.MEMORY_MANAGER_START, (finding,))
     assert found.kubelet_text == kubelet_start.text(refused)
-    assert found.mend.startswith("drain the node and delete memory_manager_state")
+    assert "numalet state rebase" in found.mend
     assert "must be whole" in found.rule
 
 

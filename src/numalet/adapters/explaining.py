@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from numalet.adapters import machines, node_identities, simulation
@@ -20,6 +21,7 @@ from numalet.adapters.devices import devices_on
 from numalet.adapters.documents import (
     kubelet_config,
     kubelet_flags,
+    listed_pods,
     pod_manifest,
 )
 from numalet.adapters.documents.kubelet_config import ConfigSources
@@ -37,6 +39,7 @@ from numalet.model.findings import BadInput, Finding, Findings, Location, Severi
 from numalet.model.machine_info import MachineInfo
 from numalet.model.pod import Pod
 from numalet.node.node import Devices
+from numalet.reports import state_map, state_names, state_reading
 from numalet.simulate.scenario import AdmitStep
 
 LIVE: Final = "this machine"
@@ -48,7 +51,8 @@ class Question:
     """What the user asks to have explained.
 
     ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
-    node, and others on which the pod might run. ``name`` says which pod of the file ``pod``.
+    node, and others on which the pod might run. ``name`` says which pod of the file ``pod``,
+    ``names`` are files that name the pods of the state files.
     """
 
     pieces: Pieces
@@ -56,6 +60,7 @@ class Question:
     after: Sequence[str] = ()
     name: str | None = None
     machines: Sequence[str] = ()
+    names: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,22 @@ def prepare(question: Question) -> PreparedCase:
         files=prepared.scenario.state_files,
         fleet=[Neighbour(name, partial(fleet.read, name)) for name in fleet.names],
     )
+    case = replace(case, names=_names(question.names, prepared))
     return PreparedCase(case, prepared, notes, fleet.notes)
+
+
+def _names(paths: Sequence[Path], prepared: Prepared) -> Mapping[str, str]:
+    """Names, by uid, of the pods of the state files, as far as these files tell them.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    if not paths:
+        return {}
+    known = listed_pods.load(paths)
+    states = state_reading.read(prepared.scenario.state_files)
+    holders = state_map.state_map(states, known.by_uid).holders
+    return {**state_names.names(states, holders, known.listed), **known.by_uid}
 
 
 def _refuse_two_readers(paths: Sequence[str]) -> None:

@@ -63,6 +63,18 @@ StateDir = Annotated[
         "--state-dir", metavar="DIR", help="Begin with the state files in DIR; only read."
     ),
 ]
+StatePods = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--pods",
+        metavar="PATH",
+        help=(
+            "Names for the pods of the state files: output of 'kubectl get pods -o json', a dump"
+            " of the pod resources API, manifests, or a folder of these; repeatable."
+        ),
+        show_default=False,
+    ),
+]
 Name = Annotated[
     str | None,
     typer.Option("--pod", metavar="NAME", help="Which pod: name, namespace/name or uid."),
@@ -101,6 +113,7 @@ def explain(
     after: After = None,
     name: Name = None,
     state_dir: StateDir = None,
+    pods: StatePods = None,
     forget: simulating.Forget = None,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,
@@ -128,6 +141,7 @@ def explain(
         after=tuple(after or ()),
         name=name,
         machines=tuple(machine or ()),
+        names=tuple(pods or ()),
     )
     raise typer.Exit(_run(question, budget, output))
 

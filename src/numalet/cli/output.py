@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 80
 _NARROWEST: Final = 68
+_HEIGHT: Final = 24
 _WIDEST: Final = 100_000
 _TRAILING_BLANKS: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -61,7 +62,14 @@ def console() -> Console:
     from rich.console import Console
 
     is_terminal = True if sys.stdout.isatty() else None
-    return Console(file=io.StringIO(), width=_width(), highlight=False, force_terminal=is_terminal)
+    # Without a height, too, Rich takes a terminal that calls itself dumb for one of 80 columns.
+    return Console(
+        file=io.StringIO(),
+        width=_width(),
+        height=_HEIGHT,
+        highlight=False,
+        force_terminal=is_terminal,
+    )
 
 
 def _width() -> int:

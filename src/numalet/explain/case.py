@@ -43,7 +43,7 @@ class Case:
 
     ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
     the pod itself. ``admitted`` are uids of the pods of the queue that were admitted, ``refused``
-    why the others were not.
+    why the others were not. ``names`` are those of pods of the state files, by uid.
     """
 
     beginning: Session
@@ -54,6 +54,7 @@ class Case:
     admitted: frozenset[str]
     fleet: tuple[Neighbour, ...] = ()
     refused: Mapping[str, Rejection] = field(default_factory=lambda: MappingProxyType({}))
+    names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def node(self) -> Node:
@@ -83,11 +84,11 @@ class Case:
         return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
 
     def name_of(self, pod_uid: str) -> str:
-        """How people call a pod; one that only state files know has its uid."""
+        """How people call a pod; one of whom only state files tell has its uid."""
         for pod in (*self.queue, self.pod, *self.beginning.pods.values()):
             if pod.uid == pod_uid:
                 return str(pod)
-        return pod_uid
+        return self.names.get(pod_uid, pod_uid)
 
 
 def build(

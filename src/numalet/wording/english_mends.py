@@ -200,6 +200,14 @@ MENDS: Final[Mapping[str, str]] = {
     "cpu-state/empty-default": (
         "drain the node and delete cpu_manager_state; then keep one CPU more for the pool"
     ),
+    **{
+        f"cpu-state/{what}": "drain the node and delete cpu_manager_state, which is damaged"
+        for what in ("not-json", "corrupted", "bad-default", "bad-cpus")
+    },
+    **{
+        f"memory-state/{what}": "drain the node and delete memory_manager_state, which is damaged"
+        for what in ("not-json", "corrupted", "no-machine-state")
+    },
     "memory-state/early-layout": (
         "drain the node and delete memory_manager_state: it was written by an early kubelet"
     ),
@@ -218,8 +226,12 @@ AREA_RULES: Final[Mapping[str, str]] = {
 }
 """By the first part of a code: the rule where the code has none of its own."""
 
+_REBASE: Final = (
+    "stop the kubelet and run 'numalet state rebase DIR --write' with this configuration, which"
+    " keeps every record that still fits"
+)
 AREA_MENDS: Final[Mapping[str, str]] = {
-    "cpu-state": "drain the node and delete cpu_manager_state before the kubelet starts",
-    "memory-state": "drain the node and delete memory_manager_state before the kubelet starts",
+    "cpu-state": _REBASE,
+    "memory-state": _REBASE,
 }
 """By the first part of a code: the mend where the code has none of its own."""
