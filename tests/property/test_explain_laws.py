@@ -5,6 +5,7 @@ What is offered is applied again from nothing here, without the code that offere
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from builders import container, init, pod
 from explain_bench import GPU, GPUS, STATIC_CPUS, case, config, forever, session, shape
+from numalet.adapters.documents import kubelet_config, pod_manifest
 from numalet.admission.decision import Decision
 from numalet.config.rules import StartRefused
 from numalet.explain import search, story
@@ -29,28 +31,48 @@ from numalet.explain.change import (
     SmallerRequest,
     WithoutContainer,
     WithoutPods,
+    WithoutRequest,
 )
+from numalet.model.machine_info import HugePages, MachineInfo
 from numalet.model.pod import Container, Pod
 from numalet.model.qos import qos_class
-from numalet.model.quantity import Quantity
+from numalet.model.quantity import ZERO, Quantity
 from numalet.node import node as nodes
 from numalet.node.node import Node
+from numalet.simulate import recording
 
 pytestmark = pytest.mark.property
 
+
+def paged(with_pages: tuple[int, ...], node_ids: tuple[int, int] = (0, 1)) -> MachineInfo:
+    """A machine with pages of 2 Mi on all nodes, and of 1 Gi on some; ids perhaps with gaps."""
+    of = shape()
+    pages = (HugePages(2048, 512), HugePages(1 << 20, 3))
+    nodes_ = tuple(
+        replace(node, node_id=node_id, hugepages=pages[: 1 + (at in with_pages)])
+        for at, (node, node_id) in enumerate(zip(of.nodes, node_ids, strict=True))
+    )
+    return replace(of, nodes=nodes_)
+
+
 POLICIES = st.sampled_from(["none", "best-effort", "restricted", "single-numa-node"])
 SCOPES = st.sampled_from(["container", "pod"])
+MACHINES = st.sampled_from([shape(), paged((0,)), paged((0, 1)), paged((0,), (0, 7))])
 SIZES = st.sampled_from(["512Mi", "1Gi", "3Gi", "6Gi", "9Gi", "12Gi", "15Gi"])
 LARGE = shape("2n8c2t", "32Gi")
 
 
 @st.composite
 def containers(draw: st.DrawFn, name: str, *, is_init: bool = False) -> Container:
-    """A container with memory, whole CPUs, and a device now and then."""
+    """A container with memory, whole CPUs, and a device or huge pages now and then."""
     made = (init if is_init else container)(name, draw(SIZES))
     wanted = {**made.requests, "cpu": Quantity.from_int(draw(st.integers(1, 6)))}
     if draw(st.integers(0, 3)) == 0:
         wanted[GPU] = Quantity.from_int(draw(st.integers(1, 3)))
+    if draw(st.integers(0, 3)) == 0:
+        # The last size is one that no node has.
+        size = draw(st.sampled_from(["hugepages-2Mi", "hugepages-1Gi", "hugepages-16Mi"]))
+        wanted[size] = Quantity.parse(draw(st.sampled_from(["2Gi", "4Gi", "0"])))
     return replace(made, requests=wanted, limits=wanted)
 
 
@@ -67,18 +89,17 @@ def pods(draw: st.DrawFn, uid: str) -> Pod:
 def rejected(draw: st.DrawFn) -> Case:
     """A case; the pod is mostly rejected, since it asks for much."""
     configured = config(draw(POLICIES), draw(SCOPES), **STATIC_CPUS)
-    begun = session(configured, devices=GPUS)
+    begun = session(configured, draw(MACHINES), devices=GPUS)
     queue = [draw(pods(f"q{at}")) for at in range(draw(st.integers(0, 4)))]
     return case(draw(pods("u")), *queue, begun=begun, fleet=[Neighbour("large", LARGE)])
 
 
 def begun_again(asked: Case, policy: str | None = None, scope: str | None = None) -> Node:
-    """The node at the beginning, perhaps with another policy."""
-    configured = replace(
-        asked.config,
-        topology_manager_policy=policy or asked.config.topology_manager_policy,
-        topology_manager_scope=scope or asked.config.topology_manager_scope,
-    )
+    """The node at the beginning, perhaps with another policy, from a configuration as a text."""
+    fields = recording.config_document(asked.config)
+    fields["topologyManagerPolicy"] = policy or asked.config.topology_manager_policy
+    fields["topologyManagerScope"] = scope or asked.config.topology_manager_scope
+    configured = kubelet_config.decode(json.loads(json.dumps(fields)), "config")
     node = nodes.start(configured, asked.beginning.machine, devices=asked.beginning.devices)
     assert not isinstance(node, StartRefused)
     return node
@@ -86,7 +107,7 @@ def begun_again(asked: Case, policy: str | None = None, scope: str | None = None
 
 def decided(node: Node, order: Iterable[Pod], uid: str, gone: Iterable[str] = ()) -> Decision:
     """The decision on one pod of this order; the pods that are gone leave right before it."""
-    for each in order:
+    for each in map(as_read, order):
         if each.uid == uid:
             for other in gone:
                 node = node.remove(other)
@@ -98,12 +119,18 @@ def decided(node: Node, order: Iterable[Pod], uid: str, gone: Iterable[str] = ()
     raise AssertionError(uid)
 
 
-def smaller(asked: Pod, name: str, resource: str, amount: Quantity) -> Pod:
-    """The pod with another amount in one container."""
+def as_read(asked: Pod) -> Pod:
+    """The pod as its manifest says it."""
+    (found,) = pod_manifest.read_pods(json.dumps(recording.pod_document(asked)), "pod").pods
+    return found
+
+
+def smaller(asked: Pod, name: str, resource: str, amount: Quantity | None) -> Pod:
+    """The pod with another amount in one container; None: it is not named there."""
 
     def changed(each: Container) -> Container:
         wanted = {n: q for n, q in each.requests.items() if n != resource}
-        wanted |= {} if amount.is_zero else {resource: amount}
+        wanted |= {} if amount is None else {resource: amount}
         return replace(each, requests=wanted, limits=wanted) if each.name == name else each
 
     return replace(
@@ -124,6 +151,9 @@ def applied(asked: Case, change: Change) -> Decision:
             return decided(begun_again(asked, policy, scope), everybody, uid)
         case SmallerRequest() | AdjustedRequest():
             other = smaller(asked.pod, change.container, change.resource, change.amount)
+            return decided(node, [*asked.queue, other], uid)
+        case WithoutRequest():
+            other = smaller(asked.pod, change.container, change.resource, None)
             return decided(node, [*asked.queue, other], uid)
         case WithoutContainer(name):
             inits = tuple(each for each in asked.pod.init_containers if each.name != name)
@@ -162,6 +192,12 @@ def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
             if isinstance(offer.change, SmallerRequest):
                 one_more = replace(offer.change, amount=offer.change.one_more)
                 assert not applied(asked, one_more).admitted, offer.change
+            if isinstance(offer.change, WithoutRequest):
+                change = offer.change
+                none = SmallerRequest(
+                    change.container, change.resource, change.asked, ZERO, change.asked
+                )
+                assert not applied(asked, none).admitted, change
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)

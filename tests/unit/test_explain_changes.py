@@ -33,6 +33,7 @@ from numalet.explain.change import (
     SmallerRequest,
     WithoutContainer,
     WithoutPods,
+    WithoutRequest,
 )
 from numalet.explain.tally import MOST_TRIED, Category, Tally
 from numalet.model.pod import Pod, QosClass
@@ -55,6 +56,17 @@ def searched(asked: Case) -> dict[str, Tally]:
 def changes_in(asked: Case, category: str) -> list[change.Change]:
     """The changes that one category offers."""
     return [offer.change for offer in searched(asked)[category].offers]
+
+
+def test_what_is_refused_even_as_nothing_is_left_out_of_the_pod() -> None:
+    wide_pages = "hugepages-16Mi"
+    asked = case(asking(narrow(), **{wide_pages: "32Mi"}))
+
+    assert changes_in(asked, "smaller-request") == [
+        WithoutRequest("c", wide_pages, Quantity.parse("32Mi"))
+    ]
+    # With 0 of them it is refused as well: the kubelet looks the size up on every node.
+    assert not asked.node.admit(asking(narrow(), **{wide_pages: "0"}))[1].admitted
 
 
 GROUPED = case(narrow(), wide())
@@ -151,7 +163,8 @@ def test_a_device_may_have_to_be_left_out() -> None:
 
     assert isinstance(found, SmallerRequest)
     assert found.amount.is_zero
-    assert GPU not in change.changed_pod(asking(narrow(), gpu="1"), found).app_containers[0].limits
+    (container_,) = change.changed_pod(asking(narrow(), gpu="1"), found).app_containers
+    assert container_.limits[GPU].is_zero
 
 
 def test_an_odd_number_of_cpus_is_adjusted_to_whole_cores() -> None:

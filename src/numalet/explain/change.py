@@ -45,9 +45,9 @@ class NoTopology:
 
 @dataclass(frozen=True, slots=True)
 class SmallerRequest:
-    """One container asks for less of one resource; ``amount`` 0 is not asking for it at all.
+    """One container asks for less of one resource; ``one_more`` is one unit more, and refused.
 
-    ``one_more`` is one unit more, which is refused.
+    Where ``amount`` is 0 the resource is still named, with 0, which a kubelet gives hints for.
     """
 
     code: ClassVar[str] = "explain/smaller-request"
@@ -56,6 +56,16 @@ class SmallerRequest:
     asked: Quantity
     amount: Quantity
     one_more: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRequest:
+    """One container does not name one resource at all; to ask for 0 of it would not do."""
+
+    code: ClassVar[str] = "explain/without-request"
+    container: str
+    resource: str
+    asked: Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,7 @@ Change: TypeAlias = (
     NoTopology
     | OtherTopology
     | SmallerRequest
+    | WithoutRequest
     | AdjustedRequest
     | WithoutContainer
     | WithoutPods
@@ -158,7 +169,7 @@ def outcome(case: Case, change: Change) -> Outcome:
                 case.config, topology_manager_policy=policy, topology_manager_scope=scope
             )
             return _from_beginning(case, case.begun_with(config), (*case.queue, case.pod))
-        case SmallerRequest() | AdjustedRequest() | WithoutContainer():
+        case SmallerRequest() | WithoutRequest() | AdjustedRequest() | WithoutContainer():
             return _decided(case.node, changed_pod(case.pod, change))
         case WithoutPods(uids):
             node = case.node
@@ -188,12 +199,15 @@ def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -
     return Outcome(decision, measures.span_of(roster, decision.after, decision.pod), tuple(lost))
 
 
-def changed_pod(pod: Pod, change: SmallerRequest | AdjustedRequest | WithoutContainer) -> Pod:
+def changed_pod(
+    pod: Pod, change: SmallerRequest | WithoutRequest | AdjustedRequest | WithoutContainer
+) -> Pod:
     """The pod as the change makes it."""
     match change:
         case SmallerRequest() | AdjustedRequest():
-            left = None if change.amount.is_zero else change.amount
-            return largest.asking(pod, change.container, change.resource, left)
+            return largest.asking(pod, change.container, change.resource, change.amount)
+        case WithoutRequest():
+            return largest.asking(pod, change.container, change.resource, None)
         case WithoutContainer(container):
             return _without(pod, container)
         case _:

@@ -13,7 +13,13 @@ from numalet.config.rules import Scope, TopologyPolicy
 from numalet.explain import change as changes
 from numalet.explain import queue, smaller
 from numalet.explain.case import Case
-from numalet.explain.change import NoTopology, OtherMachine, OtherTopology, WithoutContainer
+from numalet.explain.change import (
+    NoTopology,
+    OtherMachine,
+    OtherTopology,
+    WithoutContainer,
+    WithoutRequest,
+)
 from numalet.explain.story import Story
 from numalet.explain.tally import Category, Tally
 
@@ -50,6 +56,9 @@ def _smaller_requests(case: Case, told: Story, tally: Tally) -> None:
         change = found.largest(told)
         if change is not None:
             tally.offer(change, changes.outcome(case, change))
+        elif part.least == 0:
+            asked = part.container.requests[part.resource]
+            tally.attempt(case, WithoutRequest(part.container.name, part.resource, asked))
 
 
 def _fewer_containers(case: Case, tally: Tally) -> None:

@@ -16,6 +16,9 @@ SENTENCES: Mapping[str, str] = {
     "explain/smaller-request": (
         "{container} asks for {amount} of {resource} instead of {asked} (one unit more is refused)"
     ),
+    "explain/without-request": (
+        "{container} does not name {resource} at all, instead of {asked} (0 of it is refused, too)"
+    ),
     "explain/adjusted-request": (
         "{container} asks for {amount} of {resource}, in whole units, instead of {asked}"
     ),
