@@ -64,6 +64,12 @@ def test_the_known_contradictions_are_told() -> None:
         assert known in told
 
 
+def test_nothing_waits_for_what_is_there() -> None:
+    waiting = [row.cells for row in _rows() if WAITS in row.cells[4] or "waits for" in row.cells[4]]
+    for what in ("metrics", "log", "cpuset.mems", "node agent", "OOM", "device"):
+        assert [cells[0] for cells in waiting if what in cells[4]] == [], what
+
+
 @pytest.mark.parametrize(
     "cells",
     [
