@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,17 @@ import pytest
 import agents
 from numalet.agent import manifests
 from numalet.agent.manifests import ManifestFolder
+from numalet.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.model.findings import Severity
 from numalet.snapshot import placement
+from numalet.workload import static_pods
 from numalet.workload.record import EventKind
 from numalet.workload.spec import Source
 
 
-def _folder(path: Path) -> ManifestFolder:
-    return ManifestFolder(path, "Node-A", lambda: datetime(2026, 1, 1, tzinfo=UTC))
+def _folder(path: Path, behaviour: Behaviour = EXACT) -> ManifestFolder:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    return ManifestFolder(path, "Node-A", lambda: moment, behaviour=behaviour)
 
 
 def _put(path: Path, name: str, value: dict[str, Any]) -> Path:
@@ -230,3 +234,103 @@ def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> None:
             await agent.until(lambda: agent.phase("one-node-a") == "running")
 
     asyncio.run(scene())
+
+
+ODD_MEMBERS: list[tuple[str, Any]] = [
+    ("spec.containers.0.image", 3.9),
+    ("spec.containers.0.image", True),
+    ("spec.containers.0.stdin", "yes"),
+    ("spec.containers.0.ports", [{"containerPort": "80"}]),
+    ("spec.containers.0.env", [{"name": "A", "value": 5}]),
+    ("spec.tolerations", "x"),
+    ("spec.volumes", [{"name": "v", "emptyDir": {"sizeLimit": "much"}}]),
+    ("spec.priority", 2**70),
+    ("metadata.labels", {"a": 1}),
+    ("metadata.creationTimestamp", "9999-99-99"),
+    ("metadata.ownerReferences", [{"uid": "u"}]),
+    ("status", "running"),
+    ("metadata.annotations", []),
+    ("metadata.namespace", 0),
+    ("metadata.uid", False),
+    ("spec", []),
+    ("metadata", ""),
+]
+
+
+def _with(value: dict[str, Any], path: str, member: Any) -> dict[str, Any]:
+    *names, last = path.split(".")
+    part: Any = value
+    for name in names:
+        part = part[int(name)] if isinstance(part, list) else part[name]
+    part[last] = member
+    return value
+
+
+def test_what_is_of_another_type_is_one_event_and_no_end_of_the_agent(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    for number, (path, member) in enumerate(ODD_MEMBERS):
+        _put(folder, f"{number}.yaml", _with(agents.manifest(f"bad-{number}"), path, member))
+    _put(folder, "good.yaml", agents.manifest("good"))
+
+    async def scene() -> None:
+        given = agents.settings(tmp_path / "root", manifests=folder)
+        async with agents.running(given) as agent:
+
+            def told() -> list[str]:
+                events = agent.keeper.view().events
+                return [each.message for each in events if each.reason == "InvalidManifest"]
+
+            await agent.until(lambda: agent.names() == ["good-node-a"])
+            await agent.until(lambda: len(told()) == len(ODD_MEMBERS))
+            for number in range(len(ODD_MEMBERS)):
+                assert len([each for each in told() if f"/{number}.yaml" in each]) == 1
+            # A change of one of them is one more event, and a good one brings its pod.
+            _put(folder, "0.yaml", _with(agents.manifest("bad-0"), "spec.tolerations", 5))
+            await agent.until(lambda: len(told()) == len(ODD_MEMBERS) + 1)
+            _put(folder, "0.yaml", agents.manifest("bad-0"))
+            await agent.until(lambda: agent.names() == ["good-node-a", "bad-0-node-a"])
+            assert len(told()) == len(ODD_MEMBERS) + 1
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    "path", ["metadata.lables", "spec.tolerance", "spec.containers.0.resorces"]
+)
+def test_a_field_that_no_release_knows_is_an_event_and_in_native_mode_the_end(
+    tmp_path: Path, path: str
+) -> None:
+    _put(tmp_path, "a.yaml", _with(agents.manifest("one"), path, {"app": "web"}))
+    exact, native = _folder(tmp_path).read(), _folder(tmp_path, NATIVE).read()
+    (workload,) = exact.workloads
+    assert path.rpartition(".")[2] not in str(workload.manifest)
+    (remark,) = exact.remarks[workload.uid]
+    assert (remark.code, remark.severity) == ("document/unknown-field", Severity.WARNING)
+    ((refusal,),) = native.broken.values()
+    assert (refusal.code, refusal.severity) == ("document/unknown-field", Severity.ERROR)
+    near = {"lables": "labels", "tolerance": "tolerations", "resorces": "resources"}
+    assert near[refusal.fields["name"]] in refusal.fields["nearest"].split(" or ")
+
+
+def test_a_bug_in_reading_one_file_is_told_and_others_still_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bugs: list[Exception] = []
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    folder = ManifestFolder(tmp_path, "n", lambda: moment, report_bug=bugs.append)
+    _put(tmp_path, "a.yaml", agents.manifest("one"))
+    _put(tmp_path, "b.yaml", agents.manifest("two"))
+    made = static_pods.static_pod
+
+    def broken(value: Mapping[Any, Any], **given: Any) -> dict[str, Any]:
+        if value["metadata"]["name"] == "one":
+            raise ZeroDivisionError
+        return made(value, **given)
+
+    monkeypatch.setattr(static_pods, "static_pod", broken)
+    for seen in ([str(tmp_path / "a.yaml")], []):
+        read = folder.read()
+        assert [each.pod.name for each in read.workloads] == ["two-n"]
+        assert [*read.broken] == seen
+    assert [type(bug) for bug in bugs] == [ZeroDivisionError]

@@ -40,6 +40,22 @@ def asked(
         connection.close()
 
 
+def answered(
+    path: Path, method: str, url: str, body: object, content_type: str = "application/json"
+) -> tuple[int, Any, list[str]]:
+    """The code of an answer, the object in it, and the texts of its warnings."""
+    connection = _Connection(path)
+    try:
+        text = body if isinstance(body, str) else json.dumps(body)
+        connection.request(method, url, text, {"Content-Type": content_type})
+        response = connection.getresponse()
+        said = response.headers.get_all("warning", [])
+        texts = [each.removeprefix('299 - "')[:-1].replace('\\"', '"') for each in said]
+        return response.status, json.loads(response.read()), texts
+    finally:
+        connection.close()
+
+
 def lines(path: Path, url: str, count: int, **headers: str) -> list[Any]:
     """The first lines of a watch."""
     connection = _Connection(path)

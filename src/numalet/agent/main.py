@@ -73,12 +73,20 @@ async def _run(settings: AgentSettings) -> None:
     def told(findings: Sequence[Finding]) -> None:
         log.write([_line(each) for each in findings])
 
-    def broke(bug: Exception) -> None:
+    def fail(message: str, bug: Exception) -> None:
         trace = "".join(traceback.format_exception(bug))
-        log.write([LogLine("A request to the API failed", {"err": trace}, is_error=True)])
+        log.write([LogLine(message, {"err": trace}, is_error=True)])
 
+    def broke(bug: Exception) -> None:
+        fail("A request to the API failed", bug)
+
+    def misread(bug: Exception) -> None:
+        # Files are read beside the loop.
+        loop.call_soon_threadsafe(fail, "A bug in reading a manifest file", bug)
+
+    hooks = Hooks(heard=heard, told=told, report_bug=misread)
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
-    async with wiring.opened(settings, Hooks(heard=heard, told=told), near) as keeper:
+    async with wiring.opened(settings, hooks, near) as keeper:
         log.write(_begun(keeper.view()))
         async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
             await _ready(keeper)

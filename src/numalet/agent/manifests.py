@@ -20,6 +20,7 @@ from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import Programs, WorkloadOptions
 from numalet.adapters.files import folder_news, trust
 from numalet.agent.requests import FolderRead
+from numalet.config.behaviour import EXACT, Behaviour
 from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.workload import static_pods
 from numalet.workload.spec import Source, Workload
@@ -58,6 +59,8 @@ class ManifestFolder:
         programs: Programs = Programs.COMMAND,
         *,
         runs_here: bool = True,
+        behaviour: Behaviour = EXACT,
+        report_bug: Callable[[Exception], None] = lambda _bug: None,
         full_look_seconds: float = FULL_LOOK_SECONDS,
     ) -> None:
         self._path = path
@@ -65,6 +68,8 @@ class ManifestFolder:
         self._clock = clock
         self._programs = programs
         self._runs_here = runs_here
+        self._behaviour = behaviour
+        self._report_bug = report_bug
         self._full_look_seconds = full_look_seconds
         self._seen: dict[str, _Seen] = {}
         self._problem: Finding | None = None
@@ -148,6 +153,11 @@ class ManifestFolder:
             return _Seen(content, *self._workload(content, str(path)))
         except BadInput as bad:
             return _Seen(content, None, bad.findings)
+        except Exception as bug:
+            # Other pods are not concerned by what is wrong in the reading of this file.
+            self._report_bug(bug)
+            problem = {"problem": type(bug).__name__}
+            return _Seen(content, None, (Finding("manifests/bug", problem, Location(str(path))),))
 
     def _workload(self, content: bytes, origin: str) -> tuple[Workload, tuple[Finding, ...]]:
         """The pod of a file, and what its author should know."""
@@ -175,8 +185,14 @@ class ManifestFolder:
         found = static_pods.static_pod(
             value, node_name=self._node_name, path=origin, seen_at=self._clock()
         )
+        is_dropped = self._behaviour.unknown_fields_are_dropped
         options = WorkloadOptions(
-            source=Source.FILE, origin=origin, node_name=self._node_name, programs=self._programs
+            source=Source.FILE,
+            origin=origin,
+            node_name=self._node_name,
+            programs=self._programs,
+            behaviour=self._behaviour,
+            unknown_fields=Severity.WARNING if is_dropped else Severity.ERROR,
         )
         workload = workloads.decode_workload(found, place, options, findings)
         if workload is None:

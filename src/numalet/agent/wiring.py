@@ -55,6 +55,7 @@ class Hooks:
     clock: Callable[[], datetime] = utc_now
     heard: Callable[[Heard], None] = field(default=lambda heard: None)
     told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
+    report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
     look_every_seconds: float = 10.0
     kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
 
@@ -231,6 +232,8 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
         settings.node_name,
         hooks.clock,
         runs_here=settings.runtime is RuntimeKind.PROCESS,
+        behaviour=settings.premises.behaviour,
+        report_bug=hooks.report_bug,
     )
     is_first = True
     async for read in folder.looks():

@@ -70,6 +70,8 @@ class Behaviour:
     the policy restricted admits on as many as the neediest takes, if they hold all together.
     ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
     ask for the same resource wait for the answer.
+    ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and
+    its pod runs.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may say others.
     """
@@ -97,6 +99,7 @@ class Behaviour:
     a_plugin_holds_up_its_own_alone: bool = False
     reused_cpus_are_counted_twice: bool = True
     fewest_nodes_together: bool = False
+    unknown_fields_are_dropped: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
@@ -135,5 +138,6 @@ NATIVE = Behaviour(
     a_plugin_holds_up_its_own_alone=True,
     reused_cpus_are_counted_twice=False,
     fewest_nodes_together=True,
+    unknown_fields_are_dropped=False,
     memory_node_classes=(NodeClass.CPU,),
 )

@@ -93,6 +93,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     "agent/manifests-missing": (
         "the manifest folder does not exist; the agent waits for it, as a kubelet does"
     ),
+    "manifests/bug": (
+        "reading the file came upon a bug ({problem}); other files are not concerned, and the log"
+        " of the agent says more"
+    ),
     "manifests/first-alone": (
         "a file is one pod: the first document is taken, and {others} after it are not looked at"
     ),

@@ -32,12 +32,12 @@ def static_pod(
     object next says so at their place.
     """
     pod = {str(name): member for name, member in manifest.items()}
-    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    metadata, spec = _given(pod, "metadata", {}), _given(pod, "spec", {})
     if isinstance(metadata, Mapping):
         pod["metadata"] = _metadata(metadata, uid_of(manifest, node_name, path), node_name, seen_at)
     if isinstance(spec, Mapping):
-        given = spec.get("tolerations")
-        tolerations = [*(given if isinstance(given, list) else ()), _TOLERATION]
+        given = _given(spec, "tolerations", [])
+        tolerations = [*given, _TOLERATION] if isinstance(given, list) else given
         pod["spec"] = {**spec, "nodeName": node_name, "tolerations": tolerations}
     return pod
 
@@ -52,11 +52,12 @@ def _metadata(
     given: Mapping[Any, Any], made_uid: str, node_name: str, seen_at: datetime
 ) -> dict[str, Any]:
     metadata = dict(given)
-    uid = metadata["uid"] = given.get("uid") or made_uid
+    uid = metadata["uid"] = made_uid if given.get("uid") in (None, "") else given["uid"]
     if isinstance(name := given.get("name"), str) and name:
         metadata["name"] = f"{name}-{node_name.lower()}"
-    metadata["namespace"] = given.get("namespace") or "default"
-    annotations = given.get("annotations") or {}
+    if given.get("namespace") in (None, ""):
+        metadata["namespace"] = "default"
+    annotations = _given(given, "annotations", {})
     if isinstance(annotations, Mapping):
         metadata["annotations"] = {
             **annotations,
@@ -65,6 +66,12 @@ def _metadata(
             CONFIG_SOURCE: "file",
         }
     return metadata
+
+
+def _given(value: Mapping[Any, Any], name: str, absent: Any) -> Any:
+    """A member as it is given; null counts as absent."""
+    member = value.get(name)
+    return absent if member is None else member
 
 
 def _plain(value: object) -> Any:
