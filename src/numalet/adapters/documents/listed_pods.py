@@ -114,8 +114,10 @@ def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
     """
     if not isinstance(value, dict):
         return
-    for item in value.get("items") or ():
-        yield from _pods(item)
+    items = value.get("items")
+    for item in items if isinstance(items, list) else ():
+        # Lists of lists are nobody's.
+        yield from _pods({} if isinstance(item, dict) and "items" in item else item)
     metadata = value.get("metadata")
     if isinstance(metadata, dict) and value.get("kind") in ("Pod", None):
         uid, name = metadata.get("uid"), metadata.get("name")

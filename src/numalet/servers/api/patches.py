@@ -64,6 +64,8 @@ def operations(value: Any, patch: Any) -> Any:
             found = jsonpatch.apply_patch(found, [operation], in_place=True)
     except RecursionError:
         raise PatchUnreadable(words.PATCH_TOO_DEEP) from None
+    except UnicodeEncodeError as bad:
+        raise PatchUnreadable(str(bad)) from None
     except jsonpatch.InvalidJsonPatch as bad:
         raise PatchUnreadable(str(bad)) from None
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as bad:
