@@ -14,7 +14,9 @@ from numalet.model.findings import Finding
 from numalet.wording import english
 
 _HIDDEN: Final = "…"
-_OURS: Final = frozenset({"allowed", "least", "limit_bytes", "most", "others"})
+_OURS: Final = frozenset(
+    {"allowed", "expected", "least", "limit_bytes", "most", "nearest", "others"}
+)
 """Values of findings that say what we take, not what was given."""
 _ABOUT_FILES: Final = ("files/", "document/unreadable", "document/too-large")
 """Codes of findings that know a file from outside alone."""
