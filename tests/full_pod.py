@@ -53,7 +53,7 @@ def of_kind(kind: Kind, name: str) -> Any:
         case Plain.QUANTITY:
             return "1"
         case Plain.MOMENT:
-            return "2026-01-31T12:00:00Z"
+            return "2026-01-28T12:00:00Z"
         case Plain.OBJECT:
             return {"f:x": {}}
 

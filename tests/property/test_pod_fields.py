@@ -16,7 +16,7 @@ import full_pod
 import kubernetes_types
 from kubernetes_types import Member
 from numalet.adapters.documents import pod_manifest, pod_record
-from numalet.adapters.documents.pod_table import checking, reach
+from numalet.adapters.documents.pod_table import checking, quick, reach
 from numalet.adapters.documents.pod_table.kinds import (
     Kind,
     ListOf,
@@ -165,6 +165,21 @@ def test_whatever_stands_anywhere_is_findings_or_a_pod_that_others_read() -> Non
         if good % 5 == 0:
             kubernetes_types.read(shown)
     assert good > 100
+
+
+@pytest.mark.slow
+def test_a_quick_yes_is_never_wrong_and_mostly_said() -> None:
+    whole = _runnable()
+    assert quick.fits(whole, POD)
+    yes = 0
+    for where, value in _odd_pods(step=3):
+        if not quick.fits(value, POD):
+            continue
+        yes += 1
+        findings = Findings()
+        checking.check(value, POD, Place("p"), checking.STRICT, findings)
+        assert not findings.all, where
+    assert yes > 100
 
 
 @pytest.mark.slow

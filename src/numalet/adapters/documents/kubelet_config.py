@@ -290,6 +290,9 @@ class _Reader:
 
     def _entry(self, place: str, value: object) -> ReservedMemory:
         self.came_from(place)
+        if value is None:
+            # JSON null in a list of Go is the element's zero.
+            return ReservedMemory(0, {})
         if not isinstance(value, dict):
             self.wrong(place)
             return ReservedMemory(0, {})

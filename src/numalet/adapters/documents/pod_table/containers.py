@@ -88,7 +88,7 @@ CONTAINER_PORT: Final = object_type(
     hostPort=honoured(
         Whole(0, 65535),
         "With hostNetwork: true, containerPort counts too.",
-        rule="predicates_are_asked",
+        rule="constraints_are_asked",
     ),
     name=TEXT,
     protocol=one_of("SCTP", "TCP", "UDP"),
@@ -184,7 +184,7 @@ CONTAINER: Final = object_type(
     ports=honoured(
         ListOf(CONTAINER_PORT, "containerPort"),
         "A port of the host is asked for: a pod whose hostPort is taken is rejected.",
-        rule="predicates_are_asked",
+        rule="constraints_are_asked",
     ),
     readinessProbe=warned(PROBE, NO_PROBES),
     resizePolicy=ignored(ListOf(CONTAINER_RESIZE_POLICY)),

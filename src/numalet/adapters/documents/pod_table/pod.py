@@ -93,7 +93,7 @@ POD_SPEC: Final = object_type(
         AFFINITY,
         "Required node affinity that the node does not meet: rejected as NodeAffinity."
         " The rest is ignored.",
-        rule="predicates_are_asked",
+        rule="constraints_are_asked",
     ),
     automountServiceAccountToken=kept(FLAG),
     containers=needed(
@@ -123,7 +123,7 @@ POD_SPEC: Final = object_type(
     nodeSelector=honoured(
         TEXT_MAP,
         "A pod whose labels the node has not is rejected as NodeAffinity.",
-        rule="predicates_are_asked",
+        rule="constraints_are_asked",
     ),
     os=honoured(POD_OS, "A pod for another system than linux is refused."),
     overhead=honoured(AMOUNTS, "Added to what the containers ask for."),
@@ -131,7 +131,7 @@ POD_SPEC: Final = object_type(
     priority=honoured(
         COUNT,
         "From 2000000000 the pod is critical: others are evicted to make room for it.",
-        rule="predicates_are_asked",
+        rule="critical_pods_evict",
     ),
     priorityClassName=honoured(
         TEXT, "With system-node-critical the pod is killed last when memory is short."
