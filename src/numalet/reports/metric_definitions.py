@@ -56,6 +56,7 @@ RESERVED: Final = "numalet_numa_reserved_bytes"
 FREE: Final = "numalet_numa_free_bytes"
 IN_GROUP: Final = "numalet_numa_group_member"
 MISPLACED: Final = "numalet_container_misplaced_bytes"
+BUILD_INFO: Final = "numalet_build_info"
 RECORDS_LOST: Final = "numalet_state_records_lost_total"
 UNPROMISED: Final = "numalet_unpromised_pods"
 GUARANTEE: Final = "numalet_guarantee_level"
@@ -99,6 +100,7 @@ DEFINITIONS: Final = (
     Definition(IN_GROUP, Kind.GAUGE, ("numa_node", "group")),
     Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
     Definition(GUARANTEE, Kind.GAUGE, ("level",)),
+    Definition(BUILD_INFO, Kind.GAUGE, ("version", "python_version", "kubernetes_release")),
     Definition(RECORDS_LOST, labels=("file",)),
     Definition(UNPROMISED, Kind.GAUGE),
     Definition(KUBELET_STATE_CHANGES, labels=("file",)),

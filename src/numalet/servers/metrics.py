@@ -6,13 +6,15 @@ off its books. Nothing is counted here.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+import numalet
 from numalet.reports import gauges, metric_definitions, metrics
 from numalet.reports.gauges import Gauges, Named
 from numalet.reports.metric_definitions import DEFINITIONS, Definition, Kind
@@ -47,6 +49,7 @@ class ViewCollector(Collector):
             unpromised=sum(bool(each.run.unpromised) for each in view.records.values()),
             moved=view.cpu_gauges,
         )
+        measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}
         for definition in metric_definitions.shown(view.standing is Standing.OBSERVING):
             match definition.kind:
                 case Kind.COUNTER:
@@ -57,9 +60,20 @@ class ViewCollector(Collector):
                     yield _histogram(definition, self._counts)
 
 
+def _build(view: AgentView) -> tuple[Labels, float]:
+    values = {
+        "version": numalet.__version__,
+        "python_version": platform.python_version(),
+        "kubernetes_release": view.node.rules.release.value,
+    }
+    return tuple(values.items()), 1.0
+
+
 def text(view: AgentView, counts: Counts | None = None) -> bytes:
     """The page ``/metrics``; without ``counts`` with those of the view alone."""
     registry = CollectorRegistry()
+    # What the process itself costs, under the names that all programs have for it.
+    ProcessCollector(registry=registry)
     registry.register(ViewCollector(view, view.counts if counts is None else counts))
     page = generate_latest(registry)
     for name in _WITHOUT_TOTAL:

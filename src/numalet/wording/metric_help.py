@@ -77,6 +77,9 @@ _OWN: Mapping[str, str] = {
         "Memory of a running container on NUMA nodes that it was not promised."
     ),
     "numalet_guarantee_level": "1 for the level at which containers are held to their promise.",
+    "numalet_build_info": (
+        "1, with the versions of the agent, of Python, and of the Kubernetes that it follows."
+    ),
     "numalet_state_records_lost_total": (
         "Records of containers in state files that did not fit the machine when the agent started."
     ),

@@ -1,0 +1,142 @@
+"""The documents about metrics say what an agent shows, and how Prometheus comes to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import ssl
+import subprocess
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+import numalet
+from agents import running, settings
+from architecture import tree
+from numalet.agent import kube_api
+from numalet.reports import metric_definitions
+from numalet.servers import metrics
+from numalet.servers.door import Standing
+from numalet.servers.reach import Address, KubeApi
+from servers import views
+
+REFERENCE = tree.ROOT / "docs" / "reference" / "agent-api.md"
+HOW_TO = tree.ROOT / "docs" / "how-to" / "run-the-agent.md"
+IN_THE_EXAMPLE = "/etc/prometheus/numalet"
+ROW = re.compile(
+    r"^\| `(?P<name>\w+)` \| (?P<kind>\w+) \| (?P<labels>[^|]*) \| (?P<by>\w+) \| (?P<what>.+) \|$",
+    re.MULTILINE,
+)
+SHOWN = re.compile(r"^# HELP (\w+) (.*)\n# TYPE \w+ (\w+)$", re.MULTILINE)
+
+
+class Shown(NamedTuple):
+    kind: str
+    labels: tuple[str, ...]
+    by: str
+    what: str
+
+
+def _shown() -> dict[str, Shown]:
+    """Every metric as the page of an agent has it."""
+    labels = {each.name: each.labels for each in metric_definitions.DEFINITIONS}
+    pages = {
+        by: SHOWN.findall(metrics.text(views.view(standing=standing)).decode())
+        for by, standing in (
+            ("enforcing", Standing.ENFORCING),
+            ("observing", Standing.OBSERVING),
+        )
+    }
+    found: dict[str, Shown] = {}
+    for by, rows in pages.items():
+        for name, what, kind in rows:
+            agent = "both" if name in found else by
+            found[name] = Shown(kind, labels.get(name, ()), agent, what)
+    return found
+
+
+def _documented() -> dict[str, Shown]:
+    """Every metric as the reference has it."""
+    rows = list(ROW.finditer(REFERENCE.read_text()))
+    found = {
+        row["name"]: Shown(
+            row["kind"], tuple(re.findall(r"`(\w+)`", row["labels"])), row["by"], row["what"]
+        )
+        for row in rows
+    }
+    assert len(found) == len(rows), "a metric has two rows"
+    return found
+
+
+def test_the_reference_has_every_metric_as_it_is_and_no_other() -> None:
+    shown = _shown()
+    assert {"numalet_build_info", "process_open_fds", "process_start_time_seconds"} <= {*shown}
+    assert shown == _documented()
+
+
+def test_no_document_names_a_metric_that_there_is_not() -> None:
+    known = {*_shown()}
+    for path in (tree.ROOT / "docs").rglob("*.md"):
+        named = re.findall(r"\b(?:numalet|process)_[a-z_]+_[a-z]+\b", path.read_text())
+        assert {*named} - known == set(), path
+
+
+def test_build_info_names_the_version_for_both_kinds_of_agents() -> None:
+    for standing in Standing:
+        page = metrics.text(views.view(standing=standing)).decode()
+        (line,) = re.findall(r"^numalet_build_info\{.*\} 1\.0$", page, re.MULTILINE)
+        assert f'version="{numalet.__version__}"' in line
+        assert 'kubernetes_release="1.32"' in line
+
+
+def _example() -> str:
+    (found,) = re.findall(r"```yaml\n(scrape_configs:\n.*?)```", HOW_TO.read_text(), re.DOTALL)
+    return str(found)
+
+
+def _scraped(example: str, port: int) -> str:
+    """The page, as Prometheus gets it with the one job of this configuration."""
+    (job,) = yaml.safe_load(example)["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    url = f"{job['scheme']}://{target}/metrics".replace("6443", str(port))
+    authorization: dict[str, Any] = job["authorization"]
+    token = Path(authorization["credentials_file"]).read_text().strip()
+    request = urllib.request.Request(url)
+    request.add_header("Authorization", f"{authorization['type']} {token}")
+    trusted = ssl.create_default_context(cafile=job["tls_config"]["ca_file"])
+    with urllib.request.urlopen(request, timeout=100, context=trusted) as response:
+        return str(response.read().decode())
+
+
+def test_what_the_example_configures_is_answered(tmp_path: Path) -> None:
+    async def scene() -> str:
+        root = tmp_path / "root"
+        wanted = KubeApi(Address("127.0.0.1", 0))
+        async with (
+            running(settings(root)) as agent,
+            kube_api.served(agent.keeper, wanted, root, datetime.now(UTC)) as serving,
+        ):
+            port = int(serving.url.rpartition(":")[2])
+            example = _example().replace(IN_THE_EXAMPLE, str(root / "kube-api"))
+            return await asyncio.to_thread(_scraped, example, port)
+
+    page = asyncio.run(scene())
+    assert "\nnumalet_build_info{" in page
+    assert "\nprocess_open_fds " in page
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_wrong_with_the_example(tmp_path: Path) -> None:
+    for name in ("token", "ca.crt"):
+        (tmp_path / name).write_text("")
+    config = tmp_path / "prometheus.yml"
+    config.write_text(_example().replace(IN_THE_EXAMPLE, str(tmp_path)))
+    done = subprocess.run(
+        ["promtool", "check", "config", str(config)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
