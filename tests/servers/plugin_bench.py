@@ -30,7 +30,15 @@ class Heard:
     """What the listener was told, in order; a test waits until something is in it."""
 
     told: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
+    registered: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def plugin_registered(self, resource: str, socket: str) -> None:
+        self.registered.append((resource, Path(socket).name))
+
+    def plugin_refused(self, resource: str, error: str) -> None:
+        self.refused.append((resource, error))
 
     def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
         shown = tuple(

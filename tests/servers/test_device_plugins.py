@@ -85,6 +85,8 @@ def test_a_plugin_that_ends_stops_and_expires(root: Path) -> None:
             async with running(sample(root)):
                 await heard.until("reported", ["gpu0", "gpu1"])
             await heard.until("stopped")
+            (registered,) = heard.registered
+            assert registered[0] == GPU
             gone = CallFailed("endpoint example.com/gpu has been stopped")
             assert gone == plugins.allocate(KEY, GPU, ("gpu0",))
             await heard.until("expired")
@@ -306,8 +308,13 @@ def test_a_bad_registration_is_refused(changes: dict[str, str], says: str, root:
                 await liar.register(**changes)
             await liar.stop()
             assert grpc.StatusCode.UNKNOWN is raised.value.code()
-            assert says in (raised.value.details() or "")
+            answer = raised.value.details() or ""
+            assert says in answer
             assert [] == heard.told
+            assert ([], [(changes.get("resource_name", GPU), answer)]) == (
+                heard.registered,
+                heard.refused,
+            )
 
     run(test())
 

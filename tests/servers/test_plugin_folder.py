@@ -134,6 +134,8 @@ def test_a_plugin_that_does_not_fit_is_told_why(
                 assert not registered
                 assert error.startswith(f"RegisterPlugin error -- {says}")
             assert heard.told == []
+            named = changes.get("name", GPU)
+            assert heard.refused[:2] == [(named, error) for _, error in liar.told]
 
     asyncio.run(test())
 

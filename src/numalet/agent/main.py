@@ -86,6 +86,8 @@ async def _run(settings: AgentSettings) -> None:
 
     hooks = Hooks(heard=heard, told=told, report_bug=misread)
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
+    if near is not None:
+        near.relay.log = lambda line: log.write([line])
     async with wiring.opened(settings, hooks, near) as keeper:
         log.write(_begun(keeper.view()))
         async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:

@@ -14,29 +14,53 @@ from numalet.adapters import handed_out
 from numalet.adapters.runtime.port import NotStarted
 from numalet.agent.books import Books
 from numalet.agent.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
-from numalet.managers.device.inventory import Device
+from numalet.managers.device.inventory import Device, Health
 from numalet.managers.device.ledger import DeviceRecord
 from numalet.managers.device.preference import CallFailed
 from numalet.model.pod import ContainerKey
+from numalet.reports.log_line import LogLine
 from numalet.servers.device_plugins import DevicePlugins
 
 
 @dataclass(slots=True)
 class Relay:
-    """Tells a keeper what plugins do; before there is one, nobody."""
+    """Tells a keeper what plugins do, and writes it to the log; before these are there, nobody."""
 
     tell: Callable[[PluginNews], None] = field(default=lambda news: None)
+    log: Callable[[LogLine], None] = field(default=lambda line: None)
+    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def plugin_registered(self, resource: str, socket: str) -> None:
+        """The plugin is connected."""
+        self._counts.pop(resource, None)
+        self.log(LogLine("Device plugin registered", {"resourceName": resource, "socket": socket}))
+
+    def plugin_refused(self, resource: str, error: str) -> None:
+        """The plugin was not registered."""
+        keys = {"resourceName": resource, "err": error}
+        self.log(LogLine("Registration of a device plugin refused", keys, is_error=True))
 
     def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
         """The plugin's devices are these now."""
+        counts = len(devices), sum(each.health is Health.HEALTHY for each in devices)
+        # A plugin may send its list as often as it likes; the log has what is different.
+        if self._counts.get(resource) != counts:
+            self._counts[resource] = counts
+            keys = {"resourceName": resource, "totalCount": counts[0], "healthyCount": counts[1]}
+            self.log(LogLine("Processed device updates for resource", keys, level=2))
         self.tell(PluginReported(resource, devices))
 
     def plugin_stopped(self, resource: str) -> None:
         """The plugin went."""
+        self._counts.pop(resource, None)
+        message = "Device plugin stopped; its devices are not given out"
+        self.log(LogLine(message, {"resourceName": resource}, is_error=True))
         self.tell(PluginStopped(resource))
 
     def plugin_expired(self, resource: str) -> None:
         """The plugin went long ago."""
+        message = "Device plugin did not come back; the node has its resource no more"
+        self.log(LogLine(message, {"resourceName": resource}, is_error=True))
         self.tell(PluginExpired(resource))
 
 

@@ -51,6 +51,12 @@ GRACE_SECONDS: Final = 300.0
 class PluginListener(Protocol):
     """Who is told what plugins do. Called in the event loop; must not wait."""
 
+    def plugin_registered(self, resource: str, socket: str) -> None:
+        """The plugin on this socket is the one of its resource from now on."""
+
+    def plugin_refused(self, resource: str, error: str) -> None:
+        """A plugin was not registered; the text is what it was answered."""
+
     def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
         """The plugin's devices are these now."""
 
@@ -174,6 +180,8 @@ class DevicePlugins:
         """Let the plugin on this socket be the one of its resource. Raises ``PluginUnusable``."""
         endpoint = Endpoint(resource, socket, self.settings.deadlines)
         await endpoint.open()
+        # Before its first list, which may come at once.
+        self.listener.plugin_registered(resource, str(socket))
         await self._take(endpoint)
         return endpoint
 
@@ -193,10 +201,12 @@ class DevicePlugins:
         self._registrations = self._registrations.plus(PLUGIN_REGISTRATIONS, labels)
         complaint = _complaint(request)
         if complaint:
+            self.listener.plugin_refused(request.resource_name, complaint)
             await call.abort(grpc.StatusCode.UNKNOWN, complaint)
         try:
             await self.connect(request.resource_name, self._folder / request.endpoint)
         except PluginUnusable as unusable:
+            self.listener.plugin_refused(request.resource_name, str(unusable))
             await call.abort(grpc.StatusCode.UNKNOWN, str(unusable))
         return messages.Empty()
 

@@ -116,6 +116,7 @@ class PluginFolder:
                     found.endpoint = await self._connected(path, info)
                 except _Refused as why:
                     refused = str(why)
+                    self.plugins.listener.plugin_refused(info.name, refused)
                 status = messages.RegistrationStatus(plugin_registered=not refused, error=refused)
                 await methods.NOTIFY.call_async(channel)(status, timeout=_NOTIFY_SECONDS)
         if found.endpoint is None:
