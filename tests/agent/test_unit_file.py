@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import zipfile
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def test_pods_have_a_delegated_cgroup_that_is_not_the_agents() -> None:
 
 def test_an_agent_that_can_not_start_is_not_started_again_and_again() -> None:
     assert "2" == _unit()["Service"]["RestartPreventExitStatus"]
+
+
+def test_a_wheel_brings_the_units_and_the_document_that_they_name(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=tree.ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    brought = {name.partition(".data/data/")[2] for name in names}
+    for path in (UNIT, PODS):
+        assert f"share/doc/numalet/systemd/{path.name}" in brought
+        named = _unit(path)["Unit"]["Documentation"]
+        # Where pip puts it beside /usr/local/bin/numalet, which is what ExecStart says.
+        assert named.removeprefix("file:///usr/local/") in brought
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
