@@ -20,6 +20,7 @@ from numalet.agent.keeper import Keeper
 from numalet.agent.neighbours import Neighbours, neighbours
 from numalet.agent.owners import Owner
 from numalet.agent.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
+from numalet.agent.shortage import Shortage
 from numalet.agent.wiring import Hooks
 from numalet.model.findings import Finding, Severity
 from numalet.reports import admission_log, node_log
@@ -84,7 +85,9 @@ async def _run(settings: AgentSettings) -> None:
         # Files are read beside the loop.
         loop.call_soon_threadsafe(fail, "A bug in reading a manifest file", bug)
 
-    hooks = Hooks(heard=heard, told=told, report_bug=misread)
+    shortage = Shortage(lambda finding: told([finding]))
+    loop.set_exception_handler(shortage.handle)
+    hooks = Hooks(heard=heard, told=told, report_bug=misread, shortage=shortage)
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
     if near is not None:
         near.relay.log = lambda line: log.write([line])

@@ -28,6 +28,7 @@ from numalet.workload.spec import Source, Workload
 FULL_LOOK_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024
 """Of one file, as in the kubelet; a whole folder of larger ones would be read again and again."""
+UNREAD: Final = "document/unreadable"
 RETRY_SECONDS: Final = 0.5
 """So soon a file that could not be read is looked at again: it may have been half-written."""
 
@@ -84,7 +85,7 @@ class ManifestFolder:
             files = [] if finding is not None else self._files()
         except OSError as error:
             problem = error.strerror or str(error)
-            finding = Finding("document/unreadable", {"reason": problem}, Location(str(self._path)))
+            finding = Finding(UNREAD, {"reason": problem}, Location(str(self._path)))
         if finding is not None:
             return self._unread(finding)
         before, self._seen = self._seen, {}
@@ -122,7 +123,17 @@ class ManifestFolder:
         while True:
             found = await asyncio.to_thread(self.read)
             yield found
-            await self._news(RETRY_SECONDS if found.broken else self._full_look_seconds)
+            await self._news(self._pause_seconds(found))
+
+    def _pause_seconds(self, found: FolderRead) -> float:
+        """How soon everything is read again though nothing changes."""
+        if found.broken:
+            return RETRY_SECONDS
+        findings = (finding for each in self._seen.values() for finding in each.findings)
+        is_unread = self._problem is not None or any(each.code == UNREAD for each in findings)
+        # The agent may have had no more files to open; nobody tells it when it has.
+        shortest = min(folder_news.UNWATCHED_SECONDS, self._full_look_seconds)
+        return shortest if is_unread else self._full_look_seconds
 
     async def _news(self, seconds: float) -> None:
         """Wait until something in the folder changes, but no longer than this."""

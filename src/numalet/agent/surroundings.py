@@ -22,7 +22,8 @@ class Surroundings:
 
     ``heard`` is told of every decision that is safe on the disk, for logs and tests.
     ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
-    counters of others that are shown with the agent's; ``handing`` is what devices come with.
+    counters of others that are shown with the agent's, ``also_noted`` their notes; ``handing`` is
+    what devices come with.
     ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
     it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
     """
@@ -41,6 +42,7 @@ class Surroundings:
     plugins: PreferredDevices = NO_SAY
     handing: Handing = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
+    also_noted: Callable[[], Sequence[str]] = field(default=lambda: ())
     node_created_at: datetime | None = None
     unschedulable: bool = False
     keep_cordon: Callable[[bool], None] = field(default=lambda unschedulable: None)

@@ -77,7 +77,7 @@ def _unready(around: Surroundings, books: Books, condition: Condition) -> Unread
 def _notes(
     around: Surroundings, books: Books, condition: Condition, performer: Performer
 ) -> list[str]:
-    notes = list(around.notes)
+    notes = [*around.notes, *around.also_noted()]
     if any(each.run.unpromised for each in books.records.values()):
         notes.append("agent/pods-unpromised")
     if condition.problem:

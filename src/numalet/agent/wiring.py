@@ -29,6 +29,7 @@ from numalet.agent.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
 from numalet.agent.settings import AgentSettings, RuntimeKind, configuration_reader
+from numalet.agent.shortage import Shortage
 from numalet.agent.store import Found, StorageFailed, Store
 from numalet.agent.surroundings import Surroundings
 from numalet.agent.wanted import FromBooks
@@ -56,6 +57,7 @@ class Hooks:
     heard: Callable[[Heard], None] = field(default=lambda heard: None)
     told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
     report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
+    shortage: Shortage = field(default_factory=Shortage)
     look_every_seconds: float = 10.0
     kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
 
@@ -278,10 +280,13 @@ def _surroundings(
         config=premises.config,
         heard=hooks.heard,
         look_every_seconds=hooks.look_every_seconds,
+        also_counted=(hooks.shortage.counted,),
+        also_noted=hooks.shortage.notes,
     )
     if near is None:
         return around
-    return replace(around, plugins=near.plugins, handing=near.handing, also_counted=(near.counted,))
+    counted = (*around.also_counted, near.counted)
+    return replace(around, plugins=near.plugins, handing=near.handing, also_counted=counted)
 
 
 def _runtime(settings: AgentSettings) -> Runtime:

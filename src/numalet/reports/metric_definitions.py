@@ -57,6 +57,7 @@ FREE: Final = "numalet_numa_free_bytes"
 IN_GROUP: Final = "numalet_numa_group_member"
 MISPLACED: Final = "numalet_container_misplaced_bytes"
 BUILD_INFO: Final = "numalet_build_info"
+ACCEPT_PAUSES: Final = "numalet_accept_pauses_total"
 RECORDS_LOST: Final = "numalet_state_records_lost_total"
 UNPROMISED: Final = "numalet_unpromised_pods"
 GUARANTEE: Final = "numalet_guarantee_level"
@@ -101,6 +102,7 @@ DEFINITIONS: Final = (
     Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
     Definition(GUARANTEE, Kind.GAUGE, ("level",)),
     Definition(BUILD_INFO, Kind.GAUGE, ("version", "python_version", "kubernetes_release")),
+    Definition(ACCEPT_PAUSES),
     Definition(RECORDS_LOST, labels=("file",)),
     Definition(UNPROMISED, Kind.GAUGE),
     Definition(KUBELET_STATE_CHANGES, labels=("file",)),

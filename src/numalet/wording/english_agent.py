@@ -54,6 +54,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "pods go on running although what they were promised does not fit the machine any more;"
         " 'numalet ps' marks them"
     ),
+    "agent/connections-refused": (
+        "new connections have to wait: {error}; {limit} files may be open at once (ulimit -n,"
+        " LimitNOFILE of a unit)"
+    ),
     "agent/runtime-failed": "the runtime failed and is tried again",
     "agent/kubelet-config-unknown": (
         "the configuration of the kubelet in {root} is not known, so whether it would start with"

@@ -80,6 +80,9 @@ _OWN: Mapping[str, str] = {
     "numalet_build_info": (
         "1, with the versions of the agent, of Python, and of the Kubernetes that it follows."
     ),
+    "numalet_accept_pauses_total": (
+        "Times that no connection was taken for a second, because no more files could be opened."
+    ),
     "numalet_state_records_lost_total": (
         "Records of containers in state files that did not fit the machine when the agent started."
     ),
