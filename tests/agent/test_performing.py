@@ -7,13 +7,18 @@ import errno
 import os
 from pathlib import Path
 
+import pytest
+
 import agents
 from agents import Agent
 from numalet.adapters import faults
 from numalet.adapters.faults import Moment
-from numalet.adapters.runtime.port import NotHeld
+from numalet.adapters.runtime.port import NotHeld, NotStarted
+from numalet.agent.requests import Delayed
+from numalet.agent.wiring import Hooks
 from numalet.enforcement.settings import CgroupSettings
 from numalet.model.pod import ContainerKey
+from numalet.reports.metric_definitions import STARTS_DELAYED
 
 KEY = ContainerKey("uid-one", "main")
 NOTE = "agent/drift-not-mended"
@@ -122,3 +127,57 @@ def test_what_could_not_be_removed_is_removed_at_the_next_look(tmp_path: Path) -
         asyncio.run(scene())
     finally:
         faults.install(before)
+
+
+def _starting(tmp_path: Path, plan: str, hooks: Hooks) -> tuple[str, int, list[str], float]:
+    """What becomes of a pod that is never restarted: phase, attempt, events, starts delayed."""
+
+    async def scene() -> tuple[str, int, list[str], float]:
+        async with agents.running(agents.settings(tmp_path), hooks=hooks) as agent:
+            before = faults.install(faults.planned(plan))
+            try:
+                await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
+                await agent.until(lambda: agent.phase("one") in ("running", "terminated"))
+            finally:
+                faults.install(before)
+            run = agent.record("one").run.of("main")
+            events = [message for _, message, _ in _told(agent, "StartDelayed")]
+            delayed = agent.keeper.counts().of(STARTS_DELAYED)
+            return run.phase.value, run.attempt, events, delayed
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.parametrize("error", ["EAGAIN", "ENOMEM", "EMFILE"])
+def test_a_start_for_which_the_host_lacks_something_is_tried_again(
+    error: str, tmp_path: Path
+) -> None:
+    phase, attempt, events, delayed = _starting(
+        tmp_path, f"process.start:before:1:{error}", Hooks()
+    )
+    text = os.strerror(getattr(errno, error))
+    assert (phase, attempt, delayed) == ("running", 1, 1)
+    assert events == [f"The start is tried again: the runtime failed: {text}"]
+
+
+def test_a_start_is_not_tried_again_for_ever(tmp_path: Path) -> None:
+    hooks = Hooks(start_patience_seconds=0.0)
+    phase, _, events, delayed = _starting(tmp_path, "process.start:before:1+:EAGAIN", hooks)
+    assert (phase, events, delayed) == ("terminated", [], 0)
+
+
+def test_another_failure_of_a_start_is_an_end(tmp_path: Path) -> None:
+    phase, _, events, delayed = _starting(tmp_path, "process.start:before:1+:EIO", Hooks())
+    assert (phase, events, delayed) == ("terminated", [], 0)
+
+
+def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with agents.running(agents.settings(tmp_path)) as agent:
+            why = NotStarted("runtime/failed", {"error": "x"}, is_passing=True)
+            agent.keeper.tell(Delayed(ContainerKey("gone", "main"), why))
+            await agent.keeper.settled()
+            assert agent.keeper.counts().of(STARTS_DELAYED) == 1
+            assert _told(agent, "StartDelayed") == []
+
+    asyncio.run(scene())

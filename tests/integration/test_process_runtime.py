@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import os
 import resource
 import signal
@@ -17,7 +19,7 @@ from numalet.adapters import faults
 from numalet.adapters.runtime import starting
 from numalet.adapters.runtime.port import Arranged, NotStarted, Started
 from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.adapters.runtime.watcher import begin
+from numalet.adapters.runtime.watcher import begin, papers
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey
@@ -216,8 +218,12 @@ def test_a_watcher_that_never_answers_is_killed(
         impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
         answer = await impatient.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert "runtime/watcher-silent" == answer.code
+        assert ("runtime/watcher-silent", True) == (answer.code, answer.is_passing)
         await until(lambda: _children() <= before)
+        # The next watcher of the same attempt is one that answers.
+        monkeypatch.undo()
+        await started(ours, "true")
+        await next_end(ours)
 
     run(tmp_path, body)
 
@@ -511,6 +517,38 @@ def test_a_disk_without_room_is_a_clear_answer(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
+def test_what_the_host_lacks_for_a_moment_is_no_fault_of_the_container(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        before = faults.install(faults.planned("file.write:before:1:EMFILE"))
+        try:
+            answer = await ours.start(launch("true"))
+        finally:
+            faults.install(before)
+        assert isinstance(answer, NotStarted)
+        assert ("runtime/storage", True) == (answer.code, answer.is_passing)
+        missing = await ours.start(launch("/nowhere/program"))
+        assert isinstance(missing, NotStarted)
+        assert not missing.is_passing
+
+    run(tmp_path, body)
+
+
+def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        folder = tmp_path / "runs" / "u-1" / "c" / "1"
+        assert isinstance(await ours.start(launch("/nowhere/program")), NotStarted)
+        # What the watcher writes where the kernel lets it have no process.
+        refused = {"stage": "fork", "errno": errno.EAGAIN}
+        (folder / papers.REFUSED).write_text(json.dumps(refused))
+        answer = await ours.start(launch("true"))
+        assert isinstance(answer, NotStarted)
+        assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)
+        await started(ours, "true")
+        await next_end(ours)
+
+    run(tmp_path, body)
+
+
 def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         before = faults.install(faults.planned("process.spawn:before:1:EAGAIN"))
@@ -519,7 +557,7 @@ def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert "runtime/fork-failed" == answer.code
+        assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)
         await started(ours, "true")
         await next_end(ours)
 

@@ -15,6 +15,7 @@ from numalet.agent import decisions
 from numalet.agent.books import Books
 from numalet.agent.requests import (
     Began,
+    Delayed,
     Fact,
     FolderPod,
     FolderRead,
@@ -33,7 +34,7 @@ from numalet.model.pod import ContainerKey
 from numalet.node.node import Node
 from numalet.reports import kubelet_look
 from numalet.reports.kubelet_look import KubeletLook, PodName, Problem
-from numalet.reports.metric_definitions import DRIFT_MENDED, KUBELET_STATE_CHANGES
+from numalet.reports.metric_definitions import DRIFT_MENDED, KUBELET_STATE_CHANGES, STARTS_DELAYED
 from numalet.snapshot import placement
 from numalet.wording import english, kubelet_events
 from numalet.workload import folding, lifecycle
@@ -48,6 +49,8 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return _began(books, key, attempt, result, now)
         case Ended(key, attempt, exit_):
             return _ended(books, Ended(key, attempt, exit_), now)
+        case Delayed(key, why):
+            return _delayed(books, key, why, now)
         case TakenBack(key):
             return _with_run(books, key, lambda run: folding.start_taken_back(run, key.container))
         case Forgotten(pod_uid):
@@ -152,6 +155,15 @@ def _began(
         text = kubelet_events.created(name)
         after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
     return _with_event(after, key, kind, reason, message, now)
+
+
+def _delayed(books: Books, key: ContainerKey, why: NotStarted, now: datetime) -> Books:
+    counted = books.counted(STARTS_DELAYED)
+    if key.pod_uid not in books.records:
+        return counted
+    message = kubelet_events.start_delayed(english.of_finding(Finding(why.code, why.fields)))
+    reason = kubelet_events.START_DELAYED
+    return _with_event(counted, key, EventKind.WARNING, reason, message, now)
 
 
 def _ended(books: Books, end: Ended, now: datetime) -> Books:

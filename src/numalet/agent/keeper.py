@@ -80,6 +80,7 @@ class Keeper:
             self.tell,
             around.clock,
             around.handing,
+            around.start_patience_seconds,
         )
         self._news = asyncio.Event()
         self._view = self._viewed()

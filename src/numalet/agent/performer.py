@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, Protocol, assert_never
 
 from numalet.adapters.runtime.port import (
+    PASSING_ERRORS,
     Launch,
     NotHeld,
     NotStarted,
@@ -22,7 +23,7 @@ from numalet.adapters.runtime.port import (
     Started,
 )
 from numalet.agent.books import Books
-from numalet.agent.requests import Began, Fact, Forgotten, Looked, TakenBack
+from numalet.agent.requests import Began, Delayed, Fact, Forgotten, Looked, TakenBack
 from numalet.agent.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
 from numalet.enforcement import paths
 from numalet.enforcement.audit import Audit
@@ -34,6 +35,11 @@ from numalet.workload.run import ContainerPhase
 
 _TREE: Final = ContainerKey("", "")
 """Who the cgroups above the containers count as, where settings are told by container."""
+
+START_PATIENCE_SECONDS: Final = 300.0
+"""So long a start is tried again for which the host lacks something."""
+_FIRST_PAUSE_SECONDS: Final = 0.2
+_LONGEST_PAUSE_SECONDS: Final = 10.0
 
 _LEVEL: Final = "cgroup"
 """What a mended cgroup above the containers counts as: names of pods would have no end."""
@@ -91,7 +97,9 @@ class Performer:
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
         handing: Handing,
+        start_patience_seconds: float = START_PATIENCE_SECONDS,
     ) -> None:
+        self._start_patience = start_patience_seconds
         self._handing = handing
         self._runtime = runtime
         self._wanted = wanted
@@ -104,6 +112,7 @@ class Performer:
         self._arranged: Mapping[str, CgroupSettings] = {}
         self._failed: list[Task] = []
         self._look_waits = False
+        self._delayed: dict[StartContainer, tuple[float, float]] = {}
         self._handed: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
         self._handing_over: dict[StartContainer, asyncio.Task[None]] = {}
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
@@ -188,6 +197,7 @@ class Performer:
     async def _start(self, task: StartContainer) -> None:
         key, attempt = task.key, task.attempt
         given = self._handed.pop(task, None)
+        delayed = self._delayed.pop(task, None)
         books = self._books()
         record = books.records.get(key.pod_uid)
         if record is None or not _is_due(books, key, attempt):
@@ -196,6 +206,8 @@ class Performer:
             self._report(TakenBack(key))
             return
         if given is None and self._handing.may_take_long(books, key):
+            if delayed is not None:
+                self._delayed[task] = delayed
             self._hand_over(task, books)
             return
         result: Started | NotStarted | Offered
@@ -222,9 +234,26 @@ class Performer:
             result = await self._runtime.start(launch)
             self._given[key] = settings
         except OSError as error:
-            result = NotStarted("runtime/failed", {"error": error.strerror or str(error)})
+            fields = {"error": error.strerror or str(error)}
+            result = NotStarted("runtime/failed", fields, error.errno in PASSING_ERRORS)
+        if isinstance(result, NotStarted) and result.is_passing and self._delay(task, delayed):
+            self._report(Delayed(key, result))
+            return
         if not isinstance(result, Offered):
             self._report(Began(key, attempt, result))
+
+    def _delay(self, task: StartContainer, before: tuple[float, float] | None) -> bool:
+        """Try a start again a little later, unless that was done for long enough.
+
+        ``before`` is when it was tried first, and how long is waited now.
+        """
+        loop = asyncio.get_running_loop()
+        since, pause = before or (loop.time(), _FIRST_PAUSE_SECONDS)
+        if loop.time() - since >= self._start_patience:
+            return False
+        self._delayed[task] = since, min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        loop.call_later(pause, self.ask, [task])
+        return True
 
     async def _settle(self) -> None:
         """Bring what runs to the books, where the promises became different.

@@ -64,6 +64,14 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
+class Delayed:
+    """The host lacked something for a start, which is tried again."""
+
+    key: ContainerKey
+    why: NotStarted
+
+
+@dataclass(frozen=True, slots=True)
 class TakenBack:
     """An attempt that was recorded was not asked for: its pod is over."""
 
@@ -157,6 +165,7 @@ Request: TypeAlias = Create | Revise | Delete
 Fact: TypeAlias = (
     Began
     | Answered
+    | Delayed
     | TakenBack
     | Ended
     | Forgotten

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from numalet.adapters.runtime.port import Runtime
 from numalet.agent.decisions import Heard
-from numalet.agent.performer import Handing, NothingHanded, Wanted
+from numalet.agent.performer import START_PATIENCE_SECONDS, Handing, NothingHanded, Wanted
 from numalet.agent.store import Store
 from numalet.config.kubelet_config import KubeletConfig
 from numalet.managers.device.preference import NO_SAY, PreferredDevices
@@ -39,6 +39,7 @@ class Surroundings:
     config: KubeletConfig = field(default_factory=KubeletConfig)
     heard: Callable[[Heard], None] = field(default=lambda heard: None)
     look_every_seconds: float = 10.0
+    start_patience_seconds: float = START_PATIENCE_SECONDS
     plugins: PreferredDevices = NO_SAY
     handing: Handing = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()

@@ -26,6 +26,7 @@ from numalet.agent.manifests import ManifestFolder
 from numalet.agent.neighbours import Neighbours
 from numalet.agent.node_file import NodeAge
 from numalet.agent.observing import KubeletPlaces, KubeletWatch
+from numalet.agent.performer import START_PATIENCE_SECONDS
 from numalet.agent.recovery import Recovered
 from numalet.agent.requests import SourcesReady
 from numalet.agent.settings import AgentSettings, RuntimeKind, configuration_reader
@@ -59,6 +60,7 @@ class Hooks:
     report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
     shortage: Shortage = field(default_factory=Shortage)
     look_every_seconds: float = 10.0
+    start_patience_seconds: float = START_PATIENCE_SECONDS
     kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
 
 
@@ -280,6 +282,7 @@ def _surroundings(
         config=premises.config,
         heard=hooks.heard,
         look_every_seconds=hooks.look_every_seconds,
+        start_patience_seconds=hooks.start_patience_seconds,
         also_counted=(hooks.shortage.counted,),
         also_noted=hooks.shortage.notes,
     )

@@ -58,6 +58,7 @@ IN_GROUP: Final = "numalet_numa_group_member"
 MISPLACED: Final = "numalet_container_misplaced_bytes"
 BUILD_INFO: Final = "numalet_build_info"
 ACCEPT_PAUSES: Final = "numalet_accept_pauses_total"
+STARTS_DELAYED: Final = "numalet_starts_delayed_total"
 RECORDS_LOST: Final = "numalet_state_records_lost_total"
 UNPROMISED: Final = "numalet_unpromised_pods"
 GUARANTEE: Final = "numalet_guarantee_level"
@@ -103,6 +104,7 @@ DEFINITIONS: Final = (
     Definition(GUARANTEE, Kind.GAUGE, ("level",)),
     Definition(BUILD_INFO, Kind.GAUGE, ("version", "python_version", "kubernetes_release")),
     Definition(ACCEPT_PAUSES),
+    Definition(STARTS_DELAYED),
     Definition(RECORDS_LOST, labels=("file",)),
     Definition(UNPROMISED, Kind.GAUGE),
     Definition(KUBELET_STATE_CHANGES, labels=("file",)),

@@ -3,8 +3,8 @@
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded.
 ``DeviceWithoutId``, ``DriftMended``, ``DriftNotMended``, ``InvalidManifest``,
 ``KubeletKeepsRestarting``, ``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``,
-``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``, ``StateInDoubt`` and ``Unpromised`` are our
-own.
+``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``, ``StartDelayed``, ``StateInDoubt`` and
+``Unpromised`` are our own.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ DRIFT_MENDED: Final = "DriftMended"
 NOT_HELD: Final = "DriftNotMended"
 NOT_AS_PROMISED: Final = "NotAsPromised"
 BOOKS_IN_DOUBT: Final = "StateInDoubt"
+START_DELAYED: Final = "StartDelayed"
 PROMISE_LOST: Final = "PromiseLost"
 PROMISED_ANEW: Final = "PromisedAnew"
 UNPROMISED: Final = "Unpromised"
@@ -51,6 +52,11 @@ def started(container: str) -> str:
 def failed(text: str) -> str:
     """A container could not be started."""
     return f"Error: {text}"
+
+
+def start_delayed(text: str) -> str:
+    """The host lacked something for the start of a container."""
+    return f"The start is tried again: {text}"
 
 
 def back_off(container: str, pod: str, namespace: str, uid: str) -> str:

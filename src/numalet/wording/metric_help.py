@@ -83,6 +83,9 @@ _OWN: Mapping[str, str] = {
     "numalet_accept_pauses_total": (
         "Times that no connection was taken for a second, because no more files could be opened."
     ),
+    "numalet_starts_delayed_total": (
+        "Starts of containers that are tried again because the host lacked something for them."
+    ),
     "numalet_state_records_lost_total": (
         "Records of containers in state files that did not fit the machine when the agent started."
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.adapters.cgroup_v2 import reading
@@ -19,10 +19,14 @@ NOT_IN_FORCE: Final = "cgroup/not-in-force"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The kernel does not hold the cgroup to a setting: its code and the values of its sentence."""
+    """The kernel does not hold the cgroup to a setting: its code and the values of its sentence.
+
+    ``number`` is the errno, 0 without one.
+    """
 
     code: str
     fields: Mapping[str, str]
+    number: int = field(default=0, compare=False)
 
 
 def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | Refusal:
@@ -92,7 +96,8 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
 
 def _refused(path: str, file: str, text: str, error: OSError) -> Refusal:
     reason = error.strerror or os.strerror(error.errno or 0)
-    return Refusal(REFUSED, {"cgroup": path, "file": file, "value": text, "error": reason})
+    fields = {"cgroup": path, "file": file, "value": text, "error": reason}
+    return Refusal(REFUSED, fields, error.errno or 0)
 
 
 def _not_in_force(path: str, file: str, text: str, found: str) -> Refusal:

@@ -271,4 +271,4 @@ def refusing(path: Path | str) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         fields = {"path": str(path), "error": reason}
-        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from None
+        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from error

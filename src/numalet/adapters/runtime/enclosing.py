@@ -28,6 +28,6 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Refu
         tree.make(path)
     except OSError as error:
         fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
-        return Refusal(writing.REFUSED, fields)
+        return Refusal(writing.REFUSED, fields, error.errno or 0)
     applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
     return applied if isinstance(applied, Refusal) else None

@@ -8,12 +8,13 @@ to start an attempt that it has already started: it then answers as it did the f
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Final, Protocol
 
 from numalet.enforcement.levels import GuaranteeLevel
 from numalet.enforcement.reality import Reality as Reality
@@ -21,6 +22,11 @@ from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey
 from numalet.workload.run import Exit
 from numalet.workload.spec import ContainerSpec, Runner
+
+PASSING_ERRORS: Final = frozenset(
+    {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS}
+)
+"""What a host lacks for a moment: processes, memory, open files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +56,15 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """It does not run: ``code`` names the cause, ``fields`` the values that its sentence shows."""
+    """It does not run: ``code`` names the cause, ``fields`` the values that its sentence shows.
+
+    ``is_passing`` says that the host lacked something at this moment and nothing is wrong with the
+    container: the same attempt may be asked for again.
+    """
 
     code: str
     fields: Mapping[str, str]
+    is_passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from numalet.adapters.runtime.attempts import RUNS, Attempt, Attempts, State, mo
 from numalet.adapters.runtime.levels import Ground, ground
 from numalet.adapters.runtime.offers import Bell, Offer
 from numalet.adapters.runtime.port import (
+    PASSING_ERRORS,
     Answered,
     Arranged,
     Capabilities,
@@ -138,9 +139,13 @@ class ProcessRuntime:
         elif state is State.STARTING:
             state = await self._settled(attempt)
         if state is State.REFUSED:
-            return starting.refusal(attempt)
+            refused = starting.refusal(attempt)
+            if refused.is_passing:
+                # The answer goes, so that the attempt can be asked for again.
+                (attempt.folder / papers.REFUSED).unlink(missing_ok=True)
+            return refused
         if state in (State.NOTHING, State.STARTING):
-            return NotStarted(SILENT, {"folder": str(attempt.folder)})
+            return _silent(attempt)
         if not self._watch(attempt):
             self._finish(attempt)
         return self._started(attempt)
@@ -243,20 +248,20 @@ class ProcessRuntime:
         except TimeoutError:
             # It is an ``OSError`` too, so it comes first.
             ends.kill(attempt, self._ground.tree)
-            return NotStarted(SILENT, {"folder": str(attempt.folder)})
+            return _silent(attempt)
         except OSError as error:
-            return NotStarted(starting.FORK_FAILED, {"error": starting.told(error)})
+            return starting.failed(starting.FORK_FAILED, error)
         return None
 
     async def _prepare(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
         """Make the cgroup and write the order; what prevented that."""
         refused = await enclosing.enclose(self._ground.tree, launch, self._until)
         if refused is not None:
-            return NotStarted(refused.code, refused.fields)
+            return NotStarted(refused.code, refused.fields, refused.number in PASSING_ERRORS)
         try:
             attempt.prepare(starting.order(launch, self._ground, attempt))
         except (BadInput, OSError) as error:
-            return NotStarted(starting.STORAGE, {"error": starting.told(error)})
+            return starting.failed(starting.STORAGE, error)
         return None
 
     async def _offer(self, launch: Launch, attempt: Attempt) -> NotStarted | Offered:
@@ -375,6 +380,11 @@ class ProcessRuntime:
         assert at is not None
         held = self._ground.capabilities
         return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
+
+
+def _silent(attempt: Attempt) -> NotStarted:
+    """A watcher that did not come to answer: the host is busy, and nothing else is known."""
+    return NotStarted(SILENT, {"folder": str(attempt.folder)}, is_passing=True)
 
 
 def _busy(what: str) -> OSError:

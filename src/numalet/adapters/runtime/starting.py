@@ -18,7 +18,7 @@ import numalet
 from numalet.adapters import faults
 from numalet.adapters.runtime.attempts import Attempt, State
 from numalet.adapters.runtime.levels import Ground
-from numalet.adapters.runtime.port import Launch, NotStarted
+from numalet.adapters.runtime.port import PASSING_ERRORS, Launch, NotStarted
 from numalet.adapters.runtime.watched import reap_when_ended
 from numalet.adapters.runtime.watcher import family, papers, watch
 from numalet.adapters.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
@@ -196,7 +196,7 @@ def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted
         "folder": given["working_dir"],
         "cgroup": given["cgroup"] or "",
     }
-    return NotStarted(code, fields)
+    return NotStarted(code, fields, number in PASSING_ERRORS)
 
 
 def told(error: BadInput | OSError) -> str:
@@ -204,3 +204,10 @@ def told(error: BadInput | OSError) -> str:
     if isinstance(error, BadInput):
         return str(error.findings[0].fields.get("error", error))
     return error.strerror or str(error)
+
+
+def failed(code: str, error: BadInput | OSError) -> NotStarted:
+    """A start that the operating system did not let happen."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    is_passing = isinstance(cause, OSError) and cause.errno in PASSING_ERRORS
+    return NotStarted(code, {"error": told(error)}, is_passing)
