@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -335,3 +336,22 @@ def test_a_bug_in_reading_one_file_is_told_and_others_still_load(
         assert [each.pod.name for each in read.workloads] == ["two-n"]
         assert [*read.broken] == seen
     assert [type(bug) for bug in bugs] == [ZeroDivisionError]
+
+
+def test_a_file_that_could_not_be_read_for_lack_of_files_is_read_when_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bugs: list[Exception] = []
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    folder = ManifestFolder(tmp_path, "n", lambda: moment, report_bug=bugs.append)
+    _put(tmp_path, "a.yaml", agents.manifest("one"))
+
+    def lacking(value: Mapping[Any, Any], **given: Any) -> dict[str, Any]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(static_pods, "static_pod", lacking)
+        ((finding,),) = folder.read().broken.values()
+        assert finding.code == "document/unreadable"
+    (workload,) = folder.read().workloads
+    assert (workload.pod.name, bugs) == ("one-n", [])

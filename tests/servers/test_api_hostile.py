@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import json
+import os
 import resource
 import socket
 import stat
@@ -198,6 +200,29 @@ def test_a_bug_is_an_internal_error_and_reported(root: Path) -> None:
         assert (status, found["reason"]) == (500, "InternalError")
         assert isinstance(api.bugs[0], ZeroDivisionError)
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "bugs"),
+    [
+        (errno.EMFILE, (503, "ServiceUnavailable"), 0),
+        (errno.EAGAIN, (503, "ServiceUnavailable"), 0),
+        (errno.EIO, (500, "InternalError"), 1),
+    ],
+)
+def test_what_the_machine_lacks_for_a_moment_is_no_bug(
+    number: int, answer: tuple[int, str], bugs: int, root: Path
+) -> None:
+    def lacking() -> None:
+        raise OSError(number, os.strerror(number))
+
+    (root / "other").mkdir(mode=0o700)
+    with served(root / "other" / "agent.sock") as api:
+        api.do(lambda door: setattr(door, "view", lacking))
+        status, found = _answer(api, b"GET /api/v1/nodes HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert (status, found["reason"]) == answer
+        assert ("retryAfterSeconds" in found["details"]) == (status == 503)
+        assert len(api.bugs) == bugs
 
 
 @pytest.mark.parametrize("trouble", ["file", "folder-of-all", "long", "no-folder"])

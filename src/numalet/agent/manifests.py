@@ -164,6 +164,10 @@ class ManifestFolder:
             return _Seen(content, *self._workload(content, str(path)))
         except BadInput as bad:
             return _Seen(content, None, bad.findings)
+        except OSError as error:
+            # Reading needs files of its own, modules for example; the content is not at fault.
+            reason = error.strerror or str(error)
+            return _Seen(b"", None, (Finding(UNREAD, {"reason": reason}, Location(str(path))),))
         except Exception as bug:
             # Other pods are not concerned by what is wrong in the reading of this file.
             self._report_bug(bug)

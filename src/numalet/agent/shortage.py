@@ -7,19 +7,17 @@ only its exception handler. Here it becomes a line of the log, a counter and a n
 from __future__ import annotations
 
 import asyncio
-import errno
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from numalet.adapters.runtime.port import PASSING_ERRORS
 from numalet.model.findings import Finding
 from numalet.reports.metric_definitions import ACCEPT_PAUSES
 from numalet.reports.metrics import Counts
 
 NOTE: Final = "agent/connections-refused"
-LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""After these errors asyncio tries to accept again."""
 NOTED_SECONDS: Final = 60.0
 """So long the note stays, and so often a line is written, while it goes on."""
 _PAUSE_SECONDS: Final = 0.9
@@ -39,7 +37,11 @@ class Shortage:
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What the loop can raise to nobody."""
         error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in LACKING or "socket" not in context:
+        if (
+            not isinstance(error, OSError)
+            or error.errno not in PASSING_ERRORS
+            or "socket" not in context
+        ):
             loop.default_exception_handler(context)
             return
         now = loop.time()

@@ -103,6 +103,7 @@ CORDONED: Final = (
 UNCHANGEABLE_NODE: Final = "Forbidden: of a node only spec.unschedulable may be changed here"
 STOPPING: Final = "the agent is stopping; try again when it has started anew"
 STORAGE: Final = "the books of the node can not be written, so nothing is decided: {problem}"
+STARVED: Final = "the machine lacks something for this request at the moment ({error}); try again"
 CLIENT_LEFT: Final = "the client went away before its request was complete"
 BUG: Final = "an error in the agent; its log says more"
 BUSY: Final = "too many explanations are being worked out; try again"

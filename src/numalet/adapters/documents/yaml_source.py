@@ -7,6 +7,7 @@ itself is ``BadInput`` with the line; what its content means is the business of 
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -26,6 +27,10 @@ from numalet.adapters.documents.yaml_builder import (
 from numalet.model.findings import BadInput, Finding, Location
 
 __all__ = ["LARGEST_BYTES", "Document", "child_path", "load_documents", "read_bytes", "read_text"]
+
+_ENCODING: Final = "utf-8-sig"
+# Python reads a codec from a file where it is first used, which may be when no file can be opened.
+codecs.lookup(_ENCODING)
 
 LARGEST_BYTES: Final = 32 * 1024 * 1024
 """Larger files and texts are refused unread."""
@@ -145,7 +150,7 @@ def decode(content: bytes, document: str) -> str:
         BadInput: they are not.
     """
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(_ENCODING)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         fields = {"byte": f"0x{content[error.start]:02X}", "offset": error.start}

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from numalet.adapters.runtime.port import PASSING_ERRORS
 from numalet.servers.api.cluster import Cluster
 from numalet.servers.api.discovery import Discovery
 from numalet.servers.api.health import Health
@@ -45,8 +46,20 @@ def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug
         report_bug(bug)
         return Failure(500, words.BUG).response()
 
+    async def starved(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OSError)
+        if error.errno not in PASSING_ERRORS:
+            return await broken(request, error)
+        text = words.STARVED.format(error=error.strerror or error)
+        return Failure(503, text).response()
+
     routes = [route for room in _ROOMS for route in room(served).routes()]
     return Starlette(
         routes=[*routes, *OpenApi(routes).routes()],
-        exception_handlers={Failure: failed, HTTPException: refused, Exception: broken},
+        exception_handlers={
+            Failure: failed,
+            HTTPException: refused,
+            OSError: starved,
+            Exception: broken,
+        },
     )
