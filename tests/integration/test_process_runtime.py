@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import json
 import os
 import resource
@@ -17,7 +18,7 @@ import pytest
 
 from numalet.adapters import faults
 from numalet.adapters.runtime import starting
-from numalet.adapters.runtime.port import Arranged, NotStarted, Started
+from numalet.adapters.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.adapters.runtime.process import ProcessRuntime
 from numalet.adapters.runtime.watcher import begin, papers
 from numalet.enforcement.levels import GuaranteeLevel
@@ -191,6 +192,13 @@ def _children() -> set[int]:
     """What this process has started and not waited for."""
     path = Path(f"/proc/self/task/{os.getpid()}/children")
     return set(map(int, path.read_text(encoding="ascii").split()))
+
+
+def _limit_of(free: int) -> int:
+    """The limit with which this process can open so many files more."""
+    taken = {int(each.name) for each in Path("/proc/self/fd").iterdir()}
+    numbers = (number for number in itertools.count() if number not in taken)
+    return next(itertools.islice(numbers, free, None))
 
 
 def _open_files() -> int:
@@ -529,6 +537,35 @@ def test_what_the_host_lacks_for_a_moment_is_no_fault_of_the_container(tmp_path:
         missing = await ours.start(launch("/nowhere/program"))
         assert isinstance(missing, NotStarted)
         assert not missing.is_passing
+
+    run(tmp_path, body)
+
+
+@pytest.mark.slow
+def test_a_start_without_a_file_to_spare_leaves_nothing_behind(tmp_path: Path) -> None:
+    """However many files can still be opened: the same attempt starts as soon as there are more."""
+
+    async def body(ours: ProcessRuntime) -> None:
+        await started(ours, "true", attempt=1)
+        await next_end(ours)
+        files, limits = _open_files(), resource.getrlimit(resource.RLIMIT_NOFILE)
+        outcomes, others = set(), {errno.EMFILE}
+        for free in range(10):
+            limit = _limit_of(free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limits[1]))
+            try:
+                answer = await ours.start(launch("true", attempt=2 + free))
+                assert not isinstance(answer, Offered)
+                outcomes.add(type(answer))
+                assert isinstance(answer, Started) or answer.is_passing, (free, answer)
+            except OSError as error:
+                others.add(error.errno or 0)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            await started(ours, "true", attempt=2 + free)
+            await next_end(ours)
+            await until(lambda: _open_files() <= files)
+        assert ({Started, NotStarted}, {errno.EMFILE}) == (outcomes, others)
 
     run(tmp_path, body)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import os
@@ -113,24 +114,28 @@ def score(wanted: int, ground: Ground) -> int:
 
 def spawn(attempt: Attempt, lock: int, report: int) -> int:
     """Start the watcher in a session of its own, with the lock; its id. Raises ``OSError``."""
-    high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE) for each in (lock, report)]
     words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
     errors = str(attempt.folder / "watcher.log")
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-        (os.POSIX_SPAWN_DUP2, high[0], watch.LOCK),
-        (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
-    ]
-    try:
+    with contextlib.ExitStack() as spawned:
+        high = [_raised(each, spawned) for each in (lock, report)]
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, high[0], watch.LOCK),
+            (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
+        ]
         with faults.point("process.spawn"):
             return os.posix_spawn(
                 sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
             )
-    finally:
-        for each in high:
-            os.close(each)
+
+
+def _raised(descriptor: int, until: contextlib.ExitStack) -> int:
+    """The same file under a number above those that a watcher uses, until the block ends."""
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE)
+    until.callback(os.close, high)
+    return high
 
 
 async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
@@ -141,7 +146,12 @@ async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
     lock = attempt.lock()
     if lock is None:
         return
-    answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        # A lock that nobody lets go of would look like a watcher that is about to answer.
+        os.close(lock)
+        raise
     try:
         try:
             pid = spawn(attempt, lock, report)
