@@ -100,7 +100,8 @@ _PLAIN: Final[Mapping[Plain, Mapping[str, Any]]] = {
         "oneOf": [{"type": "integer", "format": "int32"}, _TEXT],
     },
     Plain.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
-    Plain.MOMENT: {"type": "string", "format": "date-time"},
+    # Go writes a time that is not set as null.
+    Plain.MOMENT: {"type": "string", "format": "date-time", "nullable": True},
     Plain.OBJECT: {"type": "object"},
 }
 
