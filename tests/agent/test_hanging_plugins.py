@@ -117,6 +117,7 @@ def test_natively_others_are_decided_while_a_plugin_is_asked(short_path: Path) -
             assert not second.done()
             assert ["other"] == agent.names()
             slow.may_answer.set()
+            slow.may_start.set()
             assert _is_admitted(await first)
             assert _is_admitted(await second)
             await agent.keeper.settled()
@@ -144,6 +145,7 @@ def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
             await _gone(agent, "before")
             assert ([], []) == (decided, agent.names())
             slow.may_answer.set()
+            slow.may_start.set()
             await asyncio.gather(*tasks)
             assert ["first", "other"] == decided == agent.names()
 
@@ -158,6 +160,7 @@ def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, short_path: Path) -
             first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
             await slow.asked.wait()
             slow.may_answer.set()
+            slow.may_start.set()
             assert not _is_admitted(await first)
 
     asyncio.run(scene())
@@ -194,6 +197,7 @@ def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_file(
             _put(folder / "b.json", agents.manifest("other"))
             await agent.until(lambda: agent.names() == ["other-node-a"])
             slow.may_answer.set()
+            slow.may_start.set()
             await agent.until(lambda: len(agent.names()) == 2)
             await agent.keeper.settled()
             assert ["other-node-a", "first-node-a"] == agent.names()
