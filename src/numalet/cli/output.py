@@ -29,7 +29,8 @@ WIDTH: Final = 80
 _NARROWEST: Final = 68
 _HEIGHT: Final = 24
 _WIDEST: Final = 100_000
-_TRAILING_BLANKS: Final = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+# It looks at a run of blanks from its first one alone: a line may have thousands.
+_TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -88,7 +89,8 @@ def _needed_width(screen: Console, drawn: RenderableType) -> int:
     options = screen.options.update_width(_WIDEST)
     measured = Measurement.get(screen, options, drawn)
     is_row = inner.no_wrap if isinstance(inner, Text) else isinstance(inner, Table)
-    if isinstance(inner, Table) and inner.expand:
+    if measured.maximum >= _WIDEST or (isinstance(inner, Table) and inner.expand):
+        # It takes all the room there is, as boxes side by side do.
         is_row = False
     return measured.maximum if is_row else measured.minimum
 
