@@ -185,7 +185,8 @@ def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) -> Non
     async def scene() -> None:
         given = agents.settings(tmp_path)
         await _filled(given, {"one": "13Gi", "two": "13Gi"})
-        less = _with_less(given, node0=8 * _GI, node1=8 * _GI)
+        # Not even both nodes together hold one of them.
+        less = _with_less(given, node0=10 * _GI, node1=10 * _GI)
         async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
             for name in ("one", "two"):
                 assert agent.record(name).run.unpromised

@@ -57,7 +57,7 @@ def test_all_commands_are_seen() -> None:
 def test_an_option_of_one_value_is_given_once(
     path: tuple[str, ...], name: str, numalet: Runner
 ) -> None:
-    words = [f"{name}=1"] if name.startswith("--") else [name, "1"]
+    words = [f"{name}=a"] if name.startswith("--") else [name, "a"]
     ended = numalet(*path, *words, *words)
 
     assert (ended.status, ended.out) == (2, "")

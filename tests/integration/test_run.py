@@ -324,7 +324,8 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     assert (cpus == "1", cpus == "500m") == (bool(place.cpus), bool(place.shared_cpus))
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")
-    assert (2, "") == (refused.returncode, refused.stdout)
+    (finding,) = json.loads(refused.stdout)["findings"]
+    assert (2, "run/output-without-dry-run") == (refused.returncode, finding["code"])
 
 
 def shown(root: Path, *words: str) -> str:

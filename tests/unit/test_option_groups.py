@@ -111,7 +111,7 @@ def test_kubelet_flags_keep_their_order_and_repetitions() -> None:
     given = (
         ("--feature-gates", "A=true"),
         ("--kube-reserved", "cpu=1"),
-        ("--kube-reserved", "cpu=2"),
+        ("--kube-reserved", "memory=2Gi"),
         ("--memory-manager-policy", "Static"),
     )
     _run(expanded(_take_all), *(part for pair in given for part in pair), "--config-dir", "d")
@@ -122,7 +122,7 @@ def test_kubelet_flags_keep_their_order_and_repetitions() -> None:
         flags=(
             ("--memory-manager-policy", "Static"),
             ("--kube-reserved", "cpu=1"),
-            ("--kube-reserved", "cpu=2"),
+            ("--kube-reserved", "memory=2Gi"),
             ("--feature-gates", "A=true"),
         ),
     )

@@ -95,11 +95,11 @@ def _only_added(before: object, after: object) -> bool:
 
 
 def _members(given: object) -> list[Any]:
-    """Tolerations mean nothing here, so nobody looked at their type before."""
+    """Of a pod that an earlier version stored the types of tolerations were not checked."""
     return given if isinstance(given, list) else [] if given is None else [given]
 
 
-def _lasting(toleration: Any) -> Any:
+def _lasting(toleration: object) -> object:
     if not isinstance(toleration, Mapping):
         return toleration
     return {name: each for name, each in toleration.items() if name != "tolerationSeconds"}
