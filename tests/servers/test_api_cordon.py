@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents import manifest, running, settings, workload
+from numalet.adapters import faults
+from numalet.adapters.faults import Moment
+from numalet.agent.wiring import Hooks
 from numalet.servers.door import Refusal, Refused
 from numalet.workload.record import PodRecord
 from servers.asking import asked
 from servers.served import Api
 
 NODE = "/api/v1/nodes/node7"
+PATIENCE_SECONDS = 20.0
+HOOKS = Hooks(look_every_seconds=3600)
 KINDS = ("application/strategic-merge-patch+json", "application/merge-patch+json")
 
 
@@ -76,5 +84,40 @@ def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
                 assert isinstance(await keeper.create(_tolerating(name, **given)), PodRecord)
             assert await keeper.cordon(unschedulable=False) is None
             assert isinstance(await keeper.create(workload(manifest("a"))), PodRecord)
+
+    asyncio.run(scene())
+
+
+def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path) -> None:
+    is_writing, may_fail = threading.Event(), threading.Event()
+
+    def full(name: str, moment: Moment) -> None:
+        is_writing.set()
+        assert may_fail.wait(PATIENCE_SECONDS)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def scene() -> None:
+        async with (
+            running(settings(tmp_path), hooks=HOOKS) as agent,
+            asyncio.timeout(PATIENCE_SECONDS),
+        ):
+            await agent.keeper.settled()
+            before = faults.install(full)
+            try:
+                cordoned = asyncio.create_task(agent.keeper.cordon(unschedulable=True))
+                await asyncio.to_thread(is_writing.wait, PATIENCE_SECONDS)
+                settled = asyncio.create_task(agent.keeper.settled())
+                # Nothing else waits: now it can only be waiting for what is being written.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                assert not settled.done()
+                may_fail.set()
+                refused = await cordoned
+                await settled
+            finally:
+                may_fail.set()
+                faults.install(before)
+            assert isinstance(refused, Refused)
+            assert refused.why is Refusal.STORAGE
 
     asyncio.run(scene())

@@ -245,8 +245,12 @@ class Keeper:
         while True:
             await self._inbox.join()
             await self._performer.idle()
-            if self._busy.locked() or self._held or not self._decider.is_idle:
-                # What a clock asked for is written without a message that could be waited for.
+            if self._busy.locked() and not self._has_stopped:
+                # What a clock asked for is written without a message that could be waited for,
+                # and what is not written after all brings no other view.
+                async with self._busy:
+                    continue
+            if self._held or not self._decider.is_idle:
                 await self.changed()
             elif self._inbox.empty():
                 return
