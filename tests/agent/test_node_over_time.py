@@ -10,6 +10,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,8 +35,15 @@ NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])
 HOOKS = Hooks(look_every_seconds=3600)
 
 
+PATIENCE_SECONDS = 60.0
+
+
 class Crashed(BaseException):
     """The agent was killed."""
+
+
+class Hangs(BaseException):
+    """The agent does not answer. No smaller example is searched: each would take as long."""
 
 
 class CrashAt:
@@ -114,18 +122,21 @@ class NodeOverTime(RuleBasedStateMachine):
         try:
             with suppress(Crashed, BaseExceptionGroup, asyncio.CancelledError, TimeoutError):
                 self._run(self._delete(name) if goes else self._create(name, "2", 3))
+            if hook.dead:
+                self._abandon()
         finally:
             faults.install(None)
         if not hook.dead:
             return
-        self._abandon()
         if again:
             faults.install(CrashAt(again))
-            with suppress(Crashed, BaseExceptionGroup):
-                self._start()
-                self._stop()
-            faults.install(None)
-            self._abandon()
+            try:
+                with suppress(Crashed, BaseExceptionGroup):
+                    self._start()
+                    self._stop()
+                self._abandon()
+            finally:
+                faults.install(None)
         self._start()
         event("killed, and once more" if again else "killed")
         if not self.is_answered:
@@ -145,7 +156,8 @@ class NodeOverTime(RuleBasedStateMachine):
         faults.install(None)
         with suppress(BaseException):
             self._stop()
-        self._abandon()
+        with suppress(BaseException):
+            self._abandon()
         self.loop.close()
         shutil.rmtree(self.root)
 
@@ -177,21 +189,26 @@ class NodeOverTime(RuleBasedStateMachine):
         await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
 
     async def _unless_dead(self, work: asyncio.Future[T]) -> T:
-        either: list[asyncio.Future[Any]] = [work, self.life]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=100)
+        await self._first_of(work, self.life)
         if work.done():
             return work.result()
         work.cancel()
-        if self.life.done():
-            self.life.result()
-            raise AssertionError("the agent ended by itself")
-        raise AssertionError("the agent does not answer")
+        self.life.result()
+        raise AssertionError("the agent ended by itself")
+
+    async def _first_of(self, *either: asyncio.Future[Any]) -> None:
+        first = asyncio.FIRST_COMPLETED
+        done, _ = await asyncio.wait(either, return_when=first, timeout=PATIENCE_SECONDS)
+        if not done:
+            raise Hangs([str(each) for each in asyncio.all_tasks()])
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         self.loop.run_until_complete(work)
 
     def _start(self) -> None:
         self.stopped = asyncio.Event()
+        self.threads = ThreadPoolExecutor()
+        self.loop.set_default_executor(self.threads)
         begun: asyncio.Future[agents.Agent] = self.loop.create_future()
 
         async def life() -> None:
@@ -204,8 +221,7 @@ class NodeOverTime(RuleBasedStateMachine):
         self.life = self.loop.create_task(life())
 
         async def wait() -> None:
-            either: list[asyncio.Future[Any]] = [begun, self.life]
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await self._first_of(begun, self.life)
             if not begun.done():
                 self.life.result()
             self.agent = begun.result()
@@ -215,15 +231,17 @@ class NodeOverTime(RuleBasedStateMachine):
 
     def _stop(self) -> None:
         self.stopped.set()
-        self.loop.run_until_complete(self.life)
+        self.loop.run_until_complete(self._first_of(self.life))
+        self.life.result()
+        self.threads.shutdown()
 
     def _abandon(self) -> None:
-        """What is left of an agent that was killed."""
+        """What is left of an agent that was killed: its threads do nothing any more either."""
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        with suppress(BaseException):
-            self.loop.run_until_complete(asyncio.gather(self.life, return_exceptions=True))
+        self.loop.run_until_complete(self._first_of(self.life))
         self.loop.run_until_complete(asyncio.sleep(0))
+        self.threads.shutdown()
 
     def _take_what_came_of(self, name: str) -> None:
         """A request that was not answered may have come to something or to nothing."""
