@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import socket
 import struct
 import time
@@ -64,7 +65,8 @@ def turn() -> Iterator[None]:
 
 def announce(root: Path) -> socket.socket:
     """Announce that these books are in use, as long as the socket is open. Raises ``OSError``."""
-    name = f"{_prefix()}{_key(root)}/{os.getpid()}/{quote(str(root))}"
+    # Processes of two PID namespaces may have one number, so the name has one of its own.
+    name = f"{_prefix()}{_key(root)}/{secrets.randbits(32)}/{quote(str(root))}"
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME - len(_CUT_OFF)] + _CUT_OFF
     announced = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
