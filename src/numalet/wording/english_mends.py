@@ -221,6 +221,10 @@ AREA_RULES: Final[Mapping[str, str]] = {
     "config": _OPTIONS,
     "cpu-manager": _CPUS,
     "cpu-state": _FILE,
+    "decision": (
+        "After the managers the kubelet asks about sums, room for pods, labels, names and ports;"
+        " an answer is only as good as what is known of them."
+    ),
     "memory-state": _FILE,
     "numalet": _CRASH,
 }
@@ -232,6 +236,7 @@ _REBASE: Final = (
 )
 AREA_MENDS: Final[Mapping[str, str]] = {
     "cpu-state": _REBASE,
+    "decision": "give whole manifests, --node-name and --node-labels, and all pods of the node",
     "memory-state": _REBASE,
 }
 """By the first part of a code: the mend where the code has none of its own."""
