@@ -13,9 +13,10 @@ from numalet.enforcement.levels import GuaranteeLevel
 from numalet.model.findings import Findings
 from numalet.reports.kube_columns import PodColumns, columns
 from numalet.reports.kube_pod import pod_object
+from numalet.wording import kubelet
 from numalet.workload import folding
 from numalet.workload.record import PodRecord
-from numalet.workload.run import ExitReason, PodRun
+from numalet.workload.run import ExitReason, PodRun, Verdict
 from numalet.workload.spec import RestartPolicy, Workload
 from pod_runs import REJECTED, accepted, at, down, ran, up
 
@@ -227,6 +228,22 @@ def held(run: PodRun, name: str, level: GuaranteeLevel, *shortfalls: str) -> Pod
     """The run after this container began, held like that."""
     run = folding.starting(run, name)
     return folding.started(run, name, 1, at(1), level, shortfalls)
+
+
+def test_a_pod_that_went_for_another_has_the_condition_of_a_disruption() -> None:
+    verdict = Verdict(admitted=False, reason="Preempting", message="Preempted")
+    run = replace(accepted(), verdict=verdict, decided_at=at(3))
+    [found] = status(of("a1"), run)["conditions"]
+    assert (found["type"], found["status"]) == ("DisruptionTarget", "True")
+    assert found["reason"] == "TerminationByKubelet"
+    assert found["message"] == kubelet.PREEMPTED_CONDITION
+
+
+def test_a_running_pod_whose_books_could_not_be_renewed_says_so() -> None:
+    run = replace(accepted(), unpromised="not enough memory")
+    found = condition(status(of("a1"), run), "numalet.dev/Promised")
+    assert (found["status"], found["reason"]) == ("False", "DoesNotFit")
+    assert found["message"] == "not enough memory"
 
 
 def test_how_strongly_containers_are_held_is_a_condition() -> None:
