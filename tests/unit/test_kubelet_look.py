@@ -256,3 +256,14 @@ def test_gauges_count_files_problems_and_containers(evidence: Evidence) -> None:
     assert [0.0, 1.0] == [value for _, value in measured[names.KUBELET_CONTAINERS]]
     ((labels, misplaced),) = measured[names.MISPLACED]
     assert ("shop", "one", 0.0) == (dict(labels)["namespace"], dict(labels)["pod"], misplaced)
+
+
+def test_pages_elsewhere_than_promised_are_a_problem_of_the_container(evidence: Evidence) -> None:
+    sets = evidence.realities[KEY]
+    strayed = replace(sets, pages_bytes={"memory": {0: 1 << 20, 1: 1 << 12}})
+    look = kubelet_look.look(None, replace(evidence, realities={KEY: strayed}), MACHINE, NOW)
+    (problem,) = look.problems
+    assert ("kubelet/memory-misplaced", 1 << 12) == (
+        problem.finding.code,
+        problem.finding.fields["bytes"],
+    )

@@ -248,3 +248,8 @@ def test_a_reservation_above_the_capacity_is_found_behind_a_state_file() -> None
     assert [f.code for f in alone.findings] == ["config/reserved-more-than-capacity"]
     fitting = starting.start(Subject(config=config(), machine=TWO, state_files=files))
     assert [f.code for f in fitting.findings] == ["cpu-state/not-json"]
+
+
+def test_a_reservation_that_no_policy_can_keep_leaves_nothing_to_warn_of() -> None:
+    cpu = CpuRules(policy=CpuPolicy.STATIC, reserved_count=10**6, strict_cpu_reservation=True)
+    assert of_rules(on_options.strict_reservation, cpu) == []

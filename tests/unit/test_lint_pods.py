@@ -144,6 +144,7 @@ def test_a_page_size_that_a_node_lacks_crashes_the_kubelet() -> None:
     [
         ("19Gi", "1", [("", "memory", "19Gi", "18Gi", "1Gi")]),
         ("1Gi", "5", [("", "cpu", "5", "4", "1")]),
+        ("19Gi", "5", [("", "cpu", "5", "4", "1"), ("", "memory", "19Gi", "18Gi", "1Gi")]),
         ("18Gi", "4", []),
     ],
 )

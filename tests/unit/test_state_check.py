@@ -17,7 +17,7 @@ from numalet.checkpoint.checksum import fnv1a_32
 from numalet.checkpoint.memory_document import MemoryDocument, with_early_groups
 from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.config.rules import Stage
-from numalet.model.findings import Severity
+from numalet.model.findings import Finding, Severity
 from numalet.model.machine_info import HugePages, MachineInfo, OperatingSystem
 from numalet.model.pod import Pod
 from numalet.model.quantity import Quantity
@@ -381,3 +381,9 @@ def test_a_table_of_memory_that_is_missing_is_no_change_of_memory() -> None:
     found = check(of=changed(MEMORY, drop))
 
     assert {"type-new 2", "no-memory-table 2"} <= set(drift(found))
+
+
+def test_a_drift_is_about_the_machine_or_about_the_configuration() -> None:
+    assert state_check.is_about_machine([Finding("drift/policy"), Finding("drift/total")])
+    assert not state_check.is_about_machine([Finding("drift/policy")])
+    assert not state_check.is_about_machine([])
