@@ -24,6 +24,18 @@ import pytest
 
 PATIENCE_SECONDS = 200.0
 DESCRIBED = ("--runtime", "fake", "-m", "2n16c2t", "--memory-per-node", "128Gi")
+# What one NUMA node can not hold is refused.
+STRICT = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+memoryManagerPolicy: Static
+topologyManagerPolicy: single-numa-node
+kubeReserved: {cpu: "1", memory: 924Mi}
+reservedMemory:
+- {numaNode: 0, limits: {memory: 512Mi}}
+- {numaNode: 1, limits: {memory: 512Mi}}
+"""
 HERE = ("--runtime", "process", "--ownership", "enforce")
 KUBECTLS = [
     path
@@ -121,7 +133,9 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """An agent that is shared; each test has a namespace of its own."""
     with tempfile.TemporaryDirectory(prefix="node") as folder:
         root = Path(folder) / "root"
-        with agent(root, *DESCRIBED):
+        config = Path(folder) / "kubelet.yaml"
+        config.write_text(STRICT)
+        with agent(root, *DESCRIBED, "-c", str(config)):
             yield Cluster(request.param, root)
 
 
