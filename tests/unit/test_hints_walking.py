@@ -68,11 +68,16 @@ def test_sets_by_rule_are_not_written_out_on_large_machines() -> None:
 
 
 def test_combinations_that_come_to_the_same_are_gone_through_once() -> None:
-    # Both hints of the first list leave the same set for the second one.
-    lists = [listed((0, 1), (0, 1)), listed((0,), (1,)), listed((0,), (1,))]
+    # All hints of the first list leave the same set for the second one.
+    lists = [listed((0, 1), (0, 1), (0, 1)), listed((0,), (1,)), listed((0,), (1,))]
     assert walking.merge(lists, ALL, DISTANCES) == Hint(0b10, False)
 
 
 def test_what_all_prefer_goes_before_what_is_closer() -> None:
     mixed = [(*listed((1,), preferred=False), *listed((0,)))]
     assert walking.merge(mixed, ALL, DISTANCES) == Hint(0b1, True)
+
+
+def test_a_list_that_takes_any_node_changes_no_set() -> None:
+    anywhere = (Hint(None, True),)
+    assert walking.merge([listed((0,)), anywhere], ALL, DISTANCES) == Hint(0b1, True)
