@@ -113,9 +113,10 @@ def _process(folder: Path) -> KubeletProcess | None:
         return None
     try:
         text = (folder / "cmdline").read_bytes().decode(errors="replace")
-        root_dir = _root_dir(folder) or ROOT_DIR
     except OSError:
         return None
+    arguments = tuple(text.removesuffix("\0").split("\0"))
+    root_dir = _last_of(arguments, "root-dir") or ROOT_DIR
     seen_as = folder / "root" / root_dir.lstrip("/")
     with suppress(FileNotFoundError):
         try:
@@ -127,7 +128,7 @@ def _process(folder: Path) -> KubeletProcess | None:
         pid=int(folder.name),
         started_ticks=_started_ticks(folder),
         name=name,
-        arguments=tuple(text.removesuffix("\0").split("\0")),
+        arguments=arguments,
         root_dir=Path(root_dir),
         seen_as=seen_as,
         folder=folder,
