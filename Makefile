@@ -23,6 +23,9 @@ empty :=
 space := $(empty) $(empty)
 CORE_FILES := $(subst $(space),$(comma),$(foreach room,$(CORE),src/numalet/$(room)/*))
 
+# Tests start hundreds of interpreters: each would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
 .PHONY: schemas protos check crash soak lab clean

@@ -1,13 +1,14 @@
 """Profiles of the generated tests, for ``pytest --hypothesis-profile=NAME``; see the Makefile.
 
-Folders with short names, because the name of a socket has at most 107 bytes. And what a test has
-to tell (its property ``told``), at the end of the report, since processes that run tests side by
-side have nowhere to print.
+Folders with names that are as short in every run, because the name of a socket has at most 107
+bytes. And what a test has to tell (its property ``told``), at the end of the report, since
+processes that run tests side by side have nowhere to print.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -37,7 +38,14 @@ os.environ["NUMALET_KUBELET_ROOT"] = "/nowhere/kubelet"
 # So are programs under other books: those of one process of tests meet in none of another.
 os.environ["NUMALET_SCOPE"] = f"tests-{os.getpid()}"
 
+# Programs that tests start keep what they compiled, as those of users do: an agent that is compiled
+# at every start takes half as long again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 _IN_MEMORY: Final = "/dev/shm"
+_LONGEST_NAME_BYTES: Final = 20
+_SHORT: Final = None if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_NAME_BYTES else "/tmp"
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +60,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def short_path() -> Iterator[Path]:
-    """A folder like ``tmp_path``, with a name that leaves room for those of sockets."""
-    with tempfile.TemporaryDirectory(prefix="node", ignore_cleanup_errors=True) as folder:
+def tmp_path() -> Iterator[Path]:
+    """In place of pytest's own: its name says nothing, so that it leaves room for those of sockets.
+
+    The one of pytest has the names of the user, the run, the worker and the test in it; an agent
+    whose root folder is there starts in one run and not in the next.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix="node", dir=_SHORT, ignore_cleanup_errors=True
+    ) as folder:
         yield Path(folder)
 
 

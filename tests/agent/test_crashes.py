@@ -26,14 +26,14 @@ SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 12 * CRASHES)
 def test_nothing_is_lost_doubled_or_leaked_however_often_the_agent_is_killed(
-    short_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     with_fake = CRASHES * 3 // 5
     counts = {RuntimeKind.FAKE: with_fake, RuntimeKind.PROCESS: CRASHES - with_fake}
     played = []
     for kind, count in counts.items():
         rounds = Rounds(
-            folder=short_path / kind.value, kind=kind, chance=random.Random(SEED), start=separate
+            folder=tmp_path / kind.value, kind=kind, chance=random.Random(SEED), start=separate
         )
         rounds.play(count)
         played.append(rounds)

@@ -102,9 +102,9 @@ async def _gone(agent: agents.Agent, name: str) -> None:
     await agent.until(lambda: name not in agent.names())
 
 
-def test_natively_others_are_decided_while_a_plugin_is_asked(short_path: Path) -> None:
+def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with _scene(agents.settings(short_path)) as (agent, slow):
+        async with _scene(agents.settings(tmp_path)) as (agent, slow):
             await agent.keeper.create(agents.pod("before"))
             first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
             await slow.asked.wait()
@@ -127,11 +127,11 @@ def test_natively_others_are_decided_while_a_plugin_is_asked(short_path: Path) -
 
 
 def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
-    short_path: Path,
+    tmp_path: Path,
 ) -> None:
     async def scene() -> None:
         decided: list[str] = []
-        async with _scene(agents.settings(short_path, exact=True)) as (agent, slow):
+        async with _scene(agents.settings(tmp_path, exact=True)) as (agent, slow):
             await agent.keeper.create(agents.pod("before"))
             await agent.until(lambda: agent.phase("before") == "running")
 
@@ -153,9 +153,9 @@ def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, short_path: Path) -> None:
+def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, tmp_path: Path) -> None:
     async def scene() -> None:
-        async with _scene(agents.settings(short_path, exact=exact)) as (agent, slow):
+        async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
             slow.veto = True
             first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
             await slow.asked.wait()
@@ -166,9 +166,9 @@ def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, short_path: Path) -
     asyncio.run(scene())
 
 
-def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(short_path: Path) -> None:
+def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with _scene(agents.settings(short_path)) as (agent, slow):
+        async with _scene(agents.settings(tmp_path)) as (agent, slow):
             first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
             await slow.asked.wait()
             second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
@@ -183,11 +183,11 @@ def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(short_path: Path)
 
 
 def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_file(
-    short_path: Path,
+    tmp_path: Path,
 ) -> None:
-    folder = short_path / "manifests"
+    folder = tmp_path / "manifests"
     folder.mkdir()
-    given = replace(agents.settings(short_path / "root"), manifests=folder)
+    given = replace(agents.settings(tmp_path / "root"), manifests=folder)
 
     async def scene() -> None:
         async with _scene(given) as (agent, slow):
@@ -213,10 +213,10 @@ def _put(path: Path, value: Any) -> None:
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_plugin_that_hangs_before_a_start_holds_up_no_other_container(
-    exact: bool, short_path: Path
+    exact: bool, tmp_path: Path
 ) -> None:
     async def scene() -> None:
-        async with _scene(agents.settings(short_path, exact=exact)) as (agent, slow):
+        async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
             slow.may_answer.set()
             assert _is_admitted(await agent.keeper.create(_with_gpu("first")))
             await agent.until(lambda: agent.phase("first") == "starting")

@@ -23,9 +23,9 @@ RESTARTS: Final = int(os.environ.get("NUMALET_PLUGIN_RESTARTS", "10"))
 @pytest.mark.slow
 @pytest.mark.timeout(60 + 10 * RESTARTS)
 def test_nothing_is_lost_doubled_or_leaked_however_often_a_plugin_restarts(
-    short_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    root = short_path / "root"
+    root = tmp_path / "root"
     with agent_load.agent(root, "--podresources-qps", "0") as agent:
         restarts = Restarts(agent, root)
         began = time.monotonic()

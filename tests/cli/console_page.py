@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_SECONDS: Final = 120.0
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -24,7 +26,10 @@ def shown(page: str) -> list[tuple[str, str]]:
 
 
 def printed(command: str, folder: Path) -> str:
-    """What this command prints in this folder, on a terminal of 80 columns."""
+    """What this command prints in this folder, on a terminal of 80 columns.
+
+    Raises ``subprocess.TimeoutExpired`` if it has no end.
+    """
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["sh", "-c", command],
@@ -34,5 +39,6 @@ def printed(command: str, folder: Path) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=_PATIENCE_SECONDS,
     )
     return done.stdout

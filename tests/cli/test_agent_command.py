@@ -34,16 +34,16 @@ def _agent(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.Signals) -> None:
-    manifests = short_path / "manifests"
+def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Signals) -> None:
+    manifests = tmp_path / "manifests"
     manifests.mkdir()
     (manifests / "a.json").write_text(json.dumps(agents.manifest("one")))
-    root = short_path / "root"
+    root = tmp_path / "root"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(short_path / "notify"))
+        told.bind(str(tmp_path / "notify"))
         told.settimeout(30)
         words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
-        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
+        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         assert b"READY=1" == told.recv(100)
         limits = Path(f"/proc/{agent.pid}/limits").read_text(encoding="ascii")
         (files,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
@@ -61,12 +61,12 @@ def test_it_becomes_ready_and_stops_when_told(short_path: Path, number: signal.S
 
 
 @pytest.mark.slow
-def test_a_second_agent_is_refused_and_told_who_holds_the_books(short_path: Path) -> None:
+def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(short_path / "notify"))
+        told.bind(str(tmp_path / "notify"))
         told.settimeout(30)
-        words = [*DESCRIBED, "--root", str(short_path / "root")]
-        first = _agent(*words, NOTIFY_SOCKET=str(short_path / "notify"))
+        words = [*DESCRIBED, "--root", str(tmp_path / "root")]
+        first = _agent(*words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         told.recv(100)
         second = _agent(*words)
         _, said = second.communicate(timeout=200)
@@ -85,16 +85,16 @@ def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(short_path: Path) -> None:
-    kubelet = kubelet_node.made(short_path / "k")
+def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(tmp_path: Path) -> None:
+    kubelet = kubelet_node.made(tmp_path / "k")
     kubelet.admit("one")
     before = {each.name: each.read_bytes() for each in kubelet.root.iterdir() if each.is_file()}
-    root = short_path / "root"
+    root = tmp_path / "root"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(short_path / "notify"))
+        told.bind(str(tmp_path / "notify"))
         told.settimeout(30)
         words = ["--root", str(root), "--ownership", "observe", "--kubelet-root", str(kubelet.root)]
-        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(short_path / "notify"))
+        agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         assert b"READY=1" == told.recv(100)
         listed = CliRunner().invoke(app, ["ps", "--root", str(root)])
         described = CliRunner().invoke(app, ["describe", "--root", str(root), "uid-one"])

@@ -5,8 +5,11 @@ The commands talk to an agent that an earlier one has started, so they run in or
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,12 +22,23 @@ def test_every_command_prints_what_the_page_says(tmp_path: Path) -> None:
     shutil.copytree(console_page.ROOT / "examples" / "this-machine", tmp_path, dirs_exist_ok=True)
     shown = console_page.shown("from-nothing-to-a-pinned-workload.md")
 
-    printed = [(command, console_page.printed(command, tmp_path)) for command, _ in shown]
+    try:
+        printed = [(command, console_page.printed(command, tmp_path)) for command, _ in shown]
+    finally:
+        _end_agent_in(tmp_path)
 
     assert len(shown) == 10
     assert [(command, _ageless(text)) for command, text in printed] == [
         (command, _ageless(text)) for command, text in shown
     ]
+
+
+def _end_agent_in(folder: Path) -> None:
+    """End the agent that was started there; the last command does so, if it is reached."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process.joinpath("cwd").readlink() == folder:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _ageless(text: str) -> str:

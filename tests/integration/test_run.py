@@ -384,11 +384,11 @@ def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_pat
     first.stdout.close()
 
 
-def test_nothing_is_started_while_other_books_are_in_use(short_path: Path) -> None:
-    other, root = short_path / "other", short_path / "root"
+def test_nothing_is_started_while_other_books_are_in_use(tmp_path: Path) -> None:
+    other, root = tmp_path / "other", tmp_path / "root"
     child = begun(other, "sh", "-c", UP)
     for rest in ("--dry-run", "--wait=10ms", "-q"):
-        refused = run(root, rest, "--", "touch", str(short_path / "x"))
+        refused = run(root, rest, "--", "touch", str(tmp_path / "x"))
         assert 125 == refused.returncode
         said = f"process {child.pid} of user {os.geteuid()} pins under the books in {other}"
         assert said in refused.stderr
@@ -398,15 +398,15 @@ def test_nothing_is_started_while_other_books_are_in_use(short_path: Path) -> No
     child.terminate()
     child.wait(PATIENCE_SECONDS)
     assert 0 == waiting.wait(PATIENCE_SECONDS)
-    assert not (short_path / "x").exists()
+    assert not (tmp_path / "x").exists()
     assert child.stdout is not None
     child.stdout.close()
 
 
 @pytest.fixture
-def kubelet(short_path: Path) -> Iterator[Path]:
+def kubelet(tmp_path: Path) -> Iterator[Path]:
     """The root directory of a kubelet whose socket answers; its process is not of this machine."""
-    root = short_path / "kubelet"
+    root = tmp_path / "kubelet"
     (root / "pod-resources").mkdir(parents=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(root / "pod-resources" / "kubelet.sock"))

@@ -93,8 +93,8 @@ def test_a_shared_command_of_a_container_is_moved_from_the_host(tmp_path: Path) 
         assert "1" == rest.strip()
 
 
-def test_a_command_in_another_namespace_is_none_for_an_agent(short_path: Path) -> None:
-    root = short_path / "root"
+def test_a_command_in_another_namespace_is_none_for_an_agent(tmp_path: Path) -> None:
+    root = tmp_path / "root"
     agent = [sys.executable, "-m", "numalet", "agent", "--root", str(root)]
     with subprocess.Popen(agent, stderr=subprocess.PIPE, text=True) as keeper:
         assert keeper.stderr is not None

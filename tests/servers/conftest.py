@@ -12,9 +12,9 @@ from servers.served import Api, served
 
 
 @pytest.fixture
-def root(short_path: Path) -> Path:
+def root(tmp_path: Path) -> Path:
     """A root folder, gone after the test."""
-    return short_path
+    return tmp_path
 
 
 @pytest.fixture

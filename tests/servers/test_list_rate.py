@@ -25,9 +25,9 @@ IS_SOAK: Final = "NUMALET_LIST_SECONDS" in os.environ
 @pytest.mark.slow
 @pytest.mark.timeout(180 + 20 * SECONDS)
 def test_every_answer_is_one_moment_of_the_node(
-    short_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    root = short_path / "root"
+    root = tmp_path / "root"
     with agent_load.agent(root, "--podresources-qps", "0") as agent:
         plugin = plugin_restarts.started(root, list_load.DEVICES)
         load = ListLoad(agent, root / "pod-resources" / "kubelet.sock")

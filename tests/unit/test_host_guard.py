@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -74,6 +75,16 @@ def test_a_run_that_changes_something_fails_and_says_what(quick_path: Path) -> N
     assert "2 passed" in done.stdout
     for said in HARMFUL:
         assert said.format(tmp=quick_path / "tmp") in done.stdout
+
+
+def test_a_folder_of_a_test_leaves_room_for_sockets_however_long_the_name_of_the_test_is(
+    tmp_path: Path,
+) -> None:
+    deepest = tmp_path / "kubelet-of-somebody-else" / "root" / "device-plugins" / "kubelet.sock"
+    deepest.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as ours:
+        ours.bind(str(deepest))
+    assert len(str(tmp_path)) <= 32
 
 
 @pytest.mark.slow
