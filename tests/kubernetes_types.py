@@ -30,10 +30,10 @@ class _Text:
 
 
 @functools.cache
-def members() -> dict[str, dict[str, Member]]:
-    """All types that a Pod is made of."""
+def members(root: str = "Pod") -> dict[str, dict[str, Member]]:
+    """All types that a Pod, or another root, is made of."""
     found: dict[str, dict[str, Member]] = {}
-    open_names = ["V1Pod"]
+    open_names = [f"V1{root}"]
     while open_names:
         name = open_names.pop()
         if name.removeprefix("V1") in found:

@@ -28,6 +28,7 @@ from numalet.adapters.documents.pod_table.kinds import (
     Whole,
 )
 from numalet.adapters.documents.pod_table.pod import POD
+from numalet.adapters.documents.pod_table.workloads import WORKLOADS
 from numalet.adapters.documents.typed import Place
 from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
 from numalet.config.behaviour import EXACT
@@ -77,6 +78,19 @@ def test_the_table_has_all_fields_of_the_official_types_and_their_types() -> Non
     assert {name: ours[name] for name in official} == official
     assert len(official) > 100
     assert all(not members for name, members in ours.items() if name not in official)
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_workloads_have_the_fields_of_the_official_types_and_no_others(name: str) -> None:
+    official = kubernetes_types.members(name)
+    ours = {kind.name: kind for kind, _ in reach.types(WORKLOADS[name])}
+    assert {"CronJobSpec", "JobSpec", f"{name}Spec"} & ours.keys()
+    for each, kind in ours.items():
+        fields = {field for field, about in kind.fields.items() if not about.since}
+        assert fields == official[each].keys(), each
+        for field, about in kind.fields.items():
+            if about.kind is not Plain.OBJECT and not about.since:
+                assert _client_type(about.kind) == official[each][field].type, (each, field)
 
 
 def test_fields_that_hang_on_a_rule_name_one_that_there_is() -> None:

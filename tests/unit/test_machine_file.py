@@ -101,7 +101,7 @@ def test_the_short_form_is_read() -> None:
                     "cpus": "0-1,4-5",
                     "threads_per_core": 2,
                 },
-                {"memory": 5, "cpus": [2, 3], "socket": 0},
+                {"memory": 5 << 20, "cpus": [2, 3], "socket": 0},
                 {"id": 9, "memory": "0", "cpus": 6},
             ],
             "distances": [[10, 20, 30], [20, 10, 30], [30, 30, 10]],
@@ -116,14 +116,14 @@ def test_the_short_form_is_read() -> None:
             (CoreInfo(0, 0, (0, 4)), CoreInfo(0, 1, (1, 5))),
             (10, 20, 30),
         ),
-        NumaNodeInfo(1, 5, (), (CoreInfo(0, 2, (2,)), CoreInfo(0, 3, (3,))), (20, 10, 30)),
+        NumaNodeInfo(1, 5 << 20, (), (CoreInfo(0, 2, (2,)), CoreInfo(0, 3, (3,))), (20, 10, 30)),
         NumaNodeInfo(9, 0, (), (CoreInfo(2, 0, (6,)),), (30, 30, 10)),
     )
 
 
 def test_cores_without_ids_are_numbered_in_their_socket() -> None:
     (node,) = _view(
-        {"nodes": [{"memory": 1, "socket": 5, "cores": [{"threads": "0,2"}, {"threads": [1]}]}]}
+        {"nodes": [{"memory": 0, "socket": 5, "cores": [{"threads": "0,2"}, {"threads": [1]}]}]}
     ).nodes
     assert node.cores == (CoreInfo(5, 0, (0, 2)), CoreInfo(5, 1, (1,)))
 
@@ -228,8 +228,8 @@ def test_a_node_must_say_its_memory() -> None:
     [
         (_node(memory_bytes=3), ["machine/both"]),
         (_node(cpus="0", cores=[]), ["machine/both"]),
-        ({"nodes": [{"memory": 1}], "numa_nodes": [{"memory": 1}]}, ["machine/both"]),
-        ({"nodes": [{"id": 3, "memory": 1}, {"id": 3, "memory": 1}]}, ["machine/node-twice"]),
+        ({"nodes": [{"memory": 0}], "numa_nodes": [{"memory": 0}]}, ["machine/both"]),
+        ({"nodes": [{"id": 3, "memory": 0}, {"id": 3, "memory": 0}]}, ["machine/node-twice"]),
         (_node(id=1024), ["machine/range"]),
         (_node(id="0"), ["document/type"]),
         (_node(cpus="0-x"), ["machine/cpu-list"]),
@@ -249,7 +249,7 @@ def test_a_node_must_say_its_memory() -> None:
         (_node(cores=[{"threads": [0], "uncore_cache": "x"}]), ["document/type"]),
         (_node(cores=[{"threads": [0]}, {"threads": [0]}]), ["machine/cpu-in-two"]),
         (_node(hugepages={"x": 1}), ["machine/size"]),
-        (_node(hugepages={"1000": 1}), ["machine/page-size"]),
+        (_node(hugepages={"1000k": 1}), ["machine/page-size"]),
         (_node(hugepages={"0": 1}), ["machine/page-size"]),
         (_node(hugepages={"1Gi": -1}), ["machine/range"]),
         (_node(hugepages={"1Gi": "4"}), ["document/type"]),
@@ -262,10 +262,10 @@ def test_a_node_must_say_its_memory() -> None:
         (_node(distances=[10, 20]), ["machine/distances-shape"]),
         (_node(distances=["10"]), ["document/type"]),
         (_node(distances=[-1]), ["machine/range"]),
-        ({"nodes": [{"memory": 1}], "distances": [[10], [10]]}, ["machine/distances-rows"]),
-        ({"nodes": [{"memory": 1}], "distances": 3}, ["machine/distances-rows"]),
-        ({"nodes": [{"memory": 1}], "distances": [[1, 2]]}, ["machine/distances-shape"]),
-        ({"os": 5, "nodes": [{"memory": 1}]}, ["machine/os"]),
+        ({"nodes": [{"memory": 0}], "distances": [[10], [10]]}, ["machine/distances-rows"]),
+        ({"nodes": [{"memory": 0}], "distances": 3}, ["machine/distances-rows"]),
+        ({"nodes": [{"memory": 0}], "distances": [[1, 2]]}, ["machine/distances-shape"]),
+        ({"os": 5, "nodes": [{"memory": 0}]}, ["machine/os"]),
     ],
 )
 def test_a_mistake_gets_its_own_finding(value: object, codes: list[str]) -> None:
@@ -273,7 +273,26 @@ def test_a_mistake_gets_its_own_finding(value: object, codes: list[str]) -> None
 
 
 def test_a_cpu_in_two_nodes_names_the_other_node() -> None:
-    value = {"nodes": [{"memory": 1, "cpus": "0-3"}, {"memory": 1, "cpus": "2-5"}]}
+    value = {"nodes": [{"memory": 0, "cpus": "0-3"}, {"memory": 0, "cpus": "2-5"}]}
     assert _found(value) == [
         ("machine/cpu-in-two", "$.nodes[1]", {"value": "2-3", "other": "$.nodes[0]"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "size"),
+    [
+        ({"nodes": [{"memory": 128}]}, "$.nodes[0].memory", "128"),
+        ({"nodes": [{"memory": " 128 "}]}, "$.nodes[0].memory", "128"),
+        ({"shape": "2n4c", "memory_per_node": 64}, "$.memory_per_node", "64"),
+        (_node(hugepages={2048: 512}), "$.nodes[0].hugepages.2048", "2048"),
+    ],
+)
+def test_a_size_without_a_unit_is_no_number_of_bytes(value: object, path: str, size: str) -> None:
+    assert _found(value) == [("machine/size-without-unit", path, {"value": size})]
+
+
+def test_a_size_whose_field_names_bytes_is_taken_by_the_letter() -> None:
+    assert _view({"nodes": [{"memory_bytes": 128}]}).memory_capacity_bytes == 128
+    assert _view({"nodes": [{"memory": 0}]}).memory_capacity_bytes == 0
+    assert _view({"nodes": [{"memory": 1 << 20}]}).memory_capacity_bytes == 1 << 20

@@ -10,10 +10,10 @@ import yaml
 
 from numalet.adapters.documents import pod_manifest
 from numalet.adapters.documents.pod_manifest import PodOptions
-from numalet.model.findings import BadInput
+from numalet.model.findings import BadInput, Severity
 from numalet.model.pod import Pod
 
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "web"}, "name": "ignored", "uid": "ignored"},
     "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "1"}}}]},
 }
@@ -124,3 +124,67 @@ def test_findings_in_a_template_name_their_place_once() -> None:
 )
 def test_a_broken_workload_is_refused(text: str, code: str, path: str) -> None:
     assert [(code, path)] == codes_of(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("Deployment", "$"),
+        ("Deployment", "$.metadata"),
+        ("Deployment", "$.spec"),
+        ("Deployment", "$.spec.template"),
+        ("Deployment", "$.spec.template.metadata"),
+        ("Deployment", "$.spec.template.spec"),
+        ("Deployment", "$.spec.strategy"),
+        ("StatefulSet", "$.spec.ordinals"),
+        ("CronJob", "$.spec.jobTemplate"),
+        ("CronJob", "$.spec.jobTemplate.spec"),
+    ],
+)
+def test_a_field_that_there_is_not_is_found_wherever_it_is(kind: str, path: str) -> None:
+    value = yaml.safe_load(workload(kind))
+    if kind == "CronJob":
+        value["spec"] = {"jobTemplate": {"spec": value["spec"]}}
+    place = value
+    for name in path.split(".")[1:]:
+        place = place.setdefault(name, {})
+    place["lables"] = {"a": "b"}
+    assert codes_of(yaml.safe_dump(value)) == [("document/unknown-field", path)]
+    # Of a workload that a server has it may be a field of a newer release.
+    value["metadata"]["resourceVersion"] = "7"
+    loaded = pod_manifest.read_pods(yaml.safe_dump(value), "f.yaml")
+    assert [(each.code, each.severity) for each in loaded.notes] == [
+        ("document/unknown-field", Severity.WARNING)
+    ]
+    assert len(loaded.pods) == 1
+
+
+def test_a_status_in_a_template_makes_nothing_a_warning() -> None:
+    template = {**TEMPLATE, "status": {"phase": "Running"}}
+    template["spec"] = {**TEMPLATE["spec"], "lables": {}}
+    assert codes_of(workload("Deployment", template=template)) == [
+        ("document/unknown-field", "$.spec.template")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("Pod", "v2"), ("Deployment", "v1"), ("Job", "apps/v1")]
+)
+def test_a_version_in_which_there_is_no_such_kind_is_refused(kind: str, version: str) -> None:
+    value = yaml.safe_load(workload(kind)) | {"apiVersion": version}
+    if kind == "Pod":
+        value["spec"] = TEMPLATE["spec"]
+    assert codes_of(yaml.safe_dump(value)) == [("document/one-of", "$.apiVersion")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{kind: List, itemz: []}", ["document/unknown-field", "document/field-missing"]),
+        ("{kind: PodList, item: []}", ["document/unknown-field", "document/field-missing"]),
+        ("{kind: List}", ["document/field-missing"]),
+        ("{kind: List, items: [], itemz: [{kind: Pod}]}", ["document/unknown-field"]),
+    ],
+)
+def test_a_list_whose_items_are_misspelt_is_not_an_empty_one(text: str, found: list[str]) -> None:
+    assert [code for code, _ in codes_of(text)] == found

@@ -275,9 +275,7 @@ def _open_shape(
         notes = (note,)
     place = Place(_MEMORY_FLAG, "")
     given = memory_per_node or DEFAULT_MEMORY_PER_NODE
-    memory = None
-    if machine_sizes.has_unit(given, place, findings):
-        memory = machine_sizes.size_bytes(given, place, findings)
+    memory = machine_sizes.memory_bytes(given, place, findings)
     pages = _pages(hugepages_per_node, findings)
     findings.raise_errors()
     by_size = {page.page_size_kib: page.count for page in pages}
@@ -289,9 +287,7 @@ def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[H
     """The huge pages of the flag."""
     counts: dict[str, int] = {}
     for size, count in hugepages_per_node.items():
-        pages = _page_count(count, findings)
-        if machine_sizes.has_unit(size, Place(_PAGES_FLAG, ""), findings):
-            counts[size] = pages
+        counts[size] = _page_count(count, findings)
     return machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
 
 

@@ -132,7 +132,7 @@ def _shaped(
         shape = machine_shape.parse_shape(str(value["shape"])[:80], place.member("shape").location)
     except BadInput as bad:
         findings.extend(bad.findings)
-    memory = machine_sizes.size_bytes(
+    memory = machine_sizes.memory_bytes(
         value.get("memory_per_node"), place.member("memory_per_node"), findings
     )
     pages = machine_sizes.huge_pages(
@@ -210,7 +210,8 @@ class _Nodes:
         if key not in entry:
             self.findings.add("machine/no-memory-said", place.location)
             return 0
-        return machine_sizes.size_bytes(entry[key], inner, self.findings) or 0
+        read = machine_sizes.memory_bytes if key == "memory" else machine_sizes.size_bytes
+        return read(entry[key], inner, self.findings) or 0
 
     def _row(self, value: object, count: int, place: Place) -> tuple[int, ...] | None:
         """One row of distances, a number per node."""

@@ -54,12 +54,16 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
     return size.value
 
 
-def has_unit(text: str, place: Place, findings: Findings) -> bool:
-    """Whether a size can be meant so; a finding if a unit was forgotten."""
+def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
+    """The bytes of a size that may be meant so, or None after a finding.
+
+    The name of the field or flag says no unit, so a number too small for bytes lacks its unit.
+    """
+    text = str(value).strip() if isinstance(value, int | str) else ""
     if not plain_numbers.lacks_unit(text):
-        return True
-    findings.add("machine/size-without-unit", place.location, value=text.strip())
-    return False
+        return size_bytes(value, place, findings)
+    findings.add("machine/size-without-unit", place.location, value=text)
+    return None
 
 
 def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePages, ...]:
@@ -91,7 +95,7 @@ def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePag
 
 def _page_pair(size: str, count: object, place: Place, findings: Findings) -> HugePages | None:
     """One member of the short form."""
-    page_bytes = size_bytes(size, place, findings)
+    page_bytes = memory_bytes(size, place, findings)
     pages = _count(count, place, findings)
     if page_bytes is None or pages is None:
         return None

@@ -49,6 +49,8 @@ _WITH_PODS: Final = (
     *("CronJob", "DaemonSet", "Deployment", "Job", "List", "Pod", "ReplicaSet"),
     *("ReplicationController", "StatefulSet"),
 )
+_KINDS: Final = frozenset({"", *_WITHOUT_PODS, *_WITH_PODS})
+_LIST: Final = ("apiVersion", "items", "kind", "metadata")
 _MANY: Final = 50
 """From so many objects on a quick check of pods pays: it costs about 15 ms to prepare, and spares
 about 0.1 ms for each pod."""
@@ -219,14 +221,18 @@ def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Ite
         typed.wrong_type(value, "an object with a kind", place, findings)
         return
     kind = str(value.get("kind") or kind)
-    if not kind.endswith("List") or "items" not in value:
+    item_kind = kind.removesuffix("List")
+    is_list = item_kind != kind and (item_kind in _KINDS or "items" in value)
+    if not is_list:
         yield from _known(_Object(kind, value, place), findings)
         return
+    typed.check_members(value, _LIST, place, findings)
+    if "items" not in value:
+        findings.add("document/field-missing", place.location, name="items", what="list")
     items = value.get("items")
     if items is not None and not isinstance(items, list):
         typed.wrong_type(items, "a list", place.member("items"), findings)
         return
-    item_kind = kind.removesuffix("List")
     for index, item in enumerate(items or ()):
         at = place.member("items").item(index)
         if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):

@@ -16,6 +16,8 @@ import msgspec
 
 from numalet.adapters.documents import pod_document, typed
 from numalet.adapters.documents.pod_document import Identity, Metadata
+from numalet.adapters.documents.pod_table import checking
+from numalet.adapters.documents.pod_table.workloads import WORKLOADS
 from numalet.adapters.documents.typed import Place
 from numalet.model.findings import Findings
 from numalet.model.pod import Pod
@@ -45,13 +47,17 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Workload:
-    """A workload whose parts have the right types. ``template`` is at ``place``."""
+    """A workload whose parts have the right types. ``template`` is at ``place``.
+
+    ``from_server``: a server wrote it, perhaps one of a newer release.
+    """
 
     kind: str
     metadata: Metadata
     spec: _Spec
     template: Mapping[str, Any]
     place: Place
+    from_server: bool
 
 
 _Name = Callable[[_Workload, int], str]
@@ -61,7 +67,12 @@ def expand(
     kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
 ) -> tuple[Pod, ...]:
     """The pods of the workload in the order in which it would make them."""
-    workload = _read(kind, value, place, findings)
+    from_server = _is_from_server(value)
+    strictness = checking.OF_SERVERS if from_server else checking.STRICT
+    found = Findings()
+    checking.check(value, WORKLOADS[kind], place, strictness, found)
+    findings.extend(found.all)
+    workload = None if found.has_errors else _read(kind, value, place, from_server, findings)
     if workload is None:
         return ()
     count = _COUNTS[kind](workload.spec)
@@ -81,9 +92,16 @@ def is_workload(kind: str) -> bool:
     return kind in _COUNTS
 
 
+def _is_from_server(value: Mapping[Any, Any]) -> bool:
+    metadata = value.get("metadata")
+    is_known = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
+    return bool(is_known or value.get("status"))
+
+
 def _read(
-    kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
+    kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
 ) -> _Workload | None:
+    """The parts that are read of a workload whose types were checked."""
     at_spec = place.member("spec")
     metadata = typed.decode(
         value.get("metadata") or {}, Metadata, place.member("metadata"), findings
@@ -105,7 +123,8 @@ def _read(
     if spec.template is None:
         findings.add("pods/template-missing", at_spec.location, kind=kind)
         return None
-    return _Workload(kind, metadata, spec, spec.template, at_spec.member("template"))
+    at_template = at_spec.member("template")
+    return _Workload(kind, metadata, spec, spec.template, at_template, from_server)
 
 
 def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
@@ -113,13 +132,13 @@ def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
         kind=workload.kind,
         name=name,
         namespace=workload.metadata.namespace or "default",
-        from_server=workload.metadata.resource_version is not None,
+        from_server=workload.from_server,
     )
     # Kubernetes ignores names and uids in a template, and puts the pod beside its workload.
     metadata = workload.template.get("metadata")
     if isinstance(metadata, Mapping):
         metadata = {k: v for k, v in metadata.items() if k not in ("name", "namespace", "uid")}
-    template = {**workload.template, "metadata": metadata}
+    template = {"metadata": metadata, "spec": workload.template.get("spec")}
     return pod_document.decode_pod(template, workload.place, identity, findings)
 
 

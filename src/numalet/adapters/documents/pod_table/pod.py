@@ -174,7 +174,7 @@ POD_SPEC: Final = object_type(
 POD: Final = object_type(
     "Pod",
     "Programs of the host that are started together, pinned to CPUs and memory.",
-    apiVersion=honoured(TEXT, "v1."),
+    apiVersion=honoured(one_of("v1"), "v1."),
     kind=honoured(TEXT, "Pod."),
     metadata=honoured(OBJECT_META, "Labels and annotations may change while the pod lives."),
     spec=honoured(POD_SPEC, "Only images and added tolerations may change while the pod lives."),
