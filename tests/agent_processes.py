@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import agent_zygote
 
-PATIENCE_SECONDS: Final = 200.0
+PATIENCE_SECONDS: Final = 60.0
 """How long an agent may be silent while something is awaited; many times what it takes."""
 _CHUNK: Final = 1 << 16
 

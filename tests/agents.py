@@ -24,7 +24,7 @@ from numalet.workload.record import PodRecord
 from numalet.workload.spec import Workload
 
 SHAPE = MachineChoice("2n8c1t", "16Gi")
-PATIENCE_SECONDS = 200.0
+PATIENCE_SECONDS = 60.0
 NO_HOOKS = Hooks()
 
 

@@ -16,7 +16,7 @@ from numalet.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.model.pod import ContainerKey
 from numalet.workload.spec import ContainerSpec
 
-PATIENCE_SECONDS = 200.0
+PATIENCE_SECONDS = 60.0
 KEY = ContainerKey("u-1", "c")
 NO_GROUPS: Ground = ground(Unusable("cgroup/no-cgroup-v2"))
 

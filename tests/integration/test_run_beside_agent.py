@@ -26,7 +26,7 @@ from numalet.model.findings import BadInput
 from process_builders import is_there
 from terminals import shown_until
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 CPUS = len(os.sched_getaffinity(0))
 MOST = str(CPUS - 1)
 OTHERS_AT_WORK = 1

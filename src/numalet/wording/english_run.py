@@ -65,6 +65,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "run/agent-says-no": "the agent in {root}: {message}",
     "run/withdrawn": "the agent in {root} did not prepare the place: {message}",
+    "run/withdrawn-in-silence": "it does not say why; its log may",
     "run/no-place-beside-agent": (
         "there is no place for {command!r} on the node that the agent in {root} keeps; 'numalet ps'"
         " shows who has it"

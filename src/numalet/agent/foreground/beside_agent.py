@@ -37,7 +37,10 @@ from numalet.model.pod import ContainerKey, Pod
 from numalet.wording import english
 
 PATIENCE_SECONDS: Final = 20.0
-"""How long an agent may take to come back, or to prepare a place."""
+"""How long an agent may take to come back."""
+_PREPARATION_SECONDS: Final = 60.0
+"""How long it may take to prepare a place that it has promised, one restart of its own included;
+an agent waits as long for the command to take the place."""
 _PAUSE_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
@@ -169,7 +172,7 @@ class Agent:
         """What the agent has prepared, as soon as it has; or why it has not."""
         key = ContainerKey(self._pod.uid, CONTAINER)
         folder = Attempts(self.root / RUNS).of(key, 1).folder
-        last = time.monotonic() + PATIENCE_SECONDS
+        last = time.monotonic() + _PREPARATION_SECONDS
         look_at = time.monotonic() + _LOOK_SECONDS
         while time.monotonic() < last:
             taken = joining.take(folder)
@@ -250,7 +253,7 @@ class Agent:
                 about = event.get("involvedObject", {}).get("uid")
                 if about == self._pod.uid and event.get("type") == "Warning":
                     return str(event.get("message", ""))
-        return english.of_finding(Finding("runtime/offer-not-taken"))
+        return english.of_finding(Finding("run/withdrawn-in-silence"))
 
 
 def _earlier(away_since: float | None) -> float:

@@ -43,7 +43,14 @@ class Taken:
 
 
 def take(folder: Path) -> Taken | None:
-    """Take the order that lies in an attempt's folder; None if there is none now."""
+    """Take the order that lies in an attempt's folder; None if there is none now.
+
+    The lock is touched only where an order lies. Held for a moment at every look, it would tell an
+    agent that prepares this attempt again (an earlier one died over it) that we are at it already,
+    and it would leave no order; see ``ProcessRuntime.start``.
+    """
+    if not (folder / papers.LAUNCH).exists():
+        return None
     try:
         descriptor = os.open(folder / papers.LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
