@@ -7,7 +7,9 @@ processes that run tests side by side have nowhere to print.
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import sys
 import tempfile
 import uuid
@@ -43,6 +45,14 @@ os.environ["NUMALET_SCOPE"] = f"tests-{os.getpid()}"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# A run that is started in the background of a shell ignores an interrupt, and so would what it
+# starts; a program that a user starts does not.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        is_interrupt = number is signal.SIGINT
+        signal.signal(number, signal.default_int_handler if is_interrupt else signal.SIG_DFL)
+
+_numbers = itertools.count()
 _IN_MEMORY: Final = "/dev/shm"
 _LONGEST_NAME_BYTES: Final = 20
 _SHORT: Final = None if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_NAME_BYTES else "/tmp"
@@ -59,17 +69,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(HostGuard(config), "numalet-host-guard")
 
 
+@pytest.fixture(scope="session")
+def _short_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="n", dir=_SHORT, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture
-def tmp_path() -> Iterator[Path]:
+def tmp_path(_short_folder: Path) -> Path:
     """In place of pytest's own: its name says nothing, so that it leaves room for those of sockets.
 
     The one of pytest has the names of the user, the run, the worker and the test in it; an agent
     whose root folder is there starts in one run and not in the next.
     """
-    with tempfile.TemporaryDirectory(
-        prefix="node", dir=_SHORT, ignore_cleanup_errors=True
-    ) as folder:
-        yield Path(folder)
+    folder = _short_folder / str(next(_numbers))
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture

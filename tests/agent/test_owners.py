@@ -134,16 +134,15 @@ print([each.kind.value for each in owners.find(places)])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_a_kubelet_whose_files_are_closed_to_this_user_may_pin(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    places = _places(tmp_path)
-    for number, root in ((7, places.kubelet_root), (8, tmp_path / "elsewhere")):
+def test_a_kubelet_whose_files_are_closed_to_this_user_may_pin(reachable: Path) -> None:
+    places = _places(reachable)
+    for number, root in ((7, places.kubelet_root), (8, reachable / "elsewhere")):
         root.mkdir(exist_ok=True)
         (root / "cpu_manager_state").write_text('{"policyName":"none"}')
         root.chmod(0o700)
         _process(places, number, "kubelet", f"--root-dir={root}")
         (places.proc / str(number) / "root").symlink_to("/")
-    line = [sys.executable, "-c", AS_NOBODY, str(tmp_path)]
+    line = [sys.executable, "-c", AS_NOBODY, str(reachable)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert "['static-kubelet', 'static-kubelet']" == done.stdout.strip()
 
