@@ -209,6 +209,25 @@ def test_describe_tells_placement_hints_and_events(
     assert 'NotFound: pods "nobody" not found' in capsys.readouterr().err
 
 
+def test_describe_tells_what_could_not_be_asked(
+    api: Api, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scratch = pod("scratch")
+    scratch["spec"]["containers"][0]["resources"]["limits"] |= {
+        "ephemeral-storage": "1Gi",
+        "example.com/gpu": "1",
+    }
+    with api.client() as client:
+        client.post("/api/v1/namespaces/default/pods", scratch)
+        client.post("/api/v1/namespaces/default/pods", pod("plain"))
+    assert _run(api, "describe", "scratch") == 0
+    told = capsys.readouterr().out
+    assert "  note: default/scratch: OutOfephemeral-storage could not be asked" in told
+    assert "  note: example.com/gpu: no node offers it" in told
+    assert _run(api, "describe", "plain") == 0
+    assert "note:" not in capsys.readouterr().out
+
+
 MACHINE = agents.SHAPE.open().info
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -197,3 +197,50 @@ def test_this_machine_is_the_default(numalet: Runner, pods: str) -> None:
 def test_the_configured_policy_flag_is_no_option_here(numalet: Runner, pods: str) -> None:
     ended = numalet("what-if", *CONFIGURED, pods, "--topology-manager-policy=none")
     assert ended.status == 2
+
+
+RUNNING = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  nodeSelector: {{disk: ssd}}
+  containers: [{{name: c, resources: {{limits: {{cpu: "3", memory: 1Gi, example.com/gpu: "1"}}}}}}]
+status: {{phase: {phase}}}
+---
+"""
+
+
+def test_running_pods_that_a_variant_refuses_are_told_first(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "running.yaml"
+    names = (("a", "Running"), ("b", "Running"), ("c", "Pending"))
+    path.write_text("".join(RUNNING.format(name=name, phase=phase) for name, phase in names))
+    node = ("-m", "1n2c2t", "--cpu-manager-policy=static", "--reserved-cpus=0")
+    asked = ("what-if", *node, str(path), "--policies", "none,restricted")
+    ended = numalet(*asked)
+    first, _, named, *rest = ended.out.splitlines()
+    assert first.startswith("! 1 pod that runs is refused here")
+    assert named == "!   default/b: by all"
+    assert "default/c: UnexpectedAdmissionError" in "\n".join(rest)
+
+    found = json.loads(numalet(*asked, "-o", "json").out)
+    for variant in found["variants"]:
+        (run,) = variant["runs"]
+        assert [each["pod"] for each in run["rejected"]] == ["default/b", "default/c"]
+        assert [each["pod"] for each in run["replay_refused"]] == ["default/b"]
+        # What the managers refuse is asked no further.
+        assert run["not_asked"] == [
+            {"predicate": "NodeAffinity", "why": "node-labels", "pods": ["default/a"]}
+        ]
+        assert run["passed_over"] == [{"resource": "example.com/gpu", "pods": ["default/a"]}]
+        assert run["evicted"] == []
+
+
+def test_nothing_is_said_of_running_pods_that_all_variants_admit(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    path = tmp_path / "running.yaml"
+    path.write_text(RUNNING.format(name="a", phase="Running"))
+    assert "!" not in numalet("what-if", "-m", "1n4c", str(path)).out

@@ -13,6 +13,7 @@ import msgspec
 from numalet.adapters import json_schema
 from numalet.adapters.json_schema import Document, Schema
 from numalet.adapters.simulation_schema import NotAskedDocument
+from numalet.admission.reasons import Unknown
 from numalet.config.behaviour import Mode
 from numalet.model.machine_queries import NodeClass
 
@@ -286,11 +287,41 @@ class StrandedDocument(Document):
     cpus: int
 
 
+class EvictedDocument(Document):
+    """Pods that end so that a critical pod has room."""
+
+    pod: str
+    evicted: list[str]
+
+
+class PodsNotAskedDocument(Document):
+    """A predicate that might have refused these pods, had more been known."""
+
+    predicate: str
+    why: Unknown
+    pods: list[str]
+
+
+class PassedOverDocument(Document):
+    """An extended resource that no node offers, and the pods that run without it."""
+
+    resource: str
+    pods: list[str]
+
+
 class RunDocument(Document):
-    """What became of the pods in one order. Means are null where no pod has a placement."""
+    """What became of the pods in one order. Means are null where no pod has a placement.
+
+    ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
+    the user's own node, what is said of it stands on another state than that of the node.
+    """
 
     admitted: int
     rejected: list[RefusedDocument]
+    replay_refused: list[RefusedDocument]
+    evicted: list[EvictedDocument]
+    not_asked: list[PodsNotAskedDocument]
+    passed_over: list[PassedOverDocument]
     groups: list[list[int]]
     mean_span: float | None
     mean_distance: float | None

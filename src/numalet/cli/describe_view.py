@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
+from numalet.reports import decision_notes
 from numalet.wording import english, observation
 
 Json: TypeAlias = Mapping[str, Any]
@@ -177,6 +178,8 @@ def _decision(told: Json) -> Iterator[str]:
     yield f"  {verdict} (policy {told['policy']}, scope {told['scope']})"
     if told["why"] is not None:
         yield f"  {told['why']['text']}"
+    for note in decision_notes.of_document(told):
+        yield f"  note: {english.of_finding(note)}"
     for subject in told["subjects"]:
         yield f"  hints for {subject['subject']}:"
         for answer in subject["answers"]:

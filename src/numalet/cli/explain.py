@@ -162,7 +162,7 @@ def _run(question: Question, budget: str, output: Format) -> int:
         explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
         return 2
     told = story.tell(asked.case.node, asked.case.pod)
-    show_findings(decision_notes.notes([told.decision]))
+    show_findings(decision_notes.notes(decision_notes.collect([told.decision])))
     tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
     show_findings(asked.fleet_notes)
     found = document.explanation(asked.case, told, tallies, _running(asked))

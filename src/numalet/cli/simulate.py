@@ -148,7 +148,7 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
     if recording is not None:
         _append(recording, prepared)
     decisions = [each for record in records for each in simulate_view.decisions_of(record)]
-    show_findings(decision_notes.notes(decisions))
+    show_findings(decision_notes.notes(decision_notes.collect(decisions)))
     _show(simulate_view.Result(prepared, tuple(records), session), output)
     return simulate_view.exit_status(records)
 

@@ -159,11 +159,13 @@ def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -
     from numalet.adapters import explaining as gathering
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
+    from numalet.reports import decision_notes
 
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
     rows = _rows(prepared, orders, seed)
-    noted = [note for row in rows for run in row.runs for note in run.notes]
+    runs = [run for row in rows for run in row.runs]
+    noted = [note for run in runs for note in decision_notes.notes(run.beside)]
     show_findings(each for at, each in enumerate(noted) if each not in noted[:at])
     what_if_view.show(rows, seed, output)
     return 2 if all(row.refused is not None for row in rows) else 0

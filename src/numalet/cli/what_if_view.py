@@ -17,7 +17,7 @@ from numalet.config.behaviour import Mode
 from numalet.explain import matrix_document
 from numalet.explain.matrix import Row
 from numalet.model import resources
-from numalet.wording import english, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,6 +46,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
 
     named = [_names(row) for row in rows]
     differing = _differing(rows)
+    yield from _replay_refused(rows, differing)
     for at, name in enumerate(_NAMES):
         if at not in differing and named[0][at]:
             yield Text(output.printable(f"{name}: {named[0][at]}"))
@@ -65,6 +66,29 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
     yield table
     yield from _rejected(rows)
     yield from _refusals(rows)
+
+
+def _replay_refused(rows: Sequence[Row], differing: Sequence[int]) -> Iterator[RenderableType]:
+    """First of all, pods that run on the user's node and are refused by some of the variants."""
+    from rich.text import Text
+
+    by_pod: dict[str, list[Row]] = {}
+    started = [row for row in rows if row.refused is None]
+    for row in started:
+        for pod, _ in row.runs[0].replay_refused:
+            by_pod.setdefault(str(pod), []).append(row)
+    refused = [(pod, _by(by, started, differing)) for pod, by in by_pod.items()]
+    if refused:
+        for line in explanations.variants_refuse(refused):
+            yield Text(output.printable(line), style="yellow")
+        yield Text("")
+
+
+def _by(those: Sequence[Row], started: Sequence[Row], differing: Sequence[int]) -> str:
+    """Which variants these are."""
+    if len(those) == len(started):
+        return "by all"
+    return "; ".join(_called(row, differing) for row in those)
 
 
 def _names(row: Row) -> tuple[str, ...]:
@@ -126,11 +150,7 @@ def _rejected(rows: Sequence[Row]) -> Iterator[RenderableType]:
         yield Text("Rejected" + (" in the given order:" if len(rows[0].runs) > 1 else ":"))
     differing = _differing(rows)
     for (name, reason, message), by in list(by_pod.items())[:_MOST_REJECTED]:
-        where = (
-            "by all"
-            if len(by) == len(started)
-            else "; ".join(_called(row, differing) for row in by)
-        )
+        where = _by(by, started, differing)
         yield Text(output.printable(f"  {name}: {reason} ({where})"))
         yield Text(output.printable(f"    {message}"), style="dim")
     if len(by_pod) > _MOST_REJECTED:

@@ -18,7 +18,6 @@ from numalet.config.kubelet_config import KubeletConfig
 from numalet.config.rules import StartRefused, TopologyPolicy
 from numalet.explain import measures
 from numalet.explain.measures import Stranded
-from numalet.model.findings import Finding
 from numalet.model.machine_info import MachineInfo
 from numalet.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.model.numa_mask import NumaMask
@@ -26,6 +25,8 @@ from numalet.model.pod import Pod
 from numalet.node import node as nodes
 from numalet.node.node import NO_DEVICES, Devices, Node
 from numalet.reports import decision_notes
+from numalet.reports.decision_notes import Beside
+from numalet.workload.phase import PodPhase
 
 Order: TypeAlias = Sequence[int]
 """Positions of the pods in the list, in the order in which they ask."""
@@ -85,7 +86,8 @@ class Variant:
 class Run:
     """What became of the pods in one order. Means are None where no pod has a placement.
 
-    Pods that were evicted later count as admitted no longer. ``notes`` say what was not asked.
+    Pods that were evicted later count as admitted no longer. ``beside`` says what was not asked,
+    and more.
     """
 
     admitted: int
@@ -94,7 +96,12 @@ class Run:
     mean_span: float | None
     mean_distance: float | None
     stranded: tuple[Stranded, ...]
-    notes: tuple[Finding, ...] = ()
+    beside: Beside
+
+    @property
+    def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
+        """Those of the rejected pods that run on the user's node, as their status says."""
+        return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,5 +217,5 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
         mean_span=_mean(span.bit_count() for span in spans),
         mean_distance=_mean(measures.mean_distance(machine, span) for span in spans),
         stranded=measures.stranded(node, pods),
-        notes=decision_notes.notes(decisions),
+        beside=decision_notes.collect(decisions),
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 from numalet.explain import document
 from numalet.explain.matrix import Row, Run
 from numalet.model import numa_mask, resources
+from numalet.reports import decision_notes
 from numalet.wording import kubelet, kubelet_start
 
 SCHEMA: Final = "numalet.what-if/1"
@@ -67,7 +68,9 @@ def _names(row: Row) -> dict[str, Any]:
 def _run(run: Run) -> dict[str, Any]:
     return {
         "admitted": run.admitted,
-        "rejected": [document.refused(pod, rejection) for pod, rejection in run.rejected],
+        "rejected": [document.refused(*each) for each in run.rejected],
+        "replay_refused": [document.refused(*each) for each in run.replay_refused],
+        **decision_notes.document(run.beside),
         "groups": [list(numa_mask.ids(group)) for group in run.groups],
         "mean_span": run.mean_span,
         "mean_distance": run.mean_distance,

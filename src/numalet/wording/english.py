@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from numalet.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.hints.hint import Hint
 from numalet.hints.reasons import Reason
-from numalet.model import numa_mask
+from numalet.model import numa_mask, resources
 from numalet.model.findings import Finding, Location
 from numalet.wording import (
     english_agent,
@@ -90,6 +91,12 @@ def of_shortfall(code: str) -> str:
 def of_reason(reason: Reason) -> str:
     """The sentence of a reason, causes included."""
     values = {name: _shown(name, value) for name, value in fields_of(reason).items()}
+    if isinstance(reason, OutOfResource):
+        for name in ("requested", "used", "capacity"):
+            values[name] = amount(reason.resource, values[name])
+    elif isinstance(reason, NothingToPreempt):
+        lacking = (f"{amount(each, lack)} of {each}" for each, lack in reason.lacking)
+        values["lacking"] = ", ".join(lacking)
     return SENTENCES[reason.code].format(**values)
 
 
@@ -124,6 +131,7 @@ def place(where: Location) -> str:
     return ": ".join(part for part in (document, where.path) if part)
 
 
+_SIZES = frozenset({resources.MEMORY, "ephemeral-storage"})
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -135,6 +143,14 @@ def rounded_size(size_bytes: int) -> str:
             break
         value, unit = value / 1024, name
     return f"{value:.0f}{unit}" if value.is_integer() else f"{value:.2f}{unit}"
+
+
+def amount(resource: str, value: int) -> str:
+    """So much of a resource as a node counts it: CPU in thousandths, sizes in bytes."""
+    if resource == resources.CPU:
+        return f"{value / 1000:.10g}"
+    is_size = resource in _SIZES or resource.startswith(resources.HUGEPAGES_PREFIX)
+    return size(value) if is_size else str(value)
 
 
 def size(size_bytes: int) -> str:

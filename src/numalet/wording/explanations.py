@@ -104,6 +104,19 @@ def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -
     ]
 
 
+def variants_refuse(refused: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines that name pods that run, each with the variants of a node that refuse it."""
+    runs, are = ("pod that runs", "is") if len(refused) == 1 else ("pods that run", "are")
+    shown = [f"!   {name}: {variants}" for name, variants in refused[:_MOST_REFUSED]]
+    more = len(refused) - _MOST_REFUSED
+    return [
+        f"! {len(refused)} {runs} {are} refused here; a variant that is your node as it is stands",
+        "! on another state than that of your node, if it refuses one:",
+        *shown,
+        *([f"!   and {more} more"] if more > 0 else []),
+    ]
+
+
 def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
     """By what the finalists of a merge are ranked."""
     nearest = ["smaller distance"] if by_distance else []
