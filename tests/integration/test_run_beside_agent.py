@@ -344,6 +344,39 @@ def test_what_ends_while_no_agent_is_there_is_given_back_by_the_next(
     assert 0 == site.run("--", "true", cpus=MOST).returncode
 
 
+def test_without_memory_it_has_cpus_of_its_own_and_pages_on_their_nodes(site: Site) -> None:
+    site.start()
+    base = [sys.executable, "-m", "numalet", "run", "--root", str(site.root), "--cpus"]
+    code = "import os; print(os.environ['NUMALET_CPUS'], os.environ['NUMALET_MEMORY_NODES']);"
+    code += "print(open('/proc/self/numa_maps').read())"
+
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*base, *words], capture_output=True, text=True, check=False)
+
+    document = json.loads(said("1", "--dry-run", "-o", "json", "--", "true").stdout)
+    done = said("1", "--", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    first, maps = done.stdout.split("\n", 1)
+    cpus, nodes = first.split()
+    assert (document["cpus"], document["memory"]) == (cpus, [])
+    assert ",".join(map(str, document["numa_nodes"])) == nodes
+    assert f"memory of NUMA nodes {nodes} without a size" in done.stderr
+    assert "the kernel holds it" in done.stderr or f" bind:{nodes} " in maps
+    refused = said("500", "--", "true")
+    assert "500 CPUs" in refused.stderr
+    assert "(Guaranteed) is rejected" in refused.stderr
+
+    # An agent that takes it over knows it as what it is.
+    child = subprocess.Popen([*base, "1", "--", "sleep", "1000"])
+    until(site.has_running)
+    site.kill()
+    site.start()
+    (pod,) = site.pods()
+    child.terminate()
+    child.wait(PATIENCE_SECONDS)
+    assert (pod["status"]["phase"], pod["status"]["qosClass"]) == ("Running", "Guaranteed")
+
+
 def test_options_that_the_agent_decides_are_refused(site: Site) -> None:
     site.start()
     done = site.run("--policy", "none", "-c", "x.yaml", "--", "true")

@@ -105,6 +105,26 @@ def test_a_run_starts_beside_one_that_began_with_other_memory(
     assert "goes on running" not in done.stderr
 
 
+def test_ps_marks_a_run_that_does_not_fit_any_more(
+    running: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "numalet", "ps", "--root", str(tmp_path)]
+
+    def shown() -> str:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    before = shown()
+    _written_with_more(tmp_path, 1 << 50, held_bytes=1 << 49)
+    # Nobody has written the mark yet: ps finds out by itself what a start would lose.
+    changed = shown()
+    _run(tmp_path, "--", "true")
+    written = shown()
+    _end(running)
+    assert "Unpromised" not in before
+    assert "Running/Unpromised" in changed
+    assert "Running/Unpromised" in written
+
+
 def test_a_run_that_does_not_fit_any_more_goes_on_and_is_told_once(
     running: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from numalet.enforcement.limits import Limits
 from numalet.enforcement.settings import NO_QUOTA, CgroupSettings, ContainerSettings
 from numalet.model import cpu_set, pod_demand, resources
 from numalet.model.cpu_set import CpuSet
+from numalet.model.machine_info import NumaNodeInfo
 from numalet.model.pod import Container, Pod, QosClass, Resources
 from numalet.snapshot import runtime_sets
 from numalet.snapshot.snapshot import Snapshot
@@ -51,11 +52,12 @@ def container(
     is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
     memory_limit = _amount(spec.limits, resources.MEMORY)
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
+    score = conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
     return ContainerSettings(
         path=paths.of_container(pod, name),
         cgroup=CgroupSettings(
             cpus=cpus(snapshot, pod.uid, name),
-            memory_nodes=runtime_sets.memory_nodes(snapshot, pod.uid, name) or None,
+            memory_nodes=memory_nodes(limits.nodes, snapshot, pod, name) or None,
             memory_max_bytes=_whole(limits, memory_limit),
             memory_high_bytes=_high(limits, spec),
             memory_min_bytes=_asked_protection(limits, spec),
@@ -66,13 +68,41 @@ def container(
             cpu_period_us=limits.period_us,
             oom_group=limits.oom_group,
         ),
-        oom_score_adj=conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class),
+        # It is not spared when memory runs out, since it may be what uses it up.
+        oom_score_adj=0 if _is_without_size(pod, spec) else score,
     )
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
     """The CPUs of one container; None where nothing is set."""
     return runtime_sets.cpus(snapshot, pod_uid, name) or None
+
+
+def memory_nodes(
+    nodes: Iterable[NumaNodeInfo], snapshot: Snapshot, pod: Pod, name: str
+) -> tuple[int, ...]:
+    """The NUMA nodes on which a container has its pages; empty where nothing is set.
+
+    They are those of its promised memory; for a command without a promised size those of its own
+    CPUs. ``nodes`` are the machine's.
+    """
+    promised = runtime_sets.memory_nodes(snapshot, pod.uid, name)
+    if promised or not _is_without_size(pod, pod.by_name[name]):
+        return promised
+    own = snapshot.cpu.cpus_of(pod.uid, name) or cpu_set.EMPTY
+    return tuple(
+        node.node_id
+        for node in nodes
+        if node.memory_bytes and any(own.intersection(core.threads) for core in node.cores)
+    )
+
+
+def _is_without_size(pod: Pod, spec: Container) -> bool:
+    """Whether it is a command of ``numalet run`` without a size of memory.
+
+    It counts as Guaranteed all the same, which no pod of a cluster does.
+    """
+    return pod.qos_class is QosClass.GUARANTEED and resources.MEMORY not in spec.requests
 
 
 def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:

@@ -13,7 +13,7 @@ from numalet.config.kubelet_config import KubeletConfig
 from numalet.enforcement import conversions
 from numalet.model import resources
 from numalet.model.findings import Findings
-from numalet.model.machine_info import MachineInfo
+from numalet.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.model.quantity import ZERO, Quantity
 
 MEMORY_QOS_GATE: Final = "MemoryQoS"
@@ -31,7 +31,7 @@ class Limits:
     reserved for the system and the kubelet; eviction thresholds are not taken off. ``allocatable``
     is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
     ``period_us`` is that of quotas, if limits of CPU are quotas at all (``has_quotas``).
-    ``throttling_thousandths`` is MemoryQoS's factor, None without it.
+    ``throttling_thousandths`` is MemoryQoS's factor, None without it. ``nodes`` are the machine's.
     """
 
     capacity_bytes: int
@@ -46,6 +46,7 @@ class Limits:
     oom_group: bool = True
     throttling_thousandths: int | None = None
     quota_on_exclusive_cpus: bool = True
+    nodes: tuple[NumaNodeInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ def resolve(
         oom_group=not config.single_process_oom_kill,
         throttling_thousandths=round(config.memory_throttling_factor * 1000) if has_qos else None,
         quota_on_exclusive_cpus=behaviour.exclusive_cpus_have_quota,
+        nodes=machine.nodes,
     )
 
 

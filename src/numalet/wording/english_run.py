@@ -100,9 +100,6 @@ SENTENCES: Final[Mapping[str, str]] = {
         "-c names a configuration file, and there is no file {value!r}; did you mean"
         " --cpus {value} (srun's -c)?"
     ),
-    "run/memory-beside-agent": (
-        "an agent's books need a size, so add --memory; without an agent it may be left out"
-    ),
     "run/rootless": (
         "what other users run without numalet is not kept from these CPUs and this memory"
     ),

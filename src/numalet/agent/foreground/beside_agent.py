@@ -189,7 +189,9 @@ class Agent:
     def explanation(self) -> Explained | None:
         """Why there is no place; None if the agent does not tell, or not in words of ours."""
         try:
-            found = self._posted("explanations", {"budgetSeconds": SEARCH_SECONDS})
+            found = self._posted(
+                "explanations", {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
+            )
             explanation_schema.of(found)
         except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
             return None
@@ -305,8 +307,6 @@ def _check(root: Path, options: RunOptions) -> None:
     for flag, value in given.items():
         if value is not None:
             findings.add("run/agent-decides", Location(flag), root=str(root))
-    if options.request.memory is None:
-        findings.add("run/memory-beside-agent", Location("--memory"))
     findings.raise_errors()
 
 

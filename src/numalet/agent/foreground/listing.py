@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from numalet.adapters.runtime import levels
 from numalet.agent import recovery, settings
+from numalet.agent.foreground import placing
 from numalet.agent.foreground.holders import Holder
 from numalet.agent.foreground.request import CONTAINER
 from numalet.agent.foreground.shared_books import Content, SharedBooks
@@ -56,20 +57,22 @@ def listing(root: Path) -> Listing | None:
 
 
 def _listed(root: Path, books: SharedBooks, content: Content) -> Listing:
-    node = _node(root, content)
-    items = [_placement(each, books.holders.since(each), node) for each in content.live]
+    node, live = _node(root, content)
+    items = [_placement(each, books.holders.since(each), node) for each in live]
     return Listing(items, None if node is None else _state(node))
 
 
-def _node(root: Path, content: Content) -> Node | None:
+def _node(root: Path, content: Content) -> tuple[Node | None, tuple[Holder, ...]]:
+    """The node, None if it is not known, and the runs as they are on the machine of now."""
     keys = [each.key for each in content.live]
     files = content.files if keys else {}
     try:
         premises = settings.resolve(AgentOptions(root=root)).premises
         started = recovery.start_node(premises, files, keys)
     except BadInput:
-        return None
-    return started.node.assume_running(keys).release_stale()
+        return None, content.live
+    live = tuple(placing.marked(each, started.lost) for each in content.live)
+    return started.node.assume_running(keys).release_stale(), live
 
 
 def _placement(holder: Holder, since: datetime | None, node: Node | None) -> dict[str, Any]:

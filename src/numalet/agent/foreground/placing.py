@@ -26,7 +26,6 @@ from numalet.checkpoint.rebase import Lost
 from numalet.enforcement import desired, limits
 from numalet.enforcement.limits import Limits
 from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model import resources
 from numalet.model.findings import BadInput, Finding, Severity
 from numalet.model.pod import Pod
 from numalet.node.node import Node
@@ -186,13 +185,13 @@ class Placer:
                 raise
             fields = {"text": bad.findings[0].fields["text"]}
             raise BadInput([Finding("run/other-configuration", fields)]) from None
-        marked = [_marked(each, started.lost) for each in live]
-        for before, after in zip(live, marked, strict=True):
+        as_now = [marked(each, started.lost) for each in live]
+        for before, after in zip(live, as_now, strict=True):
             if before is not after:
                 of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
                 finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
                 self.remarks.append(finding)
-        return started.node.assume_running(keys).release_stale(), tuple(marked)
+        return started.node.assume_running(keys).release_stale(), tuple(as_now)
 
     def _decided(self, node: Node, pod: Pod, live: tuple[Holder, ...]) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
@@ -200,34 +199,12 @@ class Placer:
             empty, _ = self._node(Content({}))
             _, alone = empty.admit(pod)
             return NoPlace(node, pod, live, decision, alone.admitted), node
-        settings = self._near_its_cpus(
-            pod, desired.container(self._limits, after.snapshot, pod, CONTAINER), after
-        )
+        settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
         above = desired.tree(self._limits, after.snapshot, [pod])[parent]
         placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
         return placed, after.pod_started(pod.uid)
-
-    def _near_its_cpus(
-        self, pod: Pod, settings: ContainerSettings, after: Node
-    ) -> ContainerSettings:
-        """The same; a command without a promised size has pages on the nodes of its own CPUs.
-
-        Nor is it spared when memory runs out, since it may be what uses it up.
-        """
-        (container,) = pod.containers()
-        if resources.MEMORY in container.requests:
-            return settings
-        own = after.snapshot.cpu.cpus_of(pod.uid, CONTAINER) or frozenset()
-        nodes = tuple(
-            node.node_id
-            for node in self._premises.machine.nodes
-            if node.memory_bytes and any(own.intersection(core.threads) for core in node.cores)
-        )
-        wanted = settings.cgroup.memory_nodes or nodes or None
-        cgroup = replace(settings.cgroup, memory_nodes=wanted)
-        return replace(settings, cgroup=cgroup, oom_score_adj=0)
 
     def _holder(self, placed: Placed, command: str) -> Holder:
         own = family.process(os.getpid())
@@ -242,7 +219,7 @@ class Placer:
         )
 
 
-def _marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
+def marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
     """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
     of_it = [each for each in lost if each.key == holder.key]
     if not of_it:

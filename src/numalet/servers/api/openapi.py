@@ -65,6 +65,7 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "explanation"): {"budgetSeconds": _COUNT},
     ("POST", "explanations"): {
         "budgetSeconds": _COUNT,
+        "foreground": _TEXT,
         "fieldValidation": field_validation.PARAMETER,
     },
     ("POST", "runs"): {

@@ -25,6 +25,7 @@ from numalet.servers.api.node_state import node_state
 from numalet.servers.api.objects import JSON, shown
 from numalet.servers.api.pod_collections import PLACEMENT, of_records
 from numalet.servers.api.pods import workload_of
+from numalet.servers.api.runs import of_command
 from numalet.servers.api.served import OWN_GROUP, Served, observed_by
 from numalet.servers.api.status import not_found
 from numalet.servers.door import AgentView, Standing
@@ -84,7 +85,9 @@ class Own:
         workload = await requests.read_out(
             request, lambda: workload_of(document, namespace, view, wants, Findings())
         )
-        return await self._explanation(request, workload.pod)
+        is_command = "foreground" in request.query_params
+        pod = of_command(workload.pod) if is_command else workload.pod
+        return await self._explanation(request, pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:
         budget = requests.whole_number(request, "budgetSeconds") or 0

@@ -20,7 +20,10 @@ from starlette.routing import Route
 from numalet.adapters import run_document
 from numalet.adapters.run_document import RunDocument
 from numalet.adapters.runtime.watcher import family
+from numalet.enforcement import desired
+from numalet.model import resources
 from numalet.model.findings import Findings
+from numalet.model.pod import Pod, QosClass
 from numalet.servers.api import requests, status
 from numalet.servers.api.field_validation import FieldValidation
 from numalet.servers.api.pods import workload_of
@@ -80,7 +83,8 @@ class Runs:
             if "/" in name and not ledger.is_handled(name):
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
-        return replace(workload, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
+        pod = of_command(workload.pod)
+        return replace(workload, pod=pod, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
 
     def _as_it_is(self, record: PodRecord) -> Foreseen:
         return Foreseen(record, self._served.door.view().node)
@@ -114,13 +118,30 @@ class Runs:
         verdict = found.record.run.verdict
         assert verdict is not None
         if verdict.admitted:
-            snapshot = found.node.snapshot
-            return run_document.placed(workload.pod, snapshot, view.level, view.notes, "agent")
+            pod, node = workload.pod, found.node
+            (container,) = pod.containers()
+            pages = desired.memory_nodes(
+                node.rules.machine.nodes, node.snapshot, pod, container.name
+            )
+            return run_document.placed(pod, node.snapshot, view.level, view.notes, "agent", pages)
         if may_fit is None:
             alone = self._foreseen(self._served.door.foresee_alone(workload)).record.run.verdict
             may_fit = alone is not None and alone.admitted
         said = verdict.reason, verdict.message
         return run_document.refused(workload.pod, *said, may_fit, "agent")
+
+
+def of_command(pod: Pod) -> Pod:
+    """The pod of a command, which has CPUs of its own if it asks for no size of memory, too.
+
+    A pod of a kubelet's would get none without memory.
+    """
+    (container,) = pod.containers()
+    asked = container.requests
+    is_without_size = resources.CPU in asked and resources.MEMORY not in asked
+    if is_without_size and asked == container.limits:
+        return replace(pod, qos_class=QosClass.GUARANTEED)
+    return pod
 
 
 def _runner(request: Request) -> Runner:
