@@ -50,7 +50,7 @@ def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
             case _:
                 found = _too_much(subject, search, pod, rejection, more)
         yield from found
-    yield from decision_notes.notes(decisions)
+    yield from decision_notes.notes(decision_notes.collect(decisions))
 
 
 def one_after_the_other(subject: Subject, node: Node) -> Iterator[Finding]:
