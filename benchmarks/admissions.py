@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from numalet.adapters.files import state_directory
-from numalet.adapters.files.state_directory import StateDirectory
-from numalet.admission.decision import Decision
-from numalet.model.pod import Pod
-from numalet.node.node import Node
+from numalet.core.admission.decision import Decision
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.io.files import state_directory
+from numalet.io.files.state_directory import StateDirectory
 
 
 def measure(benchmark: BenchmarkFixture, node: Node, newcomer: Pod, directory: Path) -> None:

@@ -27,7 +27,7 @@ from time import perf_counter
 from benchmarks import page
 
 import node_states
-from numalet.admission.decision import Decision
+from numalet.core.admission.decision import Decision
 
 POLICIES = ("best-effort", "restricted")
 GOAL = 0.001

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 
 from benchmarks import states
 
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.managers.device.inventory import Device
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 
 GPU = "example.com/gpu"
 DEVICES_PER_NODE = 4

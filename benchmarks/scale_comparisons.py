@@ -15,13 +15,13 @@ import node_shapes
 import node_states
 from node_shapes import GIB, GPU, Shape
 from node_states import Life
-from numalet.adapters import devices, machines
-from numalet.adapters.documents import profile_library
-from numalet.hints import merging
-from numalet.hints.hint import Hint
-from numalet.model import numa_mask
-from numalet.model.pod import Pod
-from numalet.node.node import Node
+from numalet.core.hints import merging
+from numalet.core.hints.hint import Hint
+from numalet.core.model import numa_mask
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.io import devices, machines
+from numalet.io.documents import profile_library
 
 # One admission by a kubelet v1.32 in milliseconds of processor time: policy best-effort, an
 # empty node, r = 1 to 4. None: more than a minute.

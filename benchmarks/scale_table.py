@@ -16,7 +16,7 @@ from benchmarks import page, timing
 
 import node_states
 from node_states import Life
-from numalet.node.node import Node
+from numalet.core.node.node import Node
 
 NODE_COUNTS = (1, 2, 4, 8, 12, 16, 32, 36, 64)
 RESOURCES = range(1, node_states.MOST_RESOURCES + 1)

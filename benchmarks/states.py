@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 
 GIB = 1 << 30
 MEMORY_PER_NODE_GIB = 64

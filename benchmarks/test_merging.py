@@ -13,9 +13,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import merge_by_walking
-from numalet.hints import merging
-from numalet.hints.hint import Hint
-from numalet.model import numa_mask
+from numalet.core.hints import merging
+from numalet.core.hints.hint import Hint
+from numalet.core.model import numa_mask
 
 WAYS = {"closed form": merging.merge, "walking": merge_by_walking.merge}
 

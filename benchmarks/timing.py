@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
-from numalet.adapters.files import state_directory
-from numalet.adapters.files.state_directory import StateDirectory
-from numalet.model.pod import Pod
-from numalet.node.node import Node
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.io.files import state_directory
+from numalet.io.files.state_directory import StateDirectory
 
 _MEMORY_FILE_SYSTEM = Path("/dev/shm")
 _ROUNDS = 3

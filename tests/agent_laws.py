@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from numalet.adapters.cgroup_v2 import reading
-from numalet.adapters.cgroup_v2.tree import CgroupTree
-from numalet.adapters.documents import pod_record
-from numalet.adapters.files import state_directory
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.adapters.runtime.port import Runtime
-from numalet.adapters.runtime.watcher import family
-from numalet.agent import record_file
-from numalet.agent.keeper import Keeper
-from numalet.agent.wanted import FromBooks
-from numalet.enforcement import drift, limits, paths
-from numalet.model.pod import ContainerKey
-from numalet.servers.door import AgentView
-from numalet.snapshot import invariants, placement
-from numalet.workload import lifecycle
-from numalet.workload.run import ContainerPhase, ContainerRun
+from numalet.agent.host.cgroup_v2 import reading
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.host.runtime.port import Runtime
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.keeper import record_file
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.servers.door import AgentView
+from numalet.core.enforcement import drift, limits, paths
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import invariants, placement
+from numalet.core.workload import lifecycle
+from numalet.core.workload.run import ContainerPhase, ContainerRun
+from numalet.io.documents import pod_record
+from numalet.io.files import state_directory
 
 
 def broken(

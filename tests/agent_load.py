@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused
+from numalet.io.agent_client.client import AgentClient, AgentRefused
 from servers.pods import pod
 
 CLIENTS: Final = 16
@@ -79,7 +79,7 @@ def agent(root: Path, *options: str) -> Iterator[RunningAgent]:
 
 
 def _is_ready(socket: Path) -> bool:
-    from numalet.model.findings import BadInput
+    from numalet.core.model.findings import BadInput
 
     with AgentClient(socket) as client, contextlib.suppress(BadInput, AgentRefused):
         return client.text("/readyz") == "ok"

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from numalet.model import cpu_set, numa_mask
-from numalet.simulate import outcome
+from numalet.core.model import cpu_set, numa_mask
+from numalet.insight.simulate import outcome
 
 Plain: TypeAlias = dict[str, Any]
 """A JSON object."""

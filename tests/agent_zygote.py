@@ -22,7 +22,12 @@ from numalet.__main__ import main
 
 LARGEST_ORDER: Final = 1 << 16
 _USED: Final = (
-    *("numalet.cli.main", "numalet.agent.main", "anyio._backends._asyncio", "uvicorn.lifespan.off"),
+    *(
+        "numalet.cli.main",
+        "numalet.agent.keeper.main",
+        "anyio._backends._asyncio",
+        "uvicorn.lifespan.off",
+    ),
     *("uvicorn.protocols.http.httptools_impl", "encodings.idna", "encodings.utf_8_sig"),
 )
 """What an agent imports, directly or at some time."""

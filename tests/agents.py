@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numalet.adapters.documents import workload as workloads
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions
-from numalet.adapters.machines import MachineChoice
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent import settings as agent_settings
-from numalet.agent import wiring
-from numalet.agent.keeper import Keeper
-from numalet.agent.settings import AgentOptions, AgentSettings, RuntimeKind
-from numalet.agent.wiring import Hooks
-from numalet.model.findings import Findings
-from numalet.workload.record import PodRecord
-from numalet.workload.spec import Workload
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper import settings as agent_settings
+from numalet.agent.keeper import wiring
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
+from numalet.agent.keeper.wiring import Hooks
+from numalet.core.model.findings import Findings
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.spec import Workload
+from numalet.io.documents import workload as workloads
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions
+from numalet.io.machines import MachineChoice
 
 SHAPE = MachineChoice("2n8c1t", "16Gi")
 PATIENCE_SECONDS = 60.0

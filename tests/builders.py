@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.admission import roster
-from numalet.checkpoint import state_files
-from numalet.config.rules import (
+from numalet.core.admission import roster
+from numalet.core.checkpoint import state_files
+from numalet.core.config.rules import (
     MemoryPolicy,
     MemoryRules,
     NodeRules,
@@ -14,13 +14,13 @@ from numalet.config.rules import (
     TopologyPolicy,
     TopologyRules,
 )
-from numalet.config.rules import StartRefused as StartRefused
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.node_constraints import UNCONSTRAINED
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node.node import Node
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.config.rules import StartRefused as StartRefused
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.node_constraints import UNCONSTRAINED
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
 
 GI = 1 << 30
 

@@ -13,9 +13,9 @@ from functools import reduce
 from itertools import product
 from operator import and_
 
-from numalet.hints.filtering import Offer, Ruled
-from numalet.model import numa_mask
-from numalet.model.numa_mask import NumaMask
+from numalet.core.hints.filtering import Offer, Ruled
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
 
 _ATTEMPTS = 300
 

@@ -1,4 +1,4 @@
-"""The assignment of CPUs as the kubelet does it, rule by rule: the oracle for ``managers.cpu``.
+"""The assignment of CPUs as the kubelet does it, rule by rule: an oracle for ``managers.cpu``.
 
 Sets of CPUs are Python sets here, every order is made anew by counting, the distribution is
 found by walking over everything, with the kubelet's floating-point score, and with lists that
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from numalet.model.machine_info import MachineInfo
+from numalet.core.model.machine_info import MachineInfo
 
 TOO_FEW = "too few"
 HANG = "hang"

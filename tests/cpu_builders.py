@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from numalet.config.rules import CpuPolicy, CpuRules
-from numalet.hints.hint import Hint
-from numalet.managers.cpu import cpu_mask, static_policy, topology
-from numalet.managers.cpu.cpu_mask import CpuMask
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.cpu.static_policy import StaticPolicy
-from numalet.managers.cpu.topology import CpuTopology
-from numalet.model import cpu_set, numa_mask
-from numalet.model.cpu_set import CpuSet
-from numalet.model.findings import Finding
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.config.rules import CpuPolicy, CpuRules
+from numalet.core.hints.hint import Hint
+from numalet.core.managers.cpu import cpu_mask, static_policy, topology
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.topology import CpuTopology
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 Core = tuple[int, tuple[int, ...], int | None]
 """Socket, threads, uncore cache."""

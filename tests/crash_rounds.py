@@ -23,14 +23,14 @@ from typing import Any, Final
 import agent_laws
 import agents
 from crash_victims import AT_A_POINT, AT_ANY_MOMENT, Orders, Victim, doomed
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.adapters.runtime.levels import Ground, ground
-from numalet.adapters.runtime.port import Runtime
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.agent import wiring
-from numalet.agent.keeper import Keeper
-from numalet.agent.settings import AgentSettings, RuntimeKind
-from numalet.agent.wiring import RUNS, Hooks
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.host.runtime.levels import Ground, ground
+from numalet.agent.host.runtime.port import Runtime
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.agent.keeper import wiring
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
+from numalet.agent.keeper.wiring import RUNS, Hooks
 
 PATIENCE_SECONDS: Final = 120.0
 """How long an agent may take until nothing is left to do; many times what it takes."""

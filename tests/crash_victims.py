@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters import faults
-from numalet.agent import main
-from numalet.agent.settings import AgentSettings
+from numalet.agent.keeper import main
+from numalet.agent.keeper.settings import AgentSettings
+from numalet.io import faults
 
 AT_A_POINT = "at a fault point"
 AT_ANY_MOMENT = "at any moment"

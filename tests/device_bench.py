@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from numalet.hints.hint import Hint
-from numalet.hints.provider import Refused, RefusedMidway
-from numalet.hints.reasons import Reason
-from numalet.managers.device import registration
-from numalet.managers.device.inventory import Device, Health
-from numalet.managers.device.ledger import EMPTY_LEDGER, DeviceLedger
-from numalet.managers.device.preference import (
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Refused, RefusedMidway
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger
+from numalet.core.managers.device.preference import (
     Accepted,
     AllocateAnswer,
     CallFailed,
     PreferenceQuestion,
     Preferred,
 )
-from numalet.model import numa_mask
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.model.quantity import Quantity
+from numalet.core.model import numa_mask
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.quantity import Quantity
 
 GPU = "example.com/gpu"
 NIC = "example.com/nic"

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from builders import simple
-from numalet.adapters import machines
-from numalet.adapters.documents import kubelet_config
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.rules import StartRefused
-from numalet.explain import case as cases
-from numalet.explain.case import Case, Neighbour
-from numalet.explain.tally import Tally
-from numalet.managers.device.inventory import Device
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Container, Pod
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import NO_DEVICES, Devices
-from numalet.simulate.session import Session
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Container, Pod
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import NO_DEVICES, Devices
+from numalet.insight.explain import case as cases
+from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.tally import Tally
+from numalet.insight.simulate.session import Session
+from numalet.io import machines
+from numalet.io.documents import kubelet_config
 
 GPU = "example.com/gpu"
 GPUS: Devices = {

@@ -13,9 +13,9 @@ import re
 from pathlib import Path
 from typing import Final
 
-from numalet.adapters.cgroup_v2.tree import CgroupTree
-from numalet.model import cpu_set
-from numalet.model.cpu_set import CpuSet
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
 
 CONTROLLERS: Final = ("cpuset", "cpu", "memory", "hugetlb", "pids")
 _PAGE: Final = 4096

@@ -22,10 +22,10 @@ from typing import Any, Final
 import agent_log
 from agent_log import Plain
 from agent_processes import AgentProcess, Starter
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.adapters.agent_client.places import SOCKET_NAME
-from numalet.adapters.files import state_directory
-from numalet.simulate import outcome
+from numalet.insight.simulate import outcome
+from numalet.io.agent_client.client import AgentClient
+from numalet.io.agent_client.places import SOCKET_NAME
+from numalet.io.files import state_directory
 
 LIFE_SECONDS: Final = 100.0
 """So long an agent is listened to; many times what any of them lives."""

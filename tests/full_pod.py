@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from numalet.adapters.documents.pod_table.kinds import (
+from numalet.io.documents.pod_table.kinds import (
     Kind,
     ListOf,
     MapOf,
@@ -14,7 +14,7 @@ from numalet.adapters.documents.pod_table.kinds import (
     Text,
     Whole,
 )
-from numalet.adapters.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.pod import POD
 
 HUGE: Final = 2**70
 ODD: Final[tuple[Any, ...]] = (

@@ -30,7 +30,7 @@ Facts: TypeAlias = Mapping[str, str]
 VARIABLE: Final = "NUMALET_TEST_SESSION"
 """Is in the environment of all that a run starts; its value is the run's own."""
 _MARK: Final = "NUMALET_CONTAINER"
-_WATCHER: Final = "numalet.adapters.runtime.watcher.watch"
+_WATCHER: Final = "numalet.agent.host.runtime.watcher.watch"
 _OUTPUT: Final = "numalet_host_guard"
 _PATIENCE_SECONDS: Final = 20.0
 """So long something that was told to end may take; only a run that would fail waits."""

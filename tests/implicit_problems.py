@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 import cpu_builders
-from numalet.hints import filtering
-from numalet.hints.filtering import Offer, Ruled
-from numalet.hints.fitness import Distances
-from numalet.hints.hint import Hint, HintFamily
-from numalet.managers.cpu import hints as cpu_hints
-from numalet.managers.cpu import topology
-from numalet.managers.cpu.take_aligned import Reach
-from numalet.managers.device.hints import TouchedSets
-from numalet.managers.device.inventory import Device, KnownDevices
-from numalet.managers.memory.hints import OfferedSets
-from numalet.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
-from numalet.model import numa_mask
+from numalet.core.hints import filtering
+from numalet.core.hints.filtering import Offer, Ruled
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import Hint, HintFamily
+from numalet.core.managers.cpu import hints as cpu_hints
+from numalet.core.managers.cpu import topology
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.device.hints import TouchedSets
+from numalet.core.managers.device.inventory import Device, KnownDevices
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
+from numalet.core.model import numa_mask
 
 TYPES = ("hugepages-1Gi", "memory")
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import agents
-from numalet.adapters.documents import kubelet_config
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.adapters.files import state_directory
-from numalet.model import cpu_set
-from numalet.model.cpu_set import CpuSet
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import ContainerKey
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.snapshot import runtime_sets
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import runtime_sets
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.files import state_directory
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1

@@ -20,9 +20,9 @@ from typing import Any, Final, TypeAlias
 import grpc
 
 from agent_load import RunningAgent
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused
-from numalet.adapters.rpc import methods
-from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
+from numalet.io.agent_client.client import AgentClient, AgentRefused
+from numalet.io.rpc import methods
+from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from plugin_restarts import GPU, PODS_PATH, eventually
 from servers.pods import pod
 

@@ -1,6 +1,6 @@
 """The merge as the kubelet does it: walk every combination, keep the better one.
 
-Exponential, and the oracle for ``numalet.hints.merging``. Written case by case after the rules
+Exponential, and the oracle for ``numalet.core.hints.merging``. Written case by case after the rules
 of the Topology Manager, v1.32, without the closed form's sort key.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from numalet.hints.fitness import Distances
-from numalet.hints.hint import Hint
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import Hint
 
 
 def merge(

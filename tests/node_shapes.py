@@ -16,8 +16,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from numalet.managers.device.inventory import Device
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 
 GIB, MIB = 1 << 30, 1 << 20
 GPU, NIC = "example.com/gpu", "example.com/nic"

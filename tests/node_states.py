@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 import node_shapes
 from node_shapes import GPU, NIC, Shape
-from numalet.admission.decision import Decision
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.admission.decision import Decision
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 
 POLICIES = ("best-effort", "restricted", "single-numa-node")
 SCOPES = ("container", "pod")

@@ -7,11 +7,11 @@ from itertools import combinations, product
 
 from hypothesis import strategies as st
 
-from numalet.hints.fitness import Distances
-from numalet.hints.requirement import OpenSets, Requirement
-from numalet.hints.rule import Rule
-from numalet.model import numa_mask
-from numalet.model.numa_mask import NumaMask
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.requirement import OpenSets, Requirement
+from numalet.core.hints.rule import Rule
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
 
 
 @st.composite

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_load import RunningAgent
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.adapters.pod_resources_client import Answered, PodResourcesClient
+from numalet.io.agent_client.client import AgentClient
+from numalet.io.pod_resources_client import Answered, PodResourcesClient
 from servers.pods import pod
 
 GPU: Final = "example.com/gpu"

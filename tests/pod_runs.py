@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from numalet.model.node_constraints import UNCONSTRAINED
-from numalet.model.pod import Container, ContainerKind, Pod
-from numalet.workload import folding
-from numalet.workload.run import Exit, ExitReason, PodRun, Verdict
-from numalet.workload.spec import ContainerSpec, RestartPolicy, Workload
+from numalet.core.model.node_constraints import UNCONSTRAINED
+from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.workload import folding
+from numalet.core.workload.run import Exit, ExitReason, PodRun, Verdict
+from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 ADMITTED = Verdict(admitted=True)

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from numalet.adapters.cgroup_v2.root import Unusable
-from numalet.adapters.runtime.levels import Ground, ground
-from numalet.adapters.runtime.port import Ended, Launch
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model.pod import ContainerKey
-from numalet.workload.spec import ContainerSpec
+from numalet.agent.host.cgroup_v2.root import Unusable
+from numalet.agent.host.runtime.levels import Ground, ground
+from numalet.agent.host.runtime.port import Ended, Launch
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.spec import ContainerSpec
 
 PATIENCE_SECONDS = 60.0
 KEY = ContainerKey("u-1", "c")

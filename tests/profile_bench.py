@@ -7,17 +7,17 @@ from typing import Any
 
 from builders import simple
 from explain_bench import asking
-from numalet.adapters.devices import named_devices
-from numalet.adapters.documents import kubelet_config
-from numalet.adapters.machines import open_machine
-from numalet.config.behaviour import EXACT, Behaviour
-from numalet.config.rules import StartRefused
-from numalet.managers.device.inventory import Device
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Pod
-from numalet.node.node import Node, start
-from numalet.snapshot import placement
-from numalet.snapshot.placement import Placement
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node, start
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.io.devices import named_devices
+from numalet.io.documents import kubelet_config
+from numalet.io.machines import open_machine
 
 GPU = "nvidia.com/gpu"
 

@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 from typing import Final
 
 from device_bench import GPU, NIC, devices
-from numalet.config.behaviour import EXACT, Behaviour
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model import machine_shape
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Container, ContainerKind, Pod
-from numalet.model.qos import qos_class
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.servers.door import AgentView, Standing
-from numalet.workload.record import PodRecord
-from numalet.workload.records import Records
-from numalet.workload.run import PodRun, Verdict
-from numalet.workload.spec import Workload
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import machine_shape
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.qos import qos_class
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import PodRun, Verdict
+from numalet.core.workload.spec import Workload
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONFIG = KubeletConfig(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builders
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.simulate.scenario import Step
-from numalet.simulate.session import Record, Session
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.simulate.scenario import Step
+from numalet.insight.simulate.session import Record, Session
 
 MACHINE = builders.machine(10, 10)
 CONFIG = KubeletConfig(

@@ -8,13 +8,13 @@ from typing import Any
 
 import builders
 from builders import GI
-from numalet.admission import roster
-from numalet.admission.roster import Roster
-from numalet.checkpoint import cpu_file, device_file, memory_file
-from numalet.checkpoint.cpu_file import CpuReading
-from numalet.checkpoint.device_document import DeviceDocument
-from numalet.checkpoint.memory_document import MemoryDocument
-from numalet.config.rules import (
+from numalet.core.admission import roster
+from numalet.core.admission.roster import Roster
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.checkpoint.cpu_file import CpuReading
+from numalet.core.checkpoint.device_document import DeviceDocument
+from numalet.core.checkpoint.memory_document import MemoryDocument
+from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
     MemoryPolicy,
@@ -24,12 +24,12 @@ from numalet.config.rules import (
     TopologyPolicy,
     TopologyRules,
 )
-from numalet.managers.device.inventory import Device
-from numalet.model.findings import Finding
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node.node import Node
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
 
 MEMORY, CPU, DEVICE = memory_file.FILE_NAME, cpu_file.FILE_NAME, device_file.FILE_NAME
 GPU = "example.com/gpu"

@@ -58,40 +58,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from numalet.adapters.documents.kubelet_config import ConfigSources as ConfigSources
-    from numalet.adapters.documents.kubelet_config import decode as decode_config
-    from numalet.adapters.documents.kubelet_config import load as load_config
-    from numalet.adapters.documents.pod_manifest import load_pods as load_pods
-    from numalet.adapters.documents.pod_manifest import read_pods as read_pods
-    from numalet.adapters.machines import open_machine as open_machine
-    from numalet.admission.decision import Decision as Decision
-    from numalet.admission.recorder import Recorder as Recorder
-    from numalet.config.behaviour import EXACT as EXACT
-    from numalet.config.behaviour import NATIVE as NATIVE
-    from numalet.config.behaviour import Behaviour as Behaviour
-    from numalet.config.kubelet_config import KubeletConfig as KubeletConfig
-    from numalet.config.rules import NodeRules as NodeRules
-    from numalet.config.rules import StartRefused as StartRefused
-    from numalet.hints.hint import Hint as Hint
-    from numalet.hints.merging import merge as merge
-    from numalet.hints.provider import ResourceManager as ResourceManager
-    from numalet.managers.device.inventory import Device as Device
-    from numalet.managers.device.inventory import Health as Health
-    from numalet.managers.device.preference import PreferredDevices as PreferredDevices
-    from numalet.managers.memory.ledger import MemoryBlock as MemoryBlock
-    from numalet.model.findings import BadInput as BadInput
-    from numalet.model.findings import Finding as Finding
-    from numalet.model.machine import Machine as Machine
-    from numalet.model.machine_info import MachineInfo as MachineInfo
-    from numalet.model.pod import Pod as Pod
-    from numalet.model.quantity import Quantity as Quantity
-    from numalet.node.node import Node as Node
-    from numalet.node.node import start as start
-    from numalet.reports.runtime_settings import of_decision as runtime_settings
-    from numalet.snapshot.changes import Changes as Changes
-    from numalet.snapshot.changes import between as between
-    from numalet.snapshot.placement import Placement as Placement
-    from numalet.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.core.admission.decision import Decision as Decision
+    from numalet.core.admission.recorder import Recorder as Recorder
+    from numalet.core.config.behaviour import EXACT as EXACT
+    from numalet.core.config.behaviour import NATIVE as NATIVE
+    from numalet.core.config.behaviour import Behaviour as Behaviour
+    from numalet.core.config.kubelet_config import KubeletConfig as KubeletConfig
+    from numalet.core.config.rules import NodeRules as NodeRules
+    from numalet.core.config.rules import StartRefused as StartRefused
+    from numalet.core.hints.hint import Hint as Hint
+    from numalet.core.hints.merging import merge as merge
+    from numalet.core.hints.provider import ResourceManager as ResourceManager
+    from numalet.core.managers.device.inventory import Device as Device
+    from numalet.core.managers.device.inventory import Health as Health
+    from numalet.core.managers.device.preference import PreferredDevices as PreferredDevices
+    from numalet.core.managers.memory.ledger import MemoryBlock as MemoryBlock
+    from numalet.core.model.findings import BadInput as BadInput
+    from numalet.core.model.findings import Finding as Finding
+    from numalet.core.model.machine import Machine as Machine
+    from numalet.core.model.machine_info import MachineInfo as MachineInfo
+    from numalet.core.model.pod import Pod as Pod
+    from numalet.core.model.quantity import Quantity as Quantity
+    from numalet.core.node.node import Node as Node
+    from numalet.core.node.node import start as start
+    from numalet.core.snapshot.changes import Changes as Changes
+    from numalet.core.snapshot.changes import between as between
+    from numalet.core.snapshot.placement import Placement as Placement
+    from numalet.core.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
+    from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
+    from numalet.io.documents.kubelet_config import decode as decode_config
+    from numalet.io.documents.kubelet_config import load as load_config
+    from numalet.io.documents.pod_manifest import load_pods as load_pods
+    from numalet.io.documents.pod_manifest import read_pods as read_pods
+    from numalet.io.machines import open_machine as open_machine
     from numalet.wording.english import sentence as sentence
     from numalet.wording.kubelet import status as status
 
@@ -100,44 +100,44 @@ __version__ = "0.1.0"
 # The public names and where they live. They are imported when they are first used, so that
 # `import numalet`, and with it `numalet --version`, costs nothing.
 _PUBLIC = {
-    "EXACT": "numalet.config.behaviour",
-    "NATIVE": "numalet.config.behaviour",
-    "BadInput": "numalet.model.findings",
-    "Behaviour": "numalet.config.behaviour",
-    "Changes": "numalet.snapshot.changes",
-    "ConfigSources": "numalet.adapters.documents.kubelet_config",
-    "Decision": "numalet.admission.decision",
-    "Device": "numalet.managers.device.inventory",
-    "Finding": "numalet.model.findings",
-    "Health": "numalet.managers.device.inventory",
-    "Hint": "numalet.hints.hint",
-    "KubeletConfig": "numalet.config.kubelet_config",
-    "Machine": "numalet.model.machine",
-    "MachineInfo": "numalet.model.machine_info",
-    "MemoryBlock": "numalet.managers.memory.ledger",
-    "Node": "numalet.node.node",
-    "NodeRules": "numalet.config.rules",
-    "Placement": "numalet.snapshot.placement",
-    "Pod": "numalet.model.pod",
-    "PreferredDevices": "numalet.managers.device.preference",
-    "Quantity": "numalet.model.quantity",
-    "Recorder": "numalet.admission.recorder",
-    "ResourceManager": "numalet.hints.provider",
-    "Snapshot": "numalet.snapshot.snapshot",
-    "StartRefused": "numalet.config.rules",
-    "between": "numalet.snapshot.changes",
-    "load_pods": "numalet.adapters.documents.pod_manifest",
-    "merge": "numalet.hints.merging",
-    "open_machine": "numalet.adapters.machines",
-    "read_pods": "numalet.adapters.documents.pod_manifest",
+    "EXACT": "numalet.core.config.behaviour",
+    "NATIVE": "numalet.core.config.behaviour",
+    "BadInput": "numalet.core.model.findings",
+    "Behaviour": "numalet.core.config.behaviour",
+    "Changes": "numalet.core.snapshot.changes",
+    "ConfigSources": "numalet.io.documents.kubelet_config",
+    "Decision": "numalet.core.admission.decision",
+    "Device": "numalet.core.managers.device.inventory",
+    "Finding": "numalet.core.model.findings",
+    "Health": "numalet.core.managers.device.inventory",
+    "Hint": "numalet.core.hints.hint",
+    "KubeletConfig": "numalet.core.config.kubelet_config",
+    "Machine": "numalet.core.model.machine",
+    "MachineInfo": "numalet.core.model.machine_info",
+    "MemoryBlock": "numalet.core.managers.memory.ledger",
+    "Node": "numalet.core.node.node",
+    "NodeRules": "numalet.core.config.rules",
+    "Placement": "numalet.core.snapshot.placement",
+    "Pod": "numalet.core.model.pod",
+    "PreferredDevices": "numalet.core.managers.device.preference",
+    "Quantity": "numalet.core.model.quantity",
+    "Recorder": "numalet.core.admission.recorder",
+    "ResourceManager": "numalet.core.hints.provider",
+    "Snapshot": "numalet.core.snapshot.snapshot",
+    "StartRefused": "numalet.core.config.rules",
+    "between": "numalet.core.snapshot.changes",
+    "load_pods": "numalet.io.documents.pod_manifest",
+    "merge": "numalet.core.hints.merging",
+    "open_machine": "numalet.io.machines",
+    "read_pods": "numalet.io.documents.pod_manifest",
     "sentence": "numalet.wording.english",
-    "start": "numalet.node.node",
+    "start": "numalet.core.node.node",
     "status": "numalet.wording.kubelet",
 }
 _RENAMED = {
-    "decode_config": ("numalet.adapters.documents.kubelet_config", "decode"),
-    "load_config": ("numalet.adapters.documents.kubelet_config", "load"),
-    "runtime_settings": ("numalet.reports.runtime_settings", "of_decision"),
+    "decode_config": ("numalet.io.documents.kubelet_config", "decode"),
+    "load_config": ("numalet.io.documents.kubelet_config", "load"),
+    "runtime_settings": ("numalet.insight.simulate.runtime_settings", "of_decision"),
 }
 
 __all__ = [

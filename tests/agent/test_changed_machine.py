@@ -12,16 +12,18 @@ import pytest
 
 import agent_laws
 import agents
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent.recovery import OnInvalidState
-from numalet.agent.settings import AgentSettings
-from numalet.agent.wiring import RUNS
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper.recovery import OnInvalidState
+from numalet.agent.keeper.settings import AgentSettings
+from numalet.agent.keeper.wiring import RUNS
+from numalet.agent.kubernetes import pod_object as kube_pod
+from numalet.agent.kubernetes import pod_placement
+from numalet.agent.servers import metrics
+from numalet.agent.telemetry import metric_definitions
 from numalet.cli.ps_view import PodTable
-from numalet.model.findings import BadInput
-from numalet.model.pod import ContainerKey
-from numalet.reports import kube_pod, metric_definitions, pod_placement
-from numalet.servers import metrics
-from numalet.snapshot import placement
+from numalet.core.model.findings import BadInput
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
 
 _GI = 1 << 30
 

@@ -17,7 +17,7 @@ import pytest
 import crash_rounds
 from crash_rounds import Rounds
 from crash_victims import AT_A_POINT, separate
-from numalet.agent.settings import RuntimeKind
+from numalet.agent.keeper.settings import RuntimeKind
 
 CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "50"))
 SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import agents
-from numalet.reports import kube_columns, kube_pod
-from numalet.workload.record import NodeEvent
+from numalet.agent.kubernetes import pod_object as kube_pod
+from numalet.agent.kubernetes import table_columns
+from numalet.core.workload.record import NodeEvent
 
 
 def told(agent: agents.Agent) -> list[tuple[str, str]]:
@@ -17,7 +18,7 @@ def told(agent: agents.Agent) -> list[tuple[str, str]]:
 
 def status(agent: agents.Agent, name: str) -> str:
     """The column STATUS of a pod."""
-    return kube_columns.columns(kube_pod.pod_object(agent.record(name))).status
+    return table_columns.columns(kube_pod.pod_object(agent.record(name))).status
 
 
 def test_a_container_is_created_started_and_asked_to_end_once(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from typing import Any
 
 import agent_processes
 from agent_processes import PATIENCE_SECONDS, AgentProcess
-from numalet.adapters.files import folder_news
-from numalet.agent import shortage
-from numalet.agent.manifests import ManifestFolder
-from numalet.agent.shortage import NOTE, Shortage
-from numalet.agent.wiring import utc_now
-from numalet.model.findings import Finding
-from numalet.reports.metric_definitions import ACCEPT_PAUSES
+from numalet.agent.keeper import shortage
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.shortage import NOTE, Shortage
+from numalet.agent.keeper.wiring import utc_now
+from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
+from numalet.core.model.findings import Finding
+from numalet.io.files import folder_news
 
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 MANY = 40

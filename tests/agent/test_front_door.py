@@ -21,7 +21,7 @@ import front_door
 import recordings
 from agent_log import Plain
 from agent_processes import Forks, Interpreters, Starter
-from numalet.simulate import comparison
+from numalet.insight.simulate import comparison
 
 CHUNK: Final = 30
 CHUNKS: Final = [

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 import agents
-from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent import wiring
-from numalet.agent.neighbours import neighbours
-from numalet.agent.settings import AgentSettings
-from numalet.agent.wiring import RUNS, Hooks
-from numalet.model.pod import ContainerKey
-from numalet.servers.door import Refusal, Refused
-from numalet.servers.reach import PodResourcesSettings
-from numalet.snapshot import placement
-from numalet.workload.record import PodRecord
-from numalet.workload.spec import Workload
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper import wiring
+from numalet.agent.keeper.neighbours import neighbours
+from numalet.agent.keeper.settings import AgentSettings
+from numalet.agent.keeper.wiring import RUNS, Hooks
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.reach import PodResourcesSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.spec import Workload
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from servers.plugin_bench import GPU, Liar
 
 

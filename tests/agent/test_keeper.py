@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import agents
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.agent import record_file
-from numalet.enforcement.settings import CgroupSettings
-from numalet.model.pod import ContainerKey
-from numalet.reports.metric_definitions import DRIFT_MENDED
-from numalet.reports.metrics import Labels
-from numalet.servers.door import ChangeKind, Foreseen, Refusal, Refused
-from numalet.snapshot import placement
-from numalet.workload import changes
-from numalet.workload.record import PodRecord
+from numalet.agent.keeper import record_file
+from numalet.agent.servers.door import ChangeKind, Foreseen, Refusal, Refused
+from numalet.agent.telemetry.metric_definitions import DRIFT_MENDED
+from numalet.agent.telemetry.metrics import Labels
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
+from numalet.core.workload import changes
+from numalet.core.workload.record import PodRecord
+from numalet.io import faults
+from numalet.io.faults import Moment
 
 
 def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ import pytest
 import yaml
 
 from agents import pod, running, settings
-from numalet.agent import kube_api
-from numalet.agent.kube_api import Serving
-from numalet.model.findings import BadInput
-from numalet.servers import reach
-from numalet.servers.api import tls_listening
-from numalet.servers.reach import Address, KubeApi
+from numalet.agent.keeper import kube_api
+from numalet.agent.keeper.kube_api import Serving
+from numalet.agent.servers import reach
+from numalet.agent.servers.api import tls_listening
+from numalet.agent.servers.reach import Address, KubeApi
+from numalet.core.model.findings import BadInput
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ANY_PORT = KubeApi(Address("127.0.0.1", 0))

@@ -12,24 +12,25 @@ from typing import Any
 import pytest
 
 import agents
-from numalet.adapters.documents import pod_document, pod_record
-from numalet.adapters.documents import workload as workloads
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions
-from numalet.adapters.runtime.port import Ended, Started
-from numalet.agent import decisions, facts, steps
-from numalet.agent.books import Books
-from numalet.agent.manifests import ManifestFolder
-from numalet.agent.requests import Began
-from numalet.agent.wanted import FromBooks
-from numalet.enforcement import limits
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model.findings import Findings
-from numalet.model.pod import ContainerKey
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports import kube_pod, pod_placement
-from numalet.workload.run import Exit, ExitReason
+from numalet.agent.host.runtime.port import Ended, Started
+from numalet.agent.keeper import decisions, facts, steps
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.requests import Began
+from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.kubernetes import pod_object as kube_pod
+from numalet.agent.kubernetes import pod_placement
+from numalet.core.enforcement import limits
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.workload.run import Exit, ExitReason
+from numalet.io.documents import pod_document, pod_record
+from numalet.io.documents import workload as workloads
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import agents
-from numalet.agent import manifests
-from numalet.agent.manifests import ManifestFolder
-from numalet.config.behaviour import EXACT, NATIVE, Behaviour
-from numalet.model.findings import Severity
-from numalet.snapshot import placement
-from numalet.workload import static_pods
-from numalet.workload.record import EventKind
-from numalet.workload.spec import Source
+from numalet.agent.keeper import manifests
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.core.model.findings import Severity
+from numalet.core.snapshot import placement
+from numalet.core.workload import static_pods
+from numalet.core.workload.record import EventKind
+from numalet.core.workload.spec import Source
 
 
 def _folder(path: Path, behaviour: Behaviour = EXACT) -> ManifestFolder:

@@ -18,11 +18,11 @@ import yaml
 import numalet
 from agents import running, settings
 from architecture import tree
-from numalet.agent import kube_api
-from numalet.reports import metric_definitions
-from numalet.servers import metrics
-from numalet.servers.door import Standing
-from numalet.servers.reach import Address, KubeApi
+from numalet.agent.keeper import kube_api
+from numalet.agent.servers import metrics
+from numalet.agent.servers.door import Standing
+from numalet.agent.servers.reach import Address, KubeApi
+from numalet.agent.telemetry import metric_definitions
 from servers import views
 
 REFERENCE = tree.ROOT / "docs" / "reference" / "agent-api.md"

@@ -23,12 +23,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import agent_laws
 import agents
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent.wiring import RUNS, Hooks
-from numalet.enforcement.settings import CgroupSettings
-from numalet.servers.door import Refused
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper.wiring import RUNS, Hooks
+from numalet.agent.servers.door import Refused
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.io import faults
+from numalet.io.faults import Moment
 
 T = TypeVar("T")
 NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])

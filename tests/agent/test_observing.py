@@ -19,26 +19,26 @@ import pytest
 import agents
 import kubelet_node
 from kubelet_node import KubeletNode
-from numalet.adapters import kubelets
-from numalet.adapters.documents import kubelet_config
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.agent import record_file, settings, wiring
-from numalet.agent.keeper import Keeper
-from numalet.agent.observing import KubeletPlaces
-from numalet.agent.wiring import Hooks
-from numalet.checkpoint import cpu_file
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.model.findings import Finding, Severity
-from numalet.model.pod import ContainerKey
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports import kubelet_document
-from numalet.reports.kubelet_look import MISSED_AFTER, SETTLED_WITHIN, KubeletLook
-from numalet.reports.state_verify import Soundness
-from numalet.servers import metrics
-from numalet.servers.api import projections
-from numalet.servers.door import Refusal, Refused, Standing
-from numalet.snapshot import placement
+from numalet.agent.keeper import record_file, settings, wiring
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.observing import KubeletPlaces
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.kubelet import document
+from numalet.agent.kubelet.observed import MISSED_AFTER, SETTLED_WITHIN, KubeletLook
+from numalet.agent.servers import metrics
+from numalet.agent.servers.api import projections
+from numalet.agent.servers.door import Refusal, Refused, Standing
+from numalet.core.checkpoint import cpu_file
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.insight.state.verify import Soundness
+from numalet.io import kubelets
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
 
 ONE = ContainerKey("uid-one", "main")
 TWO = ContainerKey("uid-two", "main")
@@ -154,10 +154,7 @@ def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_pa
             page = metrics.text(observer.keeper.view()).decode()
             changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
             assert changes in page
-            rows = {
-                each["metadata"]["name"]: each
-                for each in kubelet_document.placements(observer.look)
-            }
+            rows = {each["metadata"]["name"]: each for each in document.placements(observer.look)}
             assert ("one", "1/1", True) == tuple(
                 rows["one"][each] if each != "name" else "one"
                 for each in ("name", "ready", "aligned")
@@ -193,7 +190,7 @@ def test_a_file_that_stays_broken_is_told(kubelet: KubeletNode, tmp_path: Path) 
                 'numalet_kubelet_state_soundness{file="memory_manager_state",soundness="broken"}'
             )
             assert f"{broken} 1.0" in page
-            shown = kubelet_document.kubelet_document(observer.look)
+            shown = document.kubelet_document(observer.look)
             assert shown is not None
             assert shown["startsWithItsFiles"] is False
             file.write_text(sound)
@@ -252,7 +249,7 @@ def test_a_kubelet_whose_configuration_is_not_known_is_looked_at_all_the_same(
         async with observing(kubelet, tmp_path) as observer:
             assert ONE in observer.look.held
             assert observer.keeper.view().audits[ONE].aligned
-            shown = kubelet_document.kubelet_document(observer.look)
+            shown = document.kubelet_document(observer.look)
             assert shown is not None
             assert shown["startsWithItsFiles"] is None
 
@@ -427,7 +424,7 @@ def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) ->
             observer = await ended_later.enter_async_context(
                 observing(kubelet, tmp_path, proc=kubelets.PROC)
             )
-            shown = kubelet_document.kubelet_document(observer.look)
+            shown = document.kubelet_document(observer.look)
             assert shown is not None
             assert (True, f"process {pid}, kubelet") == (shown["running"], shown["process"])
             assert "True" == _condition(observer)["status"]

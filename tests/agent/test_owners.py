@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent import owners
-from numalet.agent.owners import Owner, OwnerKind, Places
-from numalet.model.findings import BadInput
+from numalet.agent.keeper import owners
+from numalet.agent.keeper.owners import Owner, OwnerKind, Places
+from numalet.core.model.findings import BadInput
 
 
 def _places(tmp_path: Path) -> Places:

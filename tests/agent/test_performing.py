@@ -11,14 +11,14 @@ import pytest
 
 import agents
 from agents import Agent
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.adapters.runtime.port import NotHeld, NotStarted
-from numalet.agent.requests import Delayed
-from numalet.agent.wiring import Hooks
-from numalet.enforcement.settings import CgroupSettings
-from numalet.model.pod import ContainerKey
-from numalet.reports.metric_definitions import STARTS_DELAYED
+from numalet.agent.host.runtime.port import NotHeld, NotStarted
+from numalet.agent.keeper.requests import Delayed
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.telemetry.metric_definitions import STARTS_DELAYED
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.io import faults
+from numalet.io.faults import Moment
 
 KEY = ContainerKey("uid-one", "main")
 NOTE = "agent/drift-not-mended"

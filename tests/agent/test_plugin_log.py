@@ -13,10 +13,10 @@ import pytest
 
 import agent_processes
 from agent_processes import AgentProcess, Line
-from numalet.agent.plugins import Relay
-from numalet.agent.requests import PluginExpired, PluginNews
-from numalet.managers.device.inventory import Device, Health
-from numalet.reports.log_line import LogLine
+from numalet.agent.keeper.plugins import Relay
+from numalet.agent.keeper.requests import PluginExpired, PluginNews
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.managers.device.inventory import Device, Health
 from servers.plugin_bench import GPU, Liar
 
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")

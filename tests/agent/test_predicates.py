@@ -12,17 +12,17 @@ import pytest
 
 import agents
 from agents import Agent
-from numalet.adapters.runtime.fake import FakeRuntime, Runs
-from numalet.adapters.runtime.port import Launch
-from numalet.agent import wiring
-from numalet.agent.settings import AgentSettings
-from numalet.agent.wiring import Hooks
-from numalet.config.behaviour import EXACT, NATIVE, Behaviour
-from numalet.model.pod import ContainerKey
-from numalet.reports import kube_pod
-from numalet.servers.door import Refused
-from numalet.workload.record import PodRecord
-from numalet.workload.spec import Source, Workload
+from numalet.agent.host.runtime.fake import FakeRuntime, Runs
+from numalet.agent.host.runtime.port import Launch
+from numalet.agent.keeper import wiring
+from numalet.agent.keeper.settings import AgentSettings
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.kubernetes import pod_object
+from numalet.agent.servers.door import Refused
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.spec import Source, Workload
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -82,7 +82,7 @@ def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
             assert (True, "") == _verdict(await _create(agent, agents.pod("one", "10")))
             refused = await _create(agent, agents.pod("two", "6"))
             assert (False, "OutOfcpu") == _verdict(refused)
-            status = kube_pod.status(refused)
+            status = pod_object.status(refused)
             assert ("Failed", "OutOfcpu") == (status["phase"], status["reason"])
             assert status["message"].startswith("Pod was rejected: Node didn't have enough")
             counted = agent.keeper.counts().of(
@@ -185,7 +185,7 @@ def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(tmp_path:
             await agent.until(lambda: agent.phase("small") != "running")
             await agent.until(lambda: agent.phase("system") == "running")
             assert "running" == agent.phase("large")
-            status = kube_pod.status(agent.record("small"))
+            status = pod_object.status(agent.record("small"))
             assert ("Failed", "Preempting", "Preempted in order to admit critical pod") == (
                 status["phase"],
                 status["reason"],
@@ -214,7 +214,7 @@ def _stubborn(_: Launch) -> Runs:
 
 def _until_told(agent: Agent, name: str) -> str:
     """What the status of a container says of why it waits."""
-    (status,) = kube_pod.status(agent.record(name))["containerStatuses"]
+    (status,) = pod_object.status(agent.record(name))["containerStatuses"]
     return str(status["state"]["waiting"].get("message", ""))
 
 

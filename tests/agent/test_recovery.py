@@ -11,13 +11,13 @@ import pytest
 
 import agent_laws
 import agents
-from numalet.adapters.runtime.fake import FakeRuntime
-from numalet.agent import record_file
-from numalet.agent.recovery import OnInvalidState
-from numalet.agent.wiring import RUNS, Hooks
-from numalet.model.findings import BadInput, Finding
-from numalet.model.pod import ContainerKey
-from numalet.snapshot import placement
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper import record_file
+from numalet.agent.keeper.recovery import OnInvalidState
+from numalet.agent.keeper.wiring import RUNS, Hooks
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
 from numalet.wording import english
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 import agents
-from numalet.agent.requests import (
+from numalet.agent.keeper.requests import (
     Create,
     FolderRead,
     PluginReported,
     SourcesReady,
     may_ask_a_plugin,
 )
-from numalet.managers.device.inventory import Device
-from numalet.workload.record import EventKind
-from numalet.workload.spec import Workload
+from numalet.core.managers.device.inventory import Device
+from numalet.core.workload.record import EventKind
+from numalet.core.workload.spec import Workload
 
 
 def with_device(name: str) -> Workload:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 import agents
-from numalet.adapters import machines
-from numalet.adapters.agent_client import places
-from numalet.adapters.machines import MachineChoice
-from numalet.agent import settings
-from numalet.agent.settings import AgentOptions, RuntimeKind
-from numalet.config.behaviour import Mode
-from numalet.config.rules import StartRefused
-from numalet.model.findings import BadInput
-from numalet.node import node as nodes
+from numalet.agent.keeper import settings
+from numalet.agent.keeper.settings import AgentOptions, RuntimeKind
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import BadInput
+from numalet.core.node import node as nodes
+from numalet.io import machines
+from numalet.io.agent_client import places
+from numalet.io.machines import MachineChoice
 
 KUBELET = """
 apiVersion: kubelet.config.k8s.io/v1beta1

@@ -18,19 +18,19 @@ import pytest
 
 import agent_laws
 import agents
-from numalet.adapters import faults
-from numalet.adapters.documents import pod_record
-from numalet.adapters.faults import Moment
-from numalet.adapters.files import atomic
-from numalet.agent import journal, record_file
-from numalet.agent import store as store_module
-from numalet.agent.foreground.shared_books import SharedBooks
-from numalet.agent.journal import Journal
-from numalet.agent.store import Store
-from numalet.model.findings import BadInput
-from numalet.reports.kube_node import Unready
-from numalet.servers.door import Refusal, Refused
-from numalet.workload.record import PodRecord
+from numalet.agent.keeper import journal, record_file
+from numalet.agent.keeper import store as store_module
+from numalet.agent.keeper.journal import Journal
+from numalet.agent.keeper.store import Store
+from numalet.agent.kubernetes.node_object import Unready
+from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.core.model.findings import BadInput
+from numalet.core.workload.record import PodRecord
+from numalet.io import faults
+from numalet.io.documents import pod_record
+from numalet.io.faults import Moment
+from numalet.io.files import atomic
 
 
 class Failing:

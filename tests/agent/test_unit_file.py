@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from architecture import tree
-from numalet.adapters.cgroup_v2.root import PODS_UNIT
+from numalet.agent.host.cgroup_v2.root import PODS_UNIT
 
 FOLDER = tree.ROOT / "packaging" / "systemd"
 UNIT = FOLDER / "numalet-agent.service"

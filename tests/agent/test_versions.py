@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import pod, running, settings
-from numalet.agent import changes, node_file
-from numalet.agent.books import Books
-from numalet.agent.changes import History
-from numalet.agent.journal import FILE_NAME as JOURNAL
-from numalet.agent.wiring import Hooks
-from numalet.servers.door import ChangeKind, PodChange, Refusal, Refused
-from numalet.workload.record import EventKind, NodeEvent, PodRecord
-from numalet.workload.run import PodRun
+from numalet.agent.keeper import changes, node_file
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.changes import History
+from numalet.agent.keeper.journal import FILE_NAME as JOURNAL
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.servers.door import ChangeKind, PodChange, Refusal, Refused
+from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload.run import PodRun
 from servers import views
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -102,7 +102,7 @@ def event(reason: str, count: int = 1) -> NodeEvent:
 
 
 def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numalet.agent.books.EVENTS_KEPT", 2)
+    monkeypatch.setattr("numalet.agent.keeper.books.EVENTS_KEPT", 2)
     before = Books(node=NODE).with_event(event("a")).with_event(event("b"))
     after = before.with_event(event("a")).with_event(event("c"))
     found = changes.of_events(before, after)

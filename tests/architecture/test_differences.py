@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from architecture import tree
 from architecture.references import is_there, references, rows
-from numalet.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 
 PAGE = tree.DOCS / "differences.md"
 

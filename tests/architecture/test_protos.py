@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from architecture import tree
 
-PROTOS = sorted((tree.SOURCE / "adapters" / "rpc").glob("*.proto"))
+PROTOS = sorted((tree.SOURCE / "io" / "rpc").glob("*.proto"))
 
 
 def test_there_are_some() -> None:
@@ -31,7 +31,7 @@ def test_the_module_is_current(proto: Path, tmp_path: Path) -> None:
     # The set names each field for JSON; what a module carries leaves that to be worked out.
     for message in current.message_type:
         _without_json_names(message)
-    made = importlib.import_module(f"numalet.adapters.rpc.{proto.stem}_pb2")
+    made = importlib.import_module(f"numalet.io.rpc.{proto.stem}_pb2")
     assert type(current).FromString(made.DESCRIPTOR.serialized_pb) == current, "run 'make protos'"
 
 

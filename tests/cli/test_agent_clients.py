@@ -19,14 +19,14 @@ import yaml
 
 import agents
 import kubelet_node
+from numalet.agent.kubelet import observed
+from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletLook, PodName
+from numalet.agent.servers.door import Standing
 from numalet.cli import main
 from numalet.cli.ps_view import age
-from numalet.enforcement.reality import Reality
-from numalet.model.pod import ContainerKey
-from numalet.reports import kubelet_look
-from numalet.reports.kubelet_look import RECONCILED_WITHIN, Evidence, KubeletLook, PodName
-from numalet.servers.door import Standing
-from numalet.workload.run import ContainerPhase, Exit, ExitReason, PodRun
+from numalet.core.enforcement.reality import Reality
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
 from servers import views
 from servers.pods import pod
 from servers.served import Api, served
@@ -251,8 +251,8 @@ def _looked_at(tmp_path: Path) -> KubeletLook:
         realities={ContainerKey("uid-one", "main"): seen},
         pods={"uid-one": PodName("shop", "one")},
     )
-    first = kubelet_look.look(None, evidence, MACHINE, NOW)
-    return kubelet_look.look(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
+    first = observed.look(None, evidence, MACHINE, NOW)
+    return observed.look(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
 
 
 def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import agents
 import kubelet_node
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.agent import notify
+from numalet.agent.keeper import notify
 from numalet.cli.main import app
+from numalet.io.agent_client.client import AgentClient
 
 DESCRIBED = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from cli.commands import Runner
-from numalet.adapters.findings_document import FindingsDocument
 from numalet.cli import output
 from numalet.cli.output import Format
+from numalet.insight.output.findings_document import FindingsDocument
 
 MACHINE = ("-m", "2n16c2t", "--memory-per-node", "64Gi")
 

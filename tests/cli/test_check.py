@@ -12,12 +12,13 @@ import pytest
 
 from cli.commands import Runner, pod
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
-from numalet.adapters import check_document, checking
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.adapters.machines import MachineChoice
-from numalet.adapters.sysfs.trees import memory_tree
-from numalet.checkpoint import memory_file
-from numalet.managers.memory.ledger import EMPTY_LEDGER
+from numalet.core.checkpoint import memory_file
+from numalet.core.managers.memory.ledger import EMPTY_LEDGER
+from numalet.insight.output import check_document
+from numalet.insight.usecases import checking
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.machines import MachineChoice
+from numalet.io.sysfs.trees import memory_tree
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"

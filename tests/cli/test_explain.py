@@ -21,8 +21,8 @@ from cli.commands import (
     pod,
     process,
 )
-from numalet.adapters import explanation_schema
 from numalet.cli.progress import Progress
+from numalet.insight.output import explanation_schema
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cli.commands import Runner, pod
-from numalet.adapters.documents import pod_manifest
+from numalet.io.documents import pod_manifest
 
 LIMITS = "limits: {cpu: 1, memory: 1Gi}"
 

@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from numalet.adapters.documents import scenario_file
 from numalet.cli import replay as command
 from numalet.cli.replay import replay
-from numalet.simulate import recording, runner
+from numalet.insight.simulate import recording, runner
+from numalet.insight.usecases import scenario_file
 
 APP = typer.Typer()
 APP.command(epilog=command.EPILOG)(replay)

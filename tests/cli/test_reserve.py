@@ -11,11 +11,12 @@ import pytest
 
 from cli.commands import Runner
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
-from numalet.adapters import reserve_document, reserving
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.adapters.machines import MachineChoice
-from numalet.config.reservation import Spare, Spread
-from numalet.model.findings import BadInput
+from numalet.core.config.reservation import Spare, Spread
+from numalet.core.model.findings import BadInput
+from numalet.insight.output import reserve_document
+from numalet.insight.usecases import reserving
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.machines import MachineChoice
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"

@@ -23,22 +23,22 @@ from cli.commands import (
     pod,
 )
 from machines.guests import NAMES, tarball
-from numalet.adapters import schemas
-from numalet.adapters.machine_schema import MachineDocument, ProfilesDocument
-from numalet.adapters.replay_schema import ReplayDocument
-from numalet.adapters.simulation_schema import (
+from numalet.core.config.rules import Stage
+from numalet.insight.output import schemas
+from numalet.insight.output.machine_schema import MachineDocument, ProfilesDocument
+from numalet.insight.output.replay_schema import ReplayDocument
+from numalet.insight.output.simulation_schema import (
     HintsByRuleDocument,
     NotStartedDocument,
     SimulationDocument,
 )
-from numalet.adapters.state_schema import (
+from numalet.insight.output.state_schema import (
     CheckedDocument,
     ComparedDocument,
     RebasedDocument,
     ShownDocument,
     VerifiedDocument,
 )
-from numalet.config.rules import Stage
 from state_builders import CPU, DEVICE, MEMORY
 
 ROOT = Path(__file__).resolve().parents[2]

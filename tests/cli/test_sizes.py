@@ -9,7 +9,7 @@ import pytest
 
 from cli.commands import Runner
 from numalet import open_machine
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
 
 CAPTURE = str(Path(__file__).resolve().parents[1] / "machines/data/n2c4-hugepages-1g.tar.gz")
 PLAIN = str(Path(__file__).resolve().parents[1] / "machines/data/n4c4-2cpuless-cxl.tar.gz")

@@ -11,9 +11,9 @@ import yaml
 
 import state_builders
 from cli.commands import CONFIGURED, DOCUMENTED, EXAMPLES, GUARANTEED, UID, Runner
-from numalet.adapters import kubelets
 from numalet.cli import main
 from numalet.cli.state import state_app
+from numalet.io import kubelets
 from state_builders import CPU, DEVICE, MEMORY
 
 GOLDEN = Path(__file__).parent / "golden"

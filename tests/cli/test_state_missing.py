@@ -7,7 +7,7 @@ from pathlib import Path
 
 import state_builders
 from cli.commands import Runner
-from numalet.checkpoint import cpu_file, memory_file
+from numalet.core.checkpoint import cpu_file, memory_file
 
 
 def test_a_missing_memory_file_is_told_by_verify_and_restore_check(

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cli.commands import CONFIGURED, EXAMPLES, GUARANTEED, RESERVED, SECOND, Ended, Runner, pod
-from numalet.adapters import explanation_schema
+from numalet.insight.output import explanation_schema
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"

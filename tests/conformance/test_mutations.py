@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import recordings
 from numalet.cli.replay import replay
-from numalet.simulate.comparison import SKIPPABLE, compare
+from numalet.insight.simulate.comparison import SKIPPABLE, compare
 
 SAMPLES = 2000
 THROUGH_THE_COMMAND = 150

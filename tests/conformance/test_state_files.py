@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 import recordings
-from numalet.adapters.documents import scenario_file
-from numalet.checkpoint import cpu_file, memory_file
-from numalet.config.rules import StartRefused
-from numalet.reports import state_check, state_verify
-from numalet.reports.state_check import Answer
-from numalet.reports.state_verify import Soundness
-from numalet.simulate.scenario import Scenario
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.config.rules import StartRefused
+from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.state import restart_check
+from numalet.insight.state import verify as state_verify
+from numalet.insight.state.restart_check import Answer
+from numalet.insight.state.verify import Soundness
+from numalet.insight.usecases import scenario_file
 from numalet.wording import kubelet_start
 
 FILE_OF_MEMBER = {
@@ -108,7 +109,7 @@ def with_files() -> Iterator[Scenario]:
 def test_starts_over_given_files_are_answered_as_recorded() -> None:
     answers: Counter[Answer] = Counter()
     for scenario in with_files():
-        found = state_check.check(scenario.config, scenario.machine, scenario.state_files)
+        found = restart_check.check(scenario.config, scenario.machine, scenario.state_files)
         answers[found.answer] += 1
         assert scenario.expect is not None
         expected = scenario.expect["start_error"]
@@ -116,7 +117,7 @@ def test_starts_over_given_files_are_answered_as_recorded() -> None:
             assert expected == kubelet_start.text(found.refused), scenario.name
         else:
             assert expected is None, scenario.name
-        if found.refused is not None and state_check.is_about_files(found.refused):
+        if found.refused is not None and restart_check.is_about_files(found.refused):
             assert found.drift, f"{scenario.name}: refused without a word about the cause"
 
     assert answers[Answer.REFUSED] >= 50

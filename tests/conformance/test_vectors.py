@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import recordings
-from numalet.adapters import replaying
-from numalet.adapters.documents import scenario_file
-from numalet.adapters.replaying import FailedReport, PassedReport
+from numalet.insight.usecases import replaying, scenario_file
+from numalet.insight.usecases.replaying import FailedReport, PassedReport
 
 CHUNK = 100
 CHUNKS = [

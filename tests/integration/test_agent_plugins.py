@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from numalet.samples.device_plugin import environment_name
+from numalet.agent.servers.sample_device_plugin import environment_name
 
 PATIENCE_SECONDS = 200.0
 GPU = "example.com/gpu"

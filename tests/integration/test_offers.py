@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from numalet.adapters.runtime.attempts import RUNS, Attempt, Attempts
-from numalet.adapters.runtime.port import Offered
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.adapters.runtime.watcher import family, papers
-from numalet.agent.foreground import joining
-from numalet.agent.foreground.joining import Taken
-from numalet.model.pod import ContainerKey
-from numalet.workload.spec import Runner
+from numalet.agent.host.runtime.attempts import RUNS, Attempt, Attempts
+from numalet.agent.host.runtime.port import Offered
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.run import joining
+from numalet.agent.run.joining import Taken
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.spec import Runner
 from process_builders import NO_GROUPS, launch
 
 TIMES = 50

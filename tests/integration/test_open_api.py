@@ -24,7 +24,7 @@ from schemathesis import APIOperation, Case, GenerationMode, checks
 from schemathesis.core.result import Ok
 
 import agent_load
-from numalet.adapters.agent_client.client import AgentClient
+from numalet.io.agent_client.client import AgentClient
 from servers.pods import pod
 
 GROUPS = ("api/v1", "apis/numalet.dev/v1alpha1", "other")

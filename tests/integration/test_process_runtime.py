@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters import faults
-from numalet.adapters.runtime import starting
-from numalet.adapters.runtime.port import Arranged, NotStarted, Offered, Started
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.adapters.runtime.watcher import begin, papers
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model.pod import ContainerKey
+from numalet.agent.host.runtime import starting
+from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.agent.host.runtime.watcher import begin, papers
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import ExitReason
+from numalet.io import faults
 from numalet.wording import english
-from numalet.workload.run import ExitReason
 from process_builders import (
     KEY,
     NO_GROUPS,
@@ -403,7 +403,7 @@ def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
 
 
 def _watcher(folder: Path) -> int:
-    from numalet.adapters.runtime.watcher import papers
+    from numalet.agent.host.runtime.watcher import papers
 
     started = papers.read(folder / "runs" / "u-1" / "c" / "1", papers.STARTED)
     assert started is not None
@@ -447,7 +447,7 @@ def test_agent_and_watcher_killed_leave_nothing(tmp_path: Path) -> None:
 def test_a_watcher_that_does_not_answer_is_killed_with_its_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numalet.adapters.runtime.watched.STUBBORN_SECONDS", 0.05)
+    monkeypatch.setattr("numalet.agent.host.runtime.watched.STUBBORN_SECONDS", 0.05)
 
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sleep", "1000")

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from fake_cgroups import FakeCgroups
-from numalet.adapters.cgroup_v2.root import Usable
-from numalet.adapters.runtime.levels import ground
-from numalet.adapters.runtime.port import Arranged, NotHeld, NotStarted, Started
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.workload.run import ExitReason
+from numalet.agent.host.cgroup_v2.root import Usable
+from numalet.agent.host.runtime.levels import ground
+from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Started
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.workload.run import ExitReason
 from process_builders import KEY, launch, next_end, until
 
 PATH = "podu-1/c"
@@ -198,7 +198,7 @@ def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> Non
 
 def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
-        from numalet.adapters import faults
+        from numalet.io import faults
 
         before = faults.install(faults.planned("cgroup.make:before:1:EACCES"))
         answer = await stage.runtime.start(launch("true"))

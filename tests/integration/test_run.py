@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from numalet.adapters.run_document import RunDocument
+from numalet.insight.output.run_document import RunDocument
 from process_builders import is_there
 from terminals import shown_until
 
@@ -248,10 +248,10 @@ def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Pat
 
 
 def test_an_agent_is_asked_and_none_begins_while_commands_run(tmp_path: Path) -> None:
-    from numalet.adapters.documents import pod_record
-    from numalet.agent.foreground import beside_agent
-    from numalet.agent.store import Store
-    from numalet.model.findings import BadInput
+    from numalet.agent.keeper.store import Store
+    from numalet.agent.run import beside_agent
+    from numalet.core.model.findings import BadInput
+    from numalet.io.documents import pod_record
 
     store = Store(tmp_path, pod_record.encode, pod_record.decode)
     store.open()

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters import explanation_schema
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused
-from numalet.adapters.faults import VARIABLE
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.insight.output import explanation_schema
+from numalet.io.agent_client.client import AgentClient, AgentRefused
+from numalet.io.faults import VARIABLE
 from process_builders import is_there
 from terminals import shown_until
 

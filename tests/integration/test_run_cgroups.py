@@ -20,8 +20,8 @@ from pathlib import Path
 tests, fs, memory, *words = sys.argv[1:]
 sys.path.append(tests)
 from fake_cgroups import FakeCgroups
-from numalet.adapters.cgroup_v2.root import Usable
-from numalet.adapters.runtime import levels
+from numalet.agent.host.cgroup_v2.root import Usable
+from numalet.agent.host.runtime import levels
 tree = FakeCgroups(Path(fs))
 tree.with_memory = frozenset(map(int, memory.split(",")))
 ground = levels.ground(Usable(tree))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.checkpoint import memory_document, memory_file
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model import resources
+from numalet.core.checkpoint import memory_document, memory_file
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model import resources
 
 PATIENCE_SECONDS = 200.0
 

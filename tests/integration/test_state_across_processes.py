@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import DOCUMENTED, pod, process
-from numalet.adapters import faults
+from numalet.io import faults
 
 NAME = "memory_manager_state"
 PODS = [pod(f"p{number}", f"{10 + 7 * number}Gi") for number in range(4)]

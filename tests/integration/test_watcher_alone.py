@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.runtime.watcher import papers
+from numalet.agent.host.runtime.watcher import papers
 from process_builders import own_score
 
 PATIENCE_SECONDS = 200.0
@@ -25,7 +25,7 @@ from pathlib import Path
 folder = Path(sys.argv[1])
 os.dup2(os.open(folder / "lock", os.O_CREAT | os.O_RDWR), 3)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 4)
-from numalet.adapters.runtime.watcher.watch import main
+from numalet.agent.host.runtime.watcher.watch import main
 sys.exit(main(folder))
 """
 

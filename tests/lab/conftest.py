@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from numalet.core.model.findings import BadInput
 from numalet.lab import host, kernel_cache
 from numalet.lab.watching import Silent
-from numalet.model.findings import BadInput
 from numalet.wording import english
 
 # These run inside guests; see guests.py.

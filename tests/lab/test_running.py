@@ -16,11 +16,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from numalet.cli import main
+from numalet.core.model.findings import BadInput
 from numalet.lab import guest, host, kernel_cache, topologies
 from numalet.lab.guest import Ended, Ending
 from numalet.lab.request import GuestRequest
 from numalet.lab.watching import Silent
-from numalet.model.findings import BadInput
 from numalet.wording import english
 
 QEMU = """#!/bin/sh

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from machines.guests import tarball
-from numalet.adapters import machines
+from numalet.core.model.findings import BadInput
+from numalet.io import machines
 from numalet.lab import scaling
 from numalet.lab.topology import CpuLayout, Topology
-from numalet.model.findings import BadInput
 from numalet.wording import english
 
 

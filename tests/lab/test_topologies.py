@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from numalet.core.model.findings import BadInput
 from numalet.lab import changes, hugepages, topologies
 from numalet.lab.hugepages import Reserved
 from numalet.lab.topologies import TOPOLOGIES
 from numalet.lab.topology import MOST_CPUS, MOST_NODES, CpuLayout, Topology
-from numalet.model.findings import BadInput
 from numalet.wording import english
 
 ALL = pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=TOPOLOGIES)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numalet.model import cpu_set
-from numalet.model import machine_queries as ask
-from numalet.model.machine import HugePagePool, Machine, NumaNode
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model import cpu_set
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.machine import HugePagePool, Machine, NumaNode
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 
 _CPU_FILES = ("online", "offline", "present", "possible", "isolated", "kernel_max", "nohz_full")
 _NODE_FILES = (

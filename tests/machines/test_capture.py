@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from machines.guests import NAMES, tarball
-from numalet.adapters import machines
-from numalet.adapters.sysfs import discover
-from numalet.adapters.sysfs.archive import read_archive
-from numalet.adapters.sysfs.capture import capture
-from numalet.adapters.sysfs.trees import Tree
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io import machines
+from numalet.io.sysfs import discover
+from numalet.io.sysfs.archive import read_archive
+from numalet.io.sysfs.capture import capture
+from numalet.io.sysfs.trees import Tree
 
 
 def _tree(name: str) -> Tree:

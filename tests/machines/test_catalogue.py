@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from machines.catalogue import figures, view_figures
-from numalet.adapters import machines
-from numalet.adapters.documents import cadvisor
-from numalet.adapters.machines import LoadedMachine
-from numalet.adapters.sysfs import discover
-from numalet.adapters.sysfs.archive import read_archive
-from numalet.adapters.sysfs.capture import capture
-from numalet.model import machine_queries as ask
-from numalet.model.findings import Location
-from numalet.model.kubelet_view import kubelet_view
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.findings import Location
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.io import machines
+from numalet.io.documents import cadvisor
+from numalet.io.machines import LoadedMachine
+from numalet.io.sysfs import discover
+from numalet.io.sysfs.archive import read_archive
+from numalet.io.sysfs.capture import capture
 
 _FOLDER = os.environ.get("NUMALET_MACHINES", "")
 _ABOUT_THE_TOOL = {"version", "build", "note", "links_added", "errors"}

@@ -8,10 +8,10 @@ import pytest
 
 from machines.catalogue import pool_counts
 from machines.guests import DATA, FIGURES, NAMES, tarball
-from numalet.adapters import machines
-from numalet.model import cpu_set
-from numalet.model import machine_queries as ask
-from numalet.model.findings import BadInput
+from numalet.core.model import cpu_set
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.findings import BadInput
+from numalet.io import machines
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 
 import builders
 from device_bench import GPU, NIC, devices
-from numalet.admission import admit
-from numalet.admission.decision import Decision
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.hints import filtering, policies
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.snapshot import invariants, placement
-from numalet.snapshot.placement import Placement
+from numalet.core.admission import admit
+from numalet.core.admission.decision import Decision
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.hints import filtering, policies
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import invariants, placement
+from numalet.core.snapshot.placement import Placement
 
 pytestmark = pytest.mark.property
 

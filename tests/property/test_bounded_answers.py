@@ -15,13 +15,13 @@ import certificates
 import implicit_problems
 import node_states
 from implicit_problems import Problem
-from numalet.admission.recorder import Recorder
-from numalet.hints import filtering, rule_merging
-from numalet.hints.filtering import Offer
-from numalet.hints.fitness import Distances
-from numalet.hints.hint import ProviderHints
-from numalet.model.pod import Pod
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.admission.recorder import Recorder
+from numalet.core.hints import filtering, rule_merging
+from numalet.core.hints.filtering import Offer
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import ProviderHints
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.property
 

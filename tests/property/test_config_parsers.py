@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import kubelet_config, kubelet_fields, kubelet_flags, yaml_source
-from numalet.config import percentages, reserved_memory, start
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.percentages import PercentageError
-from numalet.config.reserved_memory import ReservedMemoryError
-from numalet.config.rules import NodeRules, Stage, StartRefused
-from numalet.model.findings import BadInput
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.config import percentages, reserved_memory, start
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.percentages import PercentageError
+from numalet.core.config.reserved_memory import ReservedMemoryError
+from numalet.core.config.rules import NodeRules, Stage, StartRefused
+from numalet.core.model.findings import BadInput
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_flags, yaml_source
 from numalet.wording import english
 from numalet.wording import kubelet_config as wording
 

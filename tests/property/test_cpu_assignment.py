@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import cpu_assignment_by_rules as by_rules
 import cpu_builders
-from numalet.managers.cpu import cpu_mask, take_distributed, take_packed, topology
-from numalet.managers.cpu.combination_storage import copied, overwritten
-from numalet.managers.cpu.cpu_mask import CpuMask
-from numalet.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
-from numalet.managers.cpu.take_packed import Packing
-from numalet.managers.cpu.topology import CpuTopology
+from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed, topology
+from numalet.core.managers.cpu.combination_storage import copied, overwritten
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
+from numalet.core.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu.topology import CpuTopology
 
 pytestmark = pytest.mark.property
 

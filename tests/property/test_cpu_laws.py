@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu_builders
-from numalet.hints.hint import Hint
-from numalet.hints.provider import Refused
-from numalet.managers.cpu import demand, validation
-from numalet.managers.cpu.hints import OfferedSets
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.cpu.static_policy import StaticPolicy
-from numalet.model import numa_mask
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Refused
+from numalet.core.managers.cpu import demand, validation
+from numalet.core.managers.cpu.hints import OfferedSets
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.model import numa_mask
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 pytestmark = pytest.mark.property
 

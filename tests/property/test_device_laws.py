@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_bench import GPU, NIC, Plugins, container
-from numalet.adapters.documents import device_file as device_document_reader
-from numalet.checkpoint import device_file
-from numalet.hints.hint import Hint, Impossible, NoPreference
-from numalet.hints.provider import Refused
-from numalet.managers.device import allocation, hints, registration
-from numalet.managers.device.device_policy import DevicePolicy
-from numalet.managers.device.inventory import Device, Health
-from numalet.managers.device.ledger import DeviceLedger, DeviceRecord, Reusable, in_use_by
-from numalet.managers.device.preference import NO_SAY
-from numalet.model import numa_mask
-from numalet.model.findings import BadInput, Finding, Location
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.checkpoint import device_file
+from numalet.core.hints.hint import Hint, Impossible, NoPreference
+from numalet.core.hints.provider import Refused
+from numalet.core.managers.device import allocation, hints, registration
+from numalet.core.managers.device.device_policy import DevicePolicy
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord, Reusable, in_use_by
+from numalet.core.managers.device.preference import NO_SAY
+from numalet.core.model import numa_mask
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.io.documents import device_file as device_document_reader
 from numalet.wording import english_devices, english_pods
 
 pytestmark = pytest.mark.property

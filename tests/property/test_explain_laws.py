@@ -15,12 +15,17 @@ from hypothesis import strategies as st
 
 from builders import container, init, pod
 from explain_bench import GPU, GPUS, STATIC_CPUS, case, config, forever, session, shape
-from numalet.adapters.documents import kubelet_config, pod_manifest
-from numalet.admission.decision import Decision
-from numalet.config.rules import StartRefused
-from numalet.explain import search, story
-from numalet.explain.case import Case, Neighbour
-from numalet.explain.change import (
+from numalet.core.admission.decision import Decision
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.pod import Container, Pod
+from numalet.core.model.qos import qos_class
+from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.explain import search, story
+from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.change import (
     AdjustedRequest,
     Change,
     Earlier,
@@ -33,13 +38,8 @@ from numalet.explain.change import (
     WithoutPods,
     WithoutRequest,
 )
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.model.pod import Container, Pod
-from numalet.model.qos import qos_class
-from numalet.model.quantity import ZERO, Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.simulate import recording
+from numalet.insight.simulate import recording
+from numalet.io.documents import kubelet_config, pod_manifest
 
 pytestmark = pytest.mark.property
 

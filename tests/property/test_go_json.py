@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.checkpoint import go_json, go_json_syntax
-from numalet.checkpoint.go_json import GoJsonError
+from numalet.core.checkpoint import go_json, go_json_syntax
+from numalet.core.checkpoint.go_json import GoJsonError
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 import implicit_problems
 import merge_by_walking
 from implicit_problems import Problem
-from numalet.hints import filtering, merging, rule_merging
-from numalet.hints.filtering import Ruled
-from numalet.hints.hint import Hint
-from numalet.model import numa_mask
+from numalet.core.hints import filtering, merging, rule_merging
+from numalet.core.hints.filtering import Ruled
+from numalet.core.hints.hint import Hint
+from numalet.core.model import numa_mask
 
 pytestmark = pytest.mark.property
 

@@ -10,13 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import open_sets
-from numalet.hints import near_sets, nearest_set, remaining_set
-from numalet.hints.fitness import Distances
-from numalet.hints.lowest_set import LowestSet
-from numalet.hints.requirement import OpenSets, Requirement
-from numalet.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
-from numalet.model import numa_mask
-from numalet.model.numa_mask import NumaMask
+from numalet.core.hints import near_sets, nearest_set, remaining_set
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.requirement import OpenSets, Requirement
+from numalet.core.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
 
 pytestmark = pytest.mark.property
 

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
-from numalet.adapters.documents import kubelet_config
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.findings import Finding
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.reports.lint import github, largest, rows, rules, sarif, starting
-from numalet.reports.lint.subject import Subject
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import largest_request
+from numalet.insight.lint import github, rows, rules, sarif, starting
+from numalet.insight.lint.subject import Subject
+from numalet.io.documents import kubelet_config
 from numalet.wording import kubelet_start
 
 pytestmark = pytest.mark.property
@@ -73,10 +74,12 @@ def test_the_most_that_is_named_is_admitted_and_one_unit_more_is_not(subject: Su
             continue
         container = next(c for c in pod.app_containers if c.name == finding.fields["container"])
         resource, most = finding.fields["resource"], amount(finding, "most")
-        assert largest.admits(node, largest.alone(pod, container, resource, most))
+        assert largest_request.admits(node, largest_request.alone(pod, container, resource, most))
         if finding.code == "lint/pod-never-admitted":
-            unit = largest.quantity(resource, largest.unit_of(node.rules, resource))
-            assert not largest.admits(node, largest.alone(pod, container, resource, most + unit))
+            unit = largest_request.quantity(resource, largest_request.unit_of(node.rules, resource))
+            assert not largest_request.admits(
+                node, largest_request.alone(pod, container, resource, most + unit)
+            )
             assert most + amount(finding, "excess") == container.requests[resource]
 
 
@@ -87,7 +90,7 @@ def test_a_pod_is_told_exactly_if_the_empty_node_rejects_it(subject: Subject) ->
     assert node is not None
     told = {f.code for f in rules.check(subject).own}
     says_no = any(c.startswith("lint/pod-never") or c in SAY_NO for c in told)
-    assert says_no is not largest.admits(node, subject.pods[0])
+    assert says_no is not largest_request.admits(node, subject.pods[0])
 
 
 @settings(deadline=None, max_examples=30)
@@ -104,7 +107,7 @@ def test_every_way_out_is_one(subject: Subject) -> None:
             text, _, rest = rest.partition(" of ")
             resource = rest.partition(" instead")[0]
             less = Quantity.parse(text.partition(" ")[0])
-            assert largest.admits(node, largest.asking(pod, name, resource, less))
+            assert largest_request.admits(node, largest_request.asking(pod, name, resource, less))
 
 
 @settings(deadline=None, max_examples=30)

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numalet.adapters import machines
-from numalet.adapters.documents import cadvisor, machine_file
-from numalet.adapters.sysfs import kernel_text
-from numalet.adapters.sysfs.discover import read_machine
-from numalet.adapters.sysfs.kernel_text import KernelTextError
-from numalet.adapters.sysfs.trees import memory_tree
-from numalet.model import cpu_set, machine_shape
-from numalet.model.findings import BadInput, Finding, Location
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine import Machine
-from numalet.reports.machine_map import View, document, machine_map
+from numalet.core.model import cpu_set, machine_shape
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import Machine
+from numalet.insight.maps.machine_map import View, document, machine_map
+from numalet.io import machines
+from numalet.io.documents import cadvisor, machine_file
+from numalet.io.sysfs import kernel_text
+from numalet.io.sysfs.discover import read_machine
+from numalet.io.sysfs.kernel_text import KernelTextError
+from numalet.io.sysfs.trees import memory_tree
 from numalet.wording import english
 
 pytestmark = pytest.mark.property

@@ -10,12 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import merge_by_walking
-from numalet.hints import intersections, walking
-from numalet.hints.fitness import FAR, Distances
-from numalet.hints.hint import Hint
-from numalet.hints.merging import merge
-from numalet.hints.walking import NoDistance
-from numalet.model import numa_mask
+from numalet.core.hints import intersections, walking
+from numalet.core.hints.fitness import FAR, Distances
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.merging import merge
+from numalet.core.hints.walking import NoDistance
+from numalet.core.model import numa_mask
 
 pytestmark = pytest.mark.property
 

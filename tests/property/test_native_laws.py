@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 import builders
 import device_bench
 from device_bench import GPU
-from numalet.config.behaviour import NATIVE
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.hints import filtering, merging
-from numalet.hints.filtering import Offer, Ruled, written_out
-from numalet.hints.hint import Hint
-from numalet.managers.memory.hints import OfferedSets
-from numalet.model import numa_mask
-from numalet.model.machine_info import MachineInfo
-from numalet.model.pod import Pod
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.snapshot import invariants
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.hints import filtering, merging
+from numalet.core.hints.filtering import Offer, Ruled, written_out
+from numalet.core.hints.hint import Hint
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.model import numa_mask
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Pod
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import invariants
 from property.test_node_through_time import config, containers
 
 pytestmark = pytest.mark.property

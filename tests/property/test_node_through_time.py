@@ -19,17 +19,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import builders
 from builders import container, init, sidecar
 from device_bench import GPU, devices
-from numalet.checkpoint import cpu_file, memory_file
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import StartRefused
-from numalet.managers.memory.ledger import MemoryLedger
-from numalet.model.findings import Finding
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.snapshot import invariants
-from numalet.snapshot.invariants import Rule
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import invariants
+from numalet.core.snapshot.invariants import Rule
 
 pytestmark = pytest.mark.property
 

@@ -15,9 +15,14 @@ import pytest
 import full_pod
 import kubernetes_types
 from kubernetes_types import Member
-from numalet.adapters.documents import pod_manifest, pod_record
-from numalet.adapters.documents.pod_table import checking, quick, reach
-from numalet.adapters.documents.pod_table.kinds import (
+from numalet.agent.kubernetes import pod_object as kube_pod
+from numalet.agent.kubernetes import table_columns
+from numalet.core.config.behaviour import EXACT
+from numalet.core.model.findings import BadInput, Findings
+from numalet.core.workload.record import PodRecord
+from numalet.io.documents import pod_manifest, pod_record
+from numalet.io.documents.pod_table import checking, quick, reach
+from numalet.io.documents.pod_table.kinds import (
     Kind,
     ListOf,
     MapOf,
@@ -27,15 +32,11 @@ from numalet.adapters.documents.pod_table.kinds import (
     Use,
     Whole,
 )
-from numalet.adapters.documents.pod_table.pod import POD
-from numalet.adapters.documents.pod_table.workloads import WORKLOADS
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
-from numalet.config.behaviour import EXACT
-from numalet.model.findings import BadInput, Findings
-from numalet.reports import kube_columns, kube_pod
+from numalet.io.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.workloads import WORKLOADS
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import english
-from numalet.workload.record import PodRecord
 from pod_runs import ADMITTED, accepted
 
 pytestmark = pytest.mark.property
@@ -174,7 +175,7 @@ def test_whatever_stands_anywhere_is_findings_or_a_pod_that_others_read() -> Non
         record = PodRecord(workload, accepted(ADMITTED))
         assert pod_record.decode(pod_record.encode(record), "u.json") == record, where
         shown = kube_pod.pod_object(record)
-        assert kube_columns.columns(shown).ready, where
+        assert table_columns.columns(shown).ready, where
         good += 1
         if good % 5 == 0:
             kubernetes_types.read(shown)

@@ -10,12 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from numalet.model.pod import ContainerKind
-from numalet.workload import folding
-from numalet.workload.lifecycle import Steps, next_steps
-from numalet.workload.phase import PodPhase, phase
-from numalet.workload.run import ContainerPhase, Exit, ExitReason, PodRun
-from numalet.workload.spec import RestartPolicy, Workload
+from numalet.core.model.pod import ContainerKind
+from numalet.core.workload import folding
+from numalet.core.workload.lifecycle import Steps, next_steps
+from numalet.core.workload.phase import PodPhase, phase
+from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
+from numalet.core.workload.spec import RestartPolicy, Workload
 from pod_runs import ADMITTED, REJECTED, START, accepted, workload
 
 pytestmark = pytest.mark.property

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import pod_manifest
-from numalet.adapters.documents.pod_manifest import LoadedPods, PodOptions
-from numalet.model import pod_demand, qos
-from numalet.model.findings import BadInput, Finding
-from numalet.model.pod import Container, ContainerKind, Pod
-from numalet.model.quantity import Quantity
-from numalet.simulate import recording
+from numalet.core.model import pod_demand, qos
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.quantity import Quantity
+from numalet.insight.simulate import recording
+from numalet.io.documents import pod_manifest
+from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
 from numalet.wording import english_pods
 
 pytestmark = pytest.mark.property

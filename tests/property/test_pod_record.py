@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import pod_constraints, pod_record
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model.findings import BadInput, Finding
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.wording import english
-from numalet.workload.record import PodRecord
-from numalet.workload.run import (
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import (
     ContainerPhase,
     ContainerRun,
     Deletion,
@@ -26,7 +24,9 @@ from numalet.workload.run import (
     PodRun,
     Verdict,
 )
-from numalet.workload.spec import ContainerSpec, RestartPolicy, Runner, Source, Workload
+from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Runner, Source, Workload
+from numalet.io.documents import pod_constraints, pod_record
+from numalet.wording import english
 
 pytestmark = pytest.mark.property
 

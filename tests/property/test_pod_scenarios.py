@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents.scenario_file import RawScenario
-from numalet.model.findings import BadInput, Finding
-from numalet.simulate import recording, runner
-from numalet.simulate.comparison import compare
-from numalet.simulate.scenario import Scenario
+from numalet.core.model.findings import BadInput, Finding
+from numalet.insight.simulate import recording, runner
+from numalet.insight.simulate.comparison import compare
+from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.usecases.scenario_file import RawScenario
 from numalet.wording import english
 
 pytestmark = pytest.mark.property

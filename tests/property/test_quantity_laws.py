@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.model.quantity import MAX_INT64, Quantity, QuantityError
+from numalet.core.model.quantity import MAX_INT64, Quantity, QuantityError
 
 pytestmark = pytest.mark.property
 

@@ -16,7 +16,13 @@ import pytest
 
 import full_pod
 import state_builders
-from numalet.adapters.documents import (
+from numalet.agent.run import shared_books
+from numalet.agent.servers.api import patches
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.checkpoint import device_file as device_checkpoint
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.insight.usecases import scenario_file
+from numalet.io.documents import (
     cadvisor,
     device_file,
     kubelet_config,
@@ -24,16 +30,10 @@ from numalet.adapters.documents import (
     machine_file,
     numalet_config,
     pod_manifest,
-    scenario_file,
     typed,
     yaml_source,
 )
-from numalet.adapters.documents.typed import Place
-from numalet.agent.foreground import shared_books
-from numalet.checkpoint import cpu_file, memory_file
-from numalet.checkpoint import device_file as device_checkpoint
-from numalet.model.findings import BadInput, Finding, Findings, Location
-from numalet.servers.api import patches
+from numalet.io.documents.typed import Place
 from numalet.wording import english
 
 pytestmark = pytest.mark.property

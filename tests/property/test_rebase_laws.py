@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 import state_builders
 from builders import GI
-from numalet.admission import roster
-from numalet.checkpoint import cpu_file, memory_file, rebase, state_files
-from numalet.config.rules import CpuPolicy, MemoryPolicy, NodeRules
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.reports import state_restart, state_verify
-from numalet.reports.state_restart import Restart
-from numalet.reports.state_verify import Soundness
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.admission import roster
+from numalet.core.checkpoint import cpu_file, memory_file, state_files
+from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.state import rebase, restart
+from numalet.insight.state import verify as state_verify
+from numalet.insight.state.restart import Restart
+from numalet.insight.state.verify import Soundness
 from state_builders import CPU, MEMORY
 
 pytestmark = pytest.mark.property
@@ -108,7 +109,7 @@ def test_rebased_files_verify_and_restore_and_lose_no_more_than_they_must(
     assert {} == result.unusable
     snapshot = state_files.restore(staff, after)
     assert isinstance(snapshot, Snapshot), snapshot
-    assert Restart.YES is state_restart.would_restart(snapshot.memory)
+    assert Restart.YES is restart.would_restart(snapshot.memory)
     for report in state_verify.verify(dict(result.files), of.machine):
         assert report.soundness is not Soundness.BROKEN, report.findings
     _check_records(result, memory, cpus, snapshot)

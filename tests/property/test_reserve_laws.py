@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import kubelet_config, kubelet_config_edit, yaml_source
-from numalet.config import reservation, start
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.reservation import Spare, Spread, Strategy
-from numalet.config.rules import NodeRules
-from numalet.model.findings import Finding, Findings
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.quantity import Quantity
+from numalet.core.config import reservation, start
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.reservation import Spare, Spread, Strategy
+from numalet.core.config.rules import NodeRules
+from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.quantity import Quantity
+from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
 
 pytestmark = pytest.mark.property
 

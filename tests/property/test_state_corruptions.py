@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 import state_builders
-from numalet.reports import state_diff, state_reading, state_verify
-from numalet.reports.state_diff import Difference
-from numalet.reports.state_reading import CpuState
-from numalet.reports.state_verify import Soundness
+from numalet.insight.state import reading, state_diff, verify
+from numalet.insight.state.reading import CpuState
+from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.verify import Soundness
 from state_builders import CPU, DEVICE, GPU, MEMORY, Json
 
 pytestmark = pytest.mark.property
@@ -149,9 +149,7 @@ def changed(rng: random.Random, name: str, original: Json) -> tuple[Json, Path]:
 
 def kind_of(name: str, before: str, after: str) -> str | None:
     """The class of a change that verifies; None if it is none of those that are known."""
-    found = state_diff.differences(
-        state_reading.read({name: before}), state_reading.read({name: after})
-    )
+    found = state_diff.differences(reading.read({name: before}), reading.read({name: after}))
     if not found:
         return "the same in other words"
     return _renamed(found) or (_cpus(before, after) if name == CPU else _device(name, found))
@@ -183,7 +181,7 @@ def _cpus(before: str, after: str) -> str | None:
     """Whether every CPU stays where it is, as far as pods go."""
     held = []
     for text in (before, after):
-        state = state_reading.read_file(CPU, text)
+        state = reading.read_file(CPU, text)
         assert isinstance(state, CpuState)
         pods = state.ledger.exclusive.items()
         of_pods = {uid: frozenset().union(*pod.values()) for uid, pod in pods}
@@ -216,7 +214,7 @@ def _device(name: str, found: tuple[Difference, ...]) -> str | None:
 def test_what_still_verifies_is_harmless(name: str) -> None:
     rng = random.Random(20250101)
     original = json.loads(FILES[name])
-    base = state_verify.verify_file(name, FILES[name], MACHINE)
+    base = verify.verify_file(name, FILES[name], MACHINE)
     assert Soundness.SOUND is base.soundness
     seen: Counter[str] = Counter()
     for _ in range(CHANGES[name]):
@@ -226,7 +224,7 @@ def test_what_still_verifies_is_harmless(name: str) -> None:
         except AssertionError:  # Go can not decode it, so it has no checksum to be made right.
             seen["not decodable"] += 1
             continue
-        report = state_verify.verify_file(name, text, MACHINE)
+        report = verify.verify_file(name, text, MACHINE)
         if report.soundness is not Soundness.SOUND:
             seen["found"] += 1
             continue

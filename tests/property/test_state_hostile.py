@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import state_builders
-from numalet.checkpoint import rebase
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.quantity import Quantity
-from numalet.reports import (
-    state_check,
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.quantity import Quantity
+from numalet.insight.state import (
+    holder_map,
+    reading,
+    rebase,
+    restart_check,
     state_diff,
     state_document,
-    state_map,
-    state_reading,
-    state_verify,
+)
+from numalet.insight.state import (
+    verify as state_verify,
 )
 
 pytestmark = pytest.mark.property
@@ -82,10 +84,10 @@ def hostile(draw: st.DrawFn) -> dict[str, str]:
 
 @given(hostile())
 def test_any_content_is_looked_at_or_refused(files: dict[str, str]) -> None:
-    states = state_reading.read(files)
-    sound = state_reading.read(FILES)
-    chart = state_map.state_map(states, {})
-    checked = state_check.check(CONFIG, MACHINE, files)
+    states = reading.read(files)
+    sound = reading.read(FILES)
+    chart = holder_map.state_map(states, {})
+    checked = restart_check.check(CONFIG, MACHINE, files)
     documents = (
         state_document.verified(state_verify.verify(files, MACHINE)),
         state_document.shown(chart, state_diff.unreadable(states)),

@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.adapters.documents import pod_record, workload_fields
-from numalet.adapters.documents.pod_table.containers import CONTAINER
-from numalet.adapters.documents.pod_table.pod import POD, POD_SPEC
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
-from numalet.model.findings import Findings
-from numalet.reports import kube_columns, kube_pod
+from numalet.agent.kubernetes import pod_object as kube_pod
+from numalet.agent.kubernetes import table_columns
+from numalet.core.model.findings import Findings
+from numalet.core.workload import lifecycle
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.static_pods import static_pod
+from numalet.io.documents import pod_record, workload_fields
+from numalet.io.documents.pod_table.containers import CONTAINER
+from numalet.io.documents.pod_table.pod import POD, POD_SPEC
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import english
-from numalet.workload import lifecycle
-from numalet.workload.record import PodRecord
-from numalet.workload.static_pods import static_pod
 from pod_runs import ADMITTED, START, accepted
 
 pytestmark = pytest.mark.property
@@ -93,7 +94,7 @@ def test_a_manifest_is_a_workload_that_can_be_kept_or_findings(value: Any, from_
         return
     record = PodRecord(workload, accepted(ADMITTED))
     assert pod_record.decode(pod_record.encode(record), "u.json") == record
-    assert kube_columns.columns(kube_pod.pod_object(record)).ready.startswith("0/")
+    assert table_columns.columns(kube_pod.pod_object(record)).ready.startswith("0/")
     assert lifecycle.next_steps(workload, record.run, START).start
 
 

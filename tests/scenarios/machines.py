@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo, OperatingSystem
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo, OperatingSystem
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 GIB = 2**30
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.adapters.documents.kubelet_config import Base, ConfigSources, load
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import BadInput
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import BadInput
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.io.documents.kubelet_config import Base, ConfigSources, load
 from numalet.wording import kubelet_start
 from scenarios.machines import two_nodes
 

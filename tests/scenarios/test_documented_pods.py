@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.documents import scenario_file
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.model.pod import QosClass
-from numalet.simulate.scenario import AdmitStep
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.pod import QosClass
+from numalet.insight.simulate.scenario import AdmitStep
+from numalet.insight.usecases import scenario_file
 
 FOLDER = Path(__file__).parent
 QOS = {

@@ -9,17 +9,17 @@ import pytest
 
 from builders import container, init, pod
 from explain_bench import GPU, STATIC_CPUS, asking, config, session, shape
-from numalet.adapters.documents import kubelet_config
-from numalet.admission.decision import POD
-from numalet.admission.reasons import NotAligned
-from numalet.config.rules import StartRefused
-from numalet.hints.hint import Hint, Impossible, NoPreference
-from numalet.managers.device.inventory import Device
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Devices, Node
+from numalet.core.admission.decision import POD
+from numalet.core.admission.reasons import NotAligned
+from numalet.core.config.rules import StartRefused
+from numalet.core.hints.hint import Hint, Impossible, NoPreference
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Devices, Node
+from numalet.io.documents import kubelet_config
 from numalet.wording import kubelet_config as wording
 
 ONE_GPU: Devices = {GPU: (Device("g", (1,)),)}

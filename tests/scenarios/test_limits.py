@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from numalet.admission.reasons import KubeletWouldCrash
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import Stage, StartRefused
-from numalet.hints.walking import NoDistance
-from numalet.model.machine_info import MachineInfo
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.admission.reasons import KubeletWouldCrash
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.hints.walking import NoDistance
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 from numalet.wording import kubelet
 from scenarios.machines import guaranteed, two_nodes
 

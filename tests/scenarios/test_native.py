@@ -8,28 +8,28 @@ import pytest
 
 from builders import GI, container, init, machine, pod, simple
 from device_bench import GPU, devices
-from numalet.adapters.machines import MachineChoice
-from numalet.admission.decision import Decision
-from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
-from numalet.agent import settings
-from numalet.checkpoint import memory_file
-from numalet.config.behaviour import EXACT, NATIVE, Behaviour, Mode
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.numalet_config import NumaletConfig
-from numalet.config.rules import Stage, StartRefused
-from numalet.hints.hint import Candidates, Hint
-from numalet.model import numa_mask
-from numalet.model.findings import Severity
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.model.machine_queries import NodeClass
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports import state_verify
-from numalet.reports.memory_map import memory_map
-from numalet.reports.state_verify import Soundness
-from numalet.snapshot import invariants
+from numalet.agent.keeper import settings
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
+from numalet.core.checkpoint import memory_file
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.numalet_config import NumaletConfig
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.model import numa_mask
+from numalet.core.model.findings import Severity
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot import invariants
+from numalet.insight.maps.memory_map import memory_map
+from numalet.insight.state import verify
+from numalet.insight.state.verify import Soundness
+from numalet.io.machines import MachineChoice
 from numalet.wording import english, english_state_rules, kubelet
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
@@ -429,7 +429,7 @@ def test_what_goes_while_sources_are_awaited_takes_nobody_along() -> None:
 def _verified(node: Node, on: MachineInfo | None = None) -> dict[str, str]:
     """Sentences of what a verification finds in the memory file, by code; all are notes."""
     text = node.state_files()[memory_file.FILE_NAME]
-    report = state_verify.verify_file(memory_file.FILE_NAME, text, on)
+    report = verify.verify_file(memory_file.FILE_NAME, text, on)
     assert Soundness.SOUND is report.soundness, report.findings
     assert {Severity.NOTE} >= {each.severity for each in report.findings}
     assert all(each.code in english_state_rules.RULES for each in report.findings)
@@ -468,7 +468,7 @@ def test_a_file_that_no_kubelet_takes_says_why() -> None:
 def test_an_ordinary_node_that_is_left_out_is_another_machine() -> None:
     text = _started(machine(11, 10), BEST_EFFORT).state_files()[memory_file.FILE_NAME]
 
-    report = state_verify.verify_file(memory_file.FILE_NAME, text, machine(11, 10, 10))
+    report = verify.verify_file(memory_file.FILE_NAME, text, machine(11, 10, 10))
 
     assert ["state/other-nodes"] == [each.code for each in report.findings]
 

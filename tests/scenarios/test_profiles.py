@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.config.behaviour import EXACT, NATIVE, Behaviour
-from numalet.node.node import Node
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
+from numalet.core.node.node import Node
 from profile_bench import asks, cpus_of, held, machine_of, offered, started
 
 MODES = pytest.mark.parametrize("mode", [EXACT, NATIVE], ids=["exact", "native"])

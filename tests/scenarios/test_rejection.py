@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numalet.admission.reasons import Rejection
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 from numalet.wording import kubelet
 from scenarios.machines import guaranteed, two_nodes
 

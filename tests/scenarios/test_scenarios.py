@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.documents import scenario_file
-from numalet.simulate import runner
-from numalet.simulate.runner import Failed, Passed
-from numalet.simulate.scenario import Scenario
+from numalet.insight.simulate import runner
+from numalet.insight.simulate.runner import Failed, Passed
+from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.usecases import scenario_file
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 

@@ -6,16 +6,16 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from numalet.admission.decision import Decision
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import Stage, StartRefused
-from numalet.managers.device.inventory import Device
-from numalet.model import cpu_set
-from numalet.model.machine_info import OperatingSystem
-from numalet.model.pod import Pod
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.admission.decision import Decision
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model import cpu_set
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 from numalet.wording import kubelet, kubelet_start
 from scenarios.machines import GIB, guaranteed, two_nodes
 

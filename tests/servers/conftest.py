@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
+from numalet.io.agent_client.client import AgentClient
 from servers.served import Api, served
 
 

@@ -9,12 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from numalet.admission.collector import Collector
-from numalet.model.pod import ContainerKey
-from numalet.node.node import Node
-from numalet.reports import admission_counts
-from numalet.reports.metrics import Counts
-from numalet.servers.door import (
+from numalet.agent.servers.door import (
     AgentView,
     ChangeKind,
     EventChange,
@@ -23,10 +18,15 @@ from numalet.servers.door import (
     Refusal,
     Refused,
 )
+from numalet.agent.telemetry import admission_counts
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.admission.collector import Collector
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.core.workload.run import ContainerPhase, ContainerRun, Deletion, PodRun, Verdict
+from numalet.core.workload.spec import Workload
 from numalet.wording import kubelet
-from numalet.workload.record import EventKind, NodeEvent, PodRecord
-from numalet.workload.run import ContainerPhase, ContainerRun, Deletion, PodRun, Verdict
-from numalet.workload.spec import Workload
 from servers import views
 
 C = TypeVar("C", PodChange, EventChange)

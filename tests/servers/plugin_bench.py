@@ -12,13 +12,13 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from numalet.adapters.device_plugins import Deadlines
-from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
-from numalet.adapters.rpc import methods
-from numalet.adapters.rpc import plugin_registration_v1_pb2 as registration
-from numalet.managers.device.inventory import Device, Health
-from numalet.model.pod import ContainerKey
-from numalet.servers.device_plugins import DevicePlugins, Settings
+from numalet.agent.host.device_plugins import Deadlines
+from numalet.agent.servers.device_plugins import DevicePlugins, Settings
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.pod import ContainerKey
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.rpc import methods
+from numalet.io.rpc import plugin_registration_v1_pb2 as registration
 
 GPU = "example.com/gpu"
 KEY = ContainerKey("u", "c")

@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.node.node import Node
-from numalet.servers.api import listening
+from numalet.agent.servers.api import listening
+from numalet.core.node.node import Node
+from numalet.io.agent_client.client import AgentClient
 from servers.memory_door import MemoryDoor
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.servers.door import Refusal, Refused
-from numalet.workload.spec import Source
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.core.workload.spec import Source
+from numalet.io.agent_client.client import AgentClient
 from servers.asking import asked, lines
 from servers.pods import pod
 from servers.served import Api

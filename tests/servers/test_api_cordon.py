@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from agents import manifest, running, settings, workload
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.agent.wiring import Hooks
-from numalet.servers.door import Refusal, Refused
-from numalet.workload.record import PodRecord
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.core.workload.record import PodRecord
+from numalet.io import faults
+from numalet.io.faults import Moment
 from servers.asking import asked
 from servers.served import Api
 

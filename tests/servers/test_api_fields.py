@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kubernetes_types
-from numalet.adapters.agent_client.client import AgentClient
+from numalet.io.agent_client.client import AgentClient
 from servers.asking import answered
 from servers.pods import pod
 from servers.served import Api

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from starlette.responses import Response
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.adapters.rpc import pod_resources_v1_pb2
-from numalet.model.findings import NOWHERE, Finding, Severity
-from numalet.servers.api import status
+from numalet.agent.servers.api import status
+from numalet.core.model.findings import NOWHERE, Finding, Severity
+from numalet.io.agent_client.client import AgentClient
+from numalet.io.rpc import pod_resources_v1_pb2
 from servers.asking import TABLE, asked, lines
 from servers.pods import pod
 from servers.served import Api

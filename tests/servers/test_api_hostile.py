@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.model.findings import BadInput
-from numalet.servers.api import listening, requests
+from numalet.agent.servers.api import listening, requests
+from numalet.core.model.findings import BadInput
+from numalet.io.agent_client.client import AgentClient
 from servers.pods import pod
 from servers.served import Api, served
 

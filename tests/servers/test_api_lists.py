@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
+from numalet.io.agent_client.client import AgentClient
 from servers.asking import asked, relabelled
 from servers.pods import pod
 from servers.served import Api

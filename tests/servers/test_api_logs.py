@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.model.pod import ContainerKey
-from numalet.workload.run import ContainerPhase, PodRun
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import ContainerPhase, PodRun
+from numalet.io.agent_client.client import AgentClient
 from servers.pods import pod
 from servers.served import Api
 from servers.test_api_pods import refused

@@ -8,13 +8,13 @@ from functools import partial
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.config.behaviour import EXACT, NATIVE
-from numalet.enforcement.audit import Audit
-from numalet.model.pod import ContainerKey
-from numalet.reports.kube_node import Unready
-from numalet.servers.api import explaining
-from numalet.servers.door import Standing
+from numalet.agent.kubernetes.node_object import Unready
+from numalet.agent.servers.api import explaining
+from numalet.agent.servers.door import Standing
+from numalet.core.config.behaviour import EXACT, NATIVE
+from numalet.core.enforcement.audit import Audit
+from numalet.core.model.pod import ContainerKey
+from numalet.io.agent_client.client import AgentClient
 from servers import views
 from servers.memory_door import MemoryDoor
 from servers.pods import pod

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentRefused
-from numalet.servers.door import Refusal, Refused
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.io.agent_client.client import AgentRefused
 from servers.pods import pod
 from servers.served import Api
 

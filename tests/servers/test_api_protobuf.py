@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.adapters.documents import kube_protobuf
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.agent_client.client import AgentClient
+from numalet.io.documents import kube_protobuf
 from servers.asking import asked
 from servers.pods import pod
 from servers.served import Api

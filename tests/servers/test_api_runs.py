@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters import run_document
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.adapters.run_document import RunDocument
-from numalet.adapters.runtime.watcher import family
-from numalet.servers.door import Refusal, Refused
-from numalet.workload.spec import RestartPolicy, Source
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.servers.door import Refusal, Refused
+from numalet.core.workload.spec import RestartPolicy, Source
+from numalet.insight.output import run_document
+from numalet.insight.output.run_document import RunDocument
+from numalet.io.agent_client.client import AgentClient
 from servers.pods import pod
 from servers.served import Api
 from servers.test_api_pods import refused

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.agent_client.client import AgentClient
-from numalet.model.findings import BadInput
-from numalet.reports.kube_node import Unready
-from numalet.servers.api import listening, watching
-from numalet.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
+from numalet.agent.kubernetes.node_object import Unready
+from numalet.agent.servers.api import listening, watching
+from numalet.core.model.findings import BadInput
+from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
+from numalet.io.agent_client.client import AgentClient
 from servers import views
 from servers.asking import asked, relabelled
 from servers.pods import pod

@@ -15,19 +15,24 @@ import grpc.aio
 import pytest
 
 from device_bench import devices
-from numalet.adapters.device_plugins import Deadlines
-from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
-from numalet.managers.device.inventory import Device
-from numalet.managers.device.preference import (
+from numalet.agent.host.device_plugins import Deadlines
+from numalet.agent.servers import device_plugins
+from numalet.agent.servers.device_plugins import DevicePlugins, Settings
+from numalet.agent.servers.sample_device_plugin import (
+    SamplePlugin,
+    by_id,
+    environment_name,
+    parse_device,
+)
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.device.preference import (
     Accepted,
     CallFailed,
     EmptyAnswer,
     PreferenceQuestion,
     Preferred,
 )
-from numalet.samples.device_plugin import SamplePlugin, by_id, environment_name, parse_device
-from numalet.servers import device_plugins
-from numalet.servers.device_plugins import DevicePlugins, Settings
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from servers.plugin_bench import GPU, KEY, QUICK, Liar, registry
 
 

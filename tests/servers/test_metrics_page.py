@@ -9,12 +9,12 @@ import subprocess
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from numalet.admission.collector import Collector
-from numalet.reports import admission_counts, metric_definitions
-from numalet.reports.metric_definitions import DEFINITIONS
-from numalet.reports.metrics import Counts
-from numalet.servers import metrics
-from numalet.servers.door import Standing
+from numalet.agent.servers import metrics
+from numalet.agent.servers.door import Standing
+from numalet.agent.telemetry import admission_counts, metric_definitions
+from numalet.agent.telemetry.metric_definitions import DEFINITIONS
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.admission.collector import Collector
 from numalet.wording.metric_help import HELP
 from servers import views
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.rpc import plugin_registration_v1_pb2 as registration
-from numalet.managers.device.preference import Accepted
-from numalet.servers.plugin_folder import FOLDER, PluginFolder
+from numalet.agent.servers.plugin_folder import FOLDER, PluginFolder
+from numalet.core.managers.device.preference import Accepted
+from numalet.io.rpc import plugin_registration_v1_pb2 as registration
 from servers.plugin_bench import GPU, KEY, QUICK, Heard, Liar, registry
 
 INFO = registration.PluginInfo(type="DevicePlugin", name=GPU, supported_versions=["v1beta1"])

@@ -15,15 +15,15 @@ import pytest
 
 import served_node
 from device_bench import GPU
-from numalet.adapters.pod_resources_client import Answered, CallRefused, PodResourcesClient
-from numalet.adapters.rpc import methods
-from numalet.adapters.rpc import pod_resources_v1_pb2 as v1
+from numalet.agent.servers.pod_resources import PodResourcesServer
+from numalet.agent.servers.rate_limit import TokenBucket
+from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.cli import main
-from numalet.config.behaviour import EXACT, Behaviour
-from numalet.model.findings import BadInput
-from numalet.servers.pod_resources import PodResourcesServer
-from numalet.servers.rate_limit import TokenBucket
-from numalet.servers.reach import PodResourcesSettings
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.model.findings import BadInput
+from numalet.io.pod_resources_client import Answered, CallRefused, PodResourcesClient
+from numalet.io.rpc import methods
+from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from served_node import ALIGNED, SHARED, TOO_LARGE
 
 T = TypeVar("T")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from numalet.adapters.documents import workload
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions
-from numalet.model.findings import Findings
-from numalet.servers.api.served import Served
-from numalet.workload.record import PodRecord
+from numalet.agent.servers.api.served import Served
+from numalet.core.model.findings import Findings
+from numalet.core.workload.record import PodRecord
+from numalet.io.documents import workload
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions
 from servers.memory_door import MemoryDoor
 from servers.pods import pod
 

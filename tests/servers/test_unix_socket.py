@@ -12,8 +12,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from numalet.model.findings import BadInput
-from numalet.servers import unix_socket
+from numalet.agent.servers import unix_socket
+from numalet.core.model.findings import BadInput
 from numalet.wording import english
 
 

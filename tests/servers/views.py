@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model import machine_shape
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import machine_shape
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 
 BEGINNING: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

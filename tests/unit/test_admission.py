@@ -8,16 +8,16 @@ import pytest
 
 import builders
 from builders import GI, aligned, container, init, node, pod, rules, simple
-from numalet.admission.decision import Alignment
-from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
-from numalet.config.behaviour import EXACT
-from numalet.config.rules import MemoryPolicy, NodeRules, Scope, TopologyPolicy, TopologyRules
-from numalet.hints.hint import Hint
-from numalet.hints.policies import Merged
-from numalet.managers.memory.reasons import CutsGroup, NoNodeFits, UnknownMemoryType
-from numalet.model.machine_info import OperatingSystem
-from numalet.model.pod import ContainerKey, QosClass
-from numalet.node.node import Node
+from numalet.core.admission.decision import Alignment
+from numalet.core.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope, TopologyPolicy, TopologyRules
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.policies import Merged
+from numalet.core.managers.memory.reasons import CutsGroup, NoNodeFits, UnknownMemoryType
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.pod import ContainerKey, QosClass
+from numalet.core.node.node import Node
 from numalet.wording import kubelet
 
 TWO = builders.machine(10, 10)

@@ -9,12 +9,19 @@ import pytest
 import builders
 import cpu_builders
 from builders import GI, aligned, container, init, machine, pod, rules, simple
-from numalet.admission.collector import Collector
-from numalet.config.rules import CpuPolicy, CpuRules, MemoryPolicy, NodeRules, Scope, TopologyPolicy
-from numalet.model.pod import Pod, QosClass
-from numalet.reports import admission_counts
-from numalet.reports import metric_definitions as names
-from numalet.reports.metrics import ABOVE_ALL, Counts
+from numalet.agent.telemetry import admission_counts
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry.metrics import ABOVE_ALL, Counts
+from numalet.core.admission.collector import Collector
+from numalet.core.config.rules import (
+    CpuPolicy,
+    CpuRules,
+    MemoryPolicy,
+    NodeRules,
+    Scope,
+    TopologyPolicy,
+)
+from numalet.core.model.pod import Pod, QosClass
 
 NUMA_IN_CONTAINERS = (("scope", "container"), ("boundary", "numa_node"))
 NUMA_IN_PODS = (("scope", "pod"), ("boundary", "numa_node"))

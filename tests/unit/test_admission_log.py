@@ -9,8 +9,10 @@ import builders
 import cpu_builders
 import device_bench
 from builders import aligned, container, machine, pod, rules, simple
-from numalet.admission.collector import Collector
-from numalet.config.rules import (
+from numalet.agent.telemetry import admission_log, node_log
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.admission.collector import Collector
+from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
     MemoryPolicy,
@@ -18,11 +20,9 @@ from numalet.config.rules import (
     Scope,
     TopologyPolicy,
 )
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node.node import Node
-from numalet.reports import admission_log, node_log
-from numalet.reports.log_line import LogLine
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
 
 RESTRICTED = TopologyPolicy.RESTRICTED
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import builders
 from builders import aligned, container, node, pod, rules
-from numalet.config.rules import TopologyPolicy
-from numalet.hints.hint import ProviderHints
-from numalet.hints.policies import Merged
-from numalet.hints.provider import Refused
-from numalet.model.pod import Container, Pod
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints.hint import ProviderHints
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Refused
+from numalet.core.model.pod import Container, Pod
+from numalet.core.snapshot.snapshot import Snapshot
 
 
 class Listener:

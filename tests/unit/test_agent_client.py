@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.agent_client import places
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused, segment
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.agent_client import places
+from numalet.io.agent_client.client import AgentClient, AgentRefused, segment
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent import announcements, other_books
-from numalet.model.findings import BadInput
+from numalet.agent.keeper import announcements, other_books
+from numalet.core.model.findings import BadInput
 
 AS_SOMEBODY = """
 import os, sys

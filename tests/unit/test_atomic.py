@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import faults
-from numalet.adapters.files import atomic
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io import faults
+from numalet.io.files import atomic
 
 
 def names(folder: Path) -> list[str]:

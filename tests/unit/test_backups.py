@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numalet.adapters.files import backups
+from numalet.io.files import backups
 
 
 def test_a_backup_takes_the_first_free_name(tmp_path: Path) -> None:

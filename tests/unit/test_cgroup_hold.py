@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.cgroup_v2 import hold
-from numalet.model.findings import BadInput
+from numalet.agent.host.cgroup_v2 import hold
+from numalet.core.model.findings import BadInput
 
 
 def _refused(attempt: AbstractContextManager[None]) -> None:

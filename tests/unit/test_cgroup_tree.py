@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fake_cgroups import FakeCgroups
-from numalet.adapters.cgroup_v2 import counters, reading, root, writing
-from numalet.adapters.cgroup_v2.tree import CgroupTree
-from numalet.adapters.cgroup_v2.writing import Refusal
-from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.agent.host.cgroup_v2 import counters, reading, root, writing
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.cgroup_v2.writing import Refusal
+from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 
 SIZES = (2 << 20, 1 << 30)
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from numalet.checkpoint import checksum
+from numalet.core.checkpoint import checksum
 
 
 @pytest.fixture(params=["with the library", "without"])

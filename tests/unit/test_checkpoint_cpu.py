@@ -6,11 +6,11 @@ import pytest
 
 import builders
 from builders import node, rules
-from numalet.checkpoint import cpu_file
-from numalet.config.rules import Stage, StartRefused
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.model import cpu_set
-from numalet.model.findings import Finding
+from numalet.core.checkpoint import cpu_file
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding
 from numalet.wording import kubelet_start
 
 WRITTEN = [

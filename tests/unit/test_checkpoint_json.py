@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.checkpoint import go_json, go_json_syntax
-from numalet.checkpoint.go_json import GoJsonError
+from numalet.core.checkpoint import go_json, go_json_syntax
+from numalet.core.checkpoint.go_json import GoJsonError
 
 LOOKING = "looking for beginning of value"
 BROKEN = [

@@ -10,13 +10,13 @@ import pytest
 
 import builders
 from builders import node, rules
-from numalet.checkpoint import memory_file
-from numalet.checkpoint.memory_document import MemoryDocument, to_ledger
-from numalet.checkpoint.memory_file import Verdict
-from numalet.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
-from numalet.managers.memory.ledger import MemoryLedger, MemoryTable
-from numalet.model.findings import Finding
-from numalet.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.checkpoint import memory_file
+from numalet.core.checkpoint.memory_document import MemoryDocument, to_ledger
+from numalet.core.checkpoint.memory_file import Verdict
+from numalet.core.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
+from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
 from numalet.wording import kubelet_start
 
 EXAMPLES = json.loads(

@@ -10,16 +10,17 @@ import pytest
 
 import state_builders
 from builders import GI
-from numalet.checkpoint import go_dump, memory_file, rebase, state_files
-from numalet.checkpoint.checksum import fnv1a_32
-from numalet.checkpoint.memory_document import with_early_groups
-from numalet.checkpoint.rebase import Rebased
-from numalet.config.rules import CpuPolicy, MemoryPolicy, NodeRules, StartRefused
-from numalet.model.findings import Finding
-from numalet.model.pod import ContainerKey
-from numalet.reports import state_verify
-from numalet.reports.state_verify import Soundness
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.checkpoint import go_dump, memory_file, state_files
+from numalet.core.checkpoint.checksum import fnv1a_32
+from numalet.core.checkpoint.memory_document import with_early_groups
+from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, StartRefused
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.state import rebase
+from numalet.insight.state import verify as state_verify
+from numalet.insight.state.rebase import Rebased
+from numalet.insight.state.verify import Soundness
 from numalet.wording import english
 from state_builders import CPU, DEVICE, MEMORY, Files, codes
 

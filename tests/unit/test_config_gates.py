@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.config import feature_gates
-from numalet.config.feature_gates import GateProblem, Stage
-from numalet.config.release import Release
+from numalet.core.config import feature_gates
+from numalet.core.config.feature_gates import GateProblem, Stage
+from numalet.core.config.release import Release
 
 V = Release.V1_32
 
@@ -52,7 +52,7 @@ def test_a_gate_has_the_state_of_its_release(
 
 
 def test_no_gate_is_listed_twice() -> None:
-    from numalet.config import gates_v1_32 as lists
+    from numalet.core.config import gates_v1_32 as lists
 
     names = " ".join(
         (

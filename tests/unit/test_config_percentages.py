@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from numalet.config import percentages
-from numalet.config.percentages import PercentageError
+from numalet.core.config import percentages
+from numalet.core.config.percentages import PercentageError
 
 CAPACITIES = (17179869184, 16777216000, 8589934592)
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import recordings
-from numalet.adapters.documents import kubelet_config, machine_file
-from numalet.config import start
-from numalet.config.rules import NodeRules
-from numalet.model import kubelet_view
-from numalet.model.findings import Location
+from numalet.core.config import start
+from numalet.core.config.rules import NodeRules
+from numalet.core.model import kubelet_view
+from numalet.core.model.findings import Location
+from numalet.io.documents import kubelet_config, machine_file
 from numalet.wording import kubelet_config as wording
 
 LATER_STAGES = ("cpu-manager-start", "memory-manager-start")

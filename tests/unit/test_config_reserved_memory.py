@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.config import reserved_memory
-from numalet.config.reserved_memory import ReservedMemoryError
+from numalet.core.config import reserved_memory
+from numalet.core.config.reserved_memory import ReservedMemoryError
 
 
 def shown(*values: str) -> list[tuple[int, dict[str, str]]]:

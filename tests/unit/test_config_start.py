@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import builders
-from numalet.config import node_allocatable, start
-from numalet.config.behaviour import EXACT
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import (
+from numalet.core.config import node_allocatable, start
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
     MemoryPolicy,
@@ -23,15 +23,15 @@ from numalet.config.rules import (
     TopologyPolicy,
     TopologyRules,
 )
-from numalet.model.findings import Location
-from numalet.model.machine_info import (
+from numalet.core.model.findings import Location
+from numalet.core.model.machine_info import (
     CoreInfo,
     HugePages,
     MachineInfo,
     NumaNodeInfo,
     OperatingSystem,
 )
-from numalet.model.quantity import Quantity
+from numalet.core.model.quantity import Quantity
 from numalet.wording import english
 from numalet.wording import kubelet_config as wording
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from numalet.config import feature_gates, release, validation
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import Location
-from numalet.model.quantity import Quantity
+from numalet.core.config import feature_gates, release, validation
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import Location
+from numalet.core.model.quantity import Quantity
 from numalet.wording import english
 from numalet.wording import kubelet_config as wording
 

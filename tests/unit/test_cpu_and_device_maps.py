@@ -7,17 +7,17 @@ from dataclasses import replace
 from builders import machine
 from cpu_builders import cpus, shape
 from device_bench import GPU, NIC, devices
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.device import registration
-from numalet.managers.device.inventory import Health
-from numalet.managers.device.ledger import EMPTY_LEDGER, DeviceLedger, DeviceRecord
-from numalet.model.pod import ContainerKey
-from numalet.reports import cpu_map, device_map, memory_map
-from numalet.reports.cpu_map import CpuCell, Use
-from numalet.reports.device_map import DeviceRow
-from numalet.reports.memory_map import Holder
-from numalet.simulate import node_document
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.inventory import Health
+from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger, DeviceRecord
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.maps import cpu_map, device_map, memory_map
+from numalet.insight.maps.cpu_map import CpuCell, Use
+from numalet.insight.maps.device_map import DeviceRow
+from numalet.insight.maps.memory_map import Holder
+from numalet.insight.simulate import node_document
 
 EXCLUSIVE = {"a": {"i": cpus("1,5"), "c": cpus("1")}, "b": {"c": cpus("3,7")}}
 SNAPSHOT = Snapshot(cpu=CpuLedger(cpus("0,2,4,6"), EXCLUSIVE))

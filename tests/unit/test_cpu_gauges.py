@@ -10,17 +10,17 @@ import pytest
 
 import agents
 import kubelet_node
-from numalet.adapters.documents import kubelet_config
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.agent.books import Books
-from numalet.config.behaviour import NATIVE
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model.pod import Pod
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports import cpu_gauges, gauges
-from numalet.reports import metric_definitions as names
+from numalet.agent.keeper.books import Books
+from numalet.agent.telemetry import cpu_gauges, gauges
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.pod import Pod
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cpu_builders import container, init, pod, sidecar
-from numalet.managers.cpu import demand
-from numalet.model.pod import Pod, QosClass
+from numalet.core.managers.cpu import demand
+from numalet.core.model.pod import Pod, QosClass
 
 
 @pytest.mark.parametrize(

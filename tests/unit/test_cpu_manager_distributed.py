@@ -8,10 +8,10 @@ import pytest
 
 import cpu_builders
 from cpu_builders import discovered, mask, text
-from numalet.managers.cpu import cpu_mask, take_distributed, take_packed, topology
-from numalet.managers.cpu.balance import Balance, Division
-from numalet.managers.cpu.combination_storage import Combination, copied, overwritten
-from numalet.managers.cpu.reasons import AccountingError, TooFewCpus, WouldHang
+from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed, topology
+from numalet.core.managers.cpu.balance import Balance, Division
+from numalet.core.managers.cpu.combination_storage import Combination, copied, overwritten
+from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, WouldHang
 
 
 def balance(count: int, *free: int, group_size: int = 1) -> Balance:

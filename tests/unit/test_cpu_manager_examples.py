@@ -20,11 +20,11 @@ from __future__ import annotations
 import pytest
 
 import cpu_builders
-from numalet.managers.cpu import take_distributed, take_packed, topology
-from numalet.managers.cpu.combination_storage import Storage, copied, overwritten
-from numalet.managers.cpu.cpu_mask import CpuMask
-from numalet.managers.cpu.reasons import TooFewCpus, Unpickable
-from numalet.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu import take_distributed, take_packed, topology
+from numalet.core.managers.cpu.combination_storage import Storage, copied, overwritten
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.reasons import TooFewCpus, Unpickable
+from numalet.core.managers.cpu.take_packed import Packing
 
 MACHINES = {
     "A": cpu_builders.shape(1, 1, 4, 2),

@@ -9,17 +9,17 @@ from __future__ import annotations
 import pytest
 
 import cpu_builders
-from numalet.hints.hint import Impossible
-from numalet.managers.cpu import hints, topology
-from numalet.managers.cpu.hints import OfferedSets
-from numalet.managers.cpu.reasons import (
+from numalet.core.hints.hint import Impossible
+from numalet.core.managers.cpu import hints, topology
+from numalet.core.managers.cpu.hints import OfferedSets
+from numalet.core.managers.cpu.reasons import (
     NoCpusOnNodes,
     NoNodesFit,
     ReuseElsewhere,
     TooFewOnNodes,
 )
-from numalet.managers.cpu.take_aligned import Reach
-from numalet.model.machine_info import MachineInfo
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.model.machine_info import MachineInfo
 
 MACHINES = {"H": cpu_builders.shape(2, 2, 3, 2), "C": cpu_builders.shape(2, 4, 4, 2)}
 

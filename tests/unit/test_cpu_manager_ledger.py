@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cpu_builders import container, cpus, init, pod, sidecar
-from numalet.managers.cpu.ledger import CpuLedger, Reusable
-from numalet.model.pod import ContainerKey
+from numalet.core.managers.cpu.ledger import CpuLedger, Reusable
+from numalet.core.model.pod import ContainerKey
 
 POD = pod("u", init("i", "2"), sidecar("s", "1"), container("c", "1"))
 INIT, SIDECAR, APP = POD.containers()

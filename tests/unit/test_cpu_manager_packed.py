@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import cpu_builders
 from cpu_builders import discovered, mask, text
-from numalet.managers.cpu import take_aligned, take_packed, topology
-from numalet.managers.cpu.reasons import TooFewCpus
-from numalet.managers.cpu.take_aligned import Reach
-from numalet.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu import take_aligned, take_packed, topology
+from numalet.core.managers.cpu.reasons import TooFewCpus
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Packing
 
 
 def test_nothing_is_taken_for_nothing() -> None:

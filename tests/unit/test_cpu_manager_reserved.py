@@ -6,9 +6,9 @@ import pytest
 
 import cpu_builders
 from cpu_builders import cpus, text
-from numalet.managers.cpu import static_policy, topology
-from numalet.model.findings import Finding
-from numalet.model.machine_info import MachineInfo
+from numalet.core.managers.cpu import static_policy, topology
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import MachineInfo
 
 MACHINE = cpu_builders.shape(2, 2, 2, 2)
 

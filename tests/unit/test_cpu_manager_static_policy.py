@@ -6,10 +6,10 @@ import pytest
 
 import cpu_builders
 from cpu_builders import container, cpus, empty, init, mask, pod, sidecar, simple
-from numalet.hints.hint import NO_HINTS, ZERO_HINT, Candidates, Hint, Impossible, NoPreference
-from numalet.hints.provider import Refused
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.cpu.reasons import (
+from numalet.core.hints.hint import NO_HINTS, ZERO_HINT, Candidates, Hint, Impossible, NoPreference
+from numalet.core.hints.provider import Refused
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.reasons import (
     NoNodesFit,
     NotWholeCores,
     OtherSize,
@@ -17,8 +17,8 @@ from numalet.managers.cpu.reasons import (
     TooFewWholeCores,
     WouldHang,
 )
-from numalet.managers.cpu.static_policy import StaticPolicy
-from numalet.model.pod import ContainerKey, Pod
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.model.pod import ContainerKey, Pod
 
 MACHINE = cpu_builders.shape(2, 2, 3, 2)
 """Cores 0 to 2 and 3 to 5 on two sockets of one node; siblings 6 apart."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import cpu_builders
-from numalet.managers.cpu import cpu_mask, topology
-from numalet.managers.cpu.topology import Part
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.managers.cpu import cpu_mask, topology
+from numalet.core.managers.cpu.topology import Part
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 
 
 def test_a_core_is_named_after_its_smallest_cpu() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 import cpu_builders
 from cpu_builders import cpus
-from numalet.managers.cpu import validation
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.model.findings import Finding
+from numalet.core.managers.cpu import validation
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model.findings import Finding
 
 MACHINE = cpu_builders.shape(1, 1, 4, 2)
 PLAIN = cpu_builders.policy(MACHINE, "0,4")

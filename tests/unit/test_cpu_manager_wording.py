@@ -7,9 +7,9 @@ from string import Formatter
 
 import pytest
 
-from numalet.hints.reasons import Reason
-from numalet.managers.cpu import reasons
-from numalet.managers.cpu.reasons import (
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu import reasons
+from numalet.core.managers.cpu.reasons import (
     AccountingError,
     NotWholeCores,
     TooFewCpus,

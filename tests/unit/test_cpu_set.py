@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model import cpu_set
+from numalet.core.model import cpu_set
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import builders
-from numalet.admission.reasons import NotAsked, NothingToPreempt, OutOfResource, Unknown
-from numalet.reports import decision_notes
+from numalet.core.admission.reasons import NotAsked, NothingToPreempt, OutOfResource, Unknown
+from numalet.insight import decision_notes
 from numalet.wording import english, explanations, kubelet
 
 

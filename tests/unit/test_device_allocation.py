@@ -21,26 +21,26 @@ from device_bench import (
     pod,
     reason_of,
 )
-from numalet.hints.hint import Hint
-from numalet.hints.provider import Refused
-from numalet.managers.device import allocation, choice, registration
-from numalet.managers.device.choice import Groups
-from numalet.managers.device.inventory import Health
-from numalet.managers.device.ledger import (
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Refused
+from numalet.core.managers.device import allocation, choice, registration
+from numalet.core.managers.device.choice import Groups
+from numalet.core.managers.device.inventory import Health
+from numalet.core.managers.device.ledger import (
     NO_NODE,
     NOTHING_REUSABLE,
     DeviceLedger,
     DeviceRecord,
     Reusable,
 )
-from numalet.managers.device.preference import (
+from numalet.core.managers.device.preference import (
     NO_SAY,
     Accepted,
     EmptyAnswer,
     PreferenceQuestion,
     PreferredDevices,
 )
-from numalet.managers.device.reasons import (
+from numalet.core.managers.device.reasons import (
     ChangedRequest,
     EmptyResponse,
     HeldNotHealthy,
@@ -50,7 +50,7 @@ from numalet.managers.device.reasons import (
     TooFewFree,
     Vetoed,
 )
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 INIT = ContainerKind.INIT
 SIDECAR = ContainerKind.SIDECAR

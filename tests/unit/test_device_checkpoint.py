@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from device_bench import ANYWHERE, GPU, NIC, container, done, node, pod
-from numalet.checkpoint import alloc_response, device_document, device_file
-from numalet.checkpoint.device_document import DeviceDocument, DeviceEntry
-from numalet.managers.device import allocation, registration
-from numalet.managers.device.ledger import DeviceLedger, DeviceRecord, Written
-from numalet.managers.device.preference import NO_SAY
-from numalet.model.findings import Finding, Severity
+from numalet.core.checkpoint import alloc_response, device_document, device_file
+from numalet.core.checkpoint.device_document import DeviceDocument, DeviceEntry
+from numalet.core.managers.device import allocation, registration
+from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord, Written
+from numalet.core.managers.device.preference import NO_SAY
+from numalet.core.model.findings import Finding, Severity
 
 EMPTY = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}'
 ONE_ENTRY = (

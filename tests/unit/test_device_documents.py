@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from device_bench import GPU, NIC
-from numalet.adapters.documents import device_file
-from numalet.managers.device.inventory import Device, Health
-from numalet.model.findings import BadInput, Location
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.documents import device_file
 from numalet.wording import english_devices, english_pods
 
 WHERE = Location("devices.yaml", "$")

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from device_bench import ANYWHERE, GPU, NIC, container, devices, done, node, pod
-from numalet.hints.hint import Impossible, NoPreference, ResourceHints
-from numalet.managers.device import registration
-from numalet.managers.device.device_policy import DevicePolicy
-from numalet.managers.device.hints import TouchedSets
-from numalet.managers.device.inventory import Health
-from numalet.managers.device.ledger import DeviceLedger, Reusable
-from numalet.managers.device.reasons import (
+from numalet.core.hints.hint import Impossible, NoPreference, ResourceHints
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.device_policy import DevicePolicy
+from numalet.core.managers.device.hints import TouchedSets
+from numalet.core.managers.device.inventory import Health
+from numalet.core.managers.device.ledger import DeviceLedger, Reusable
+from numalet.core.managers.device.reasons import (
     FewerThanAsked,
     LeavesOutReused,
     NoSetOfNodes,
     OtherNumberHeld,
     TooFewOnNodes,
 )
-from numalet.model import numa_mask
-from numalet.model.pod import Container, ContainerKind
-from numalet.model.quantity import Quantity
+from numalet.core.model import numa_mask
+from numalet.core.model.pod import Container, ContainerKind
+from numalet.core.model.quantity import Quantity
 
 
 def policy(nodes: int = 2) -> DevicePolicy:

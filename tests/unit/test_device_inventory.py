@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from device_bench import GPU, NIC, devices, node
-from numalet.managers.device import inventory, names, registration
-from numalet.managers.device.inventory import (
+from numalet.core.managers.device import inventory, names, registration
+from numalet.core.managers.device.inventory import (
     NOTHING_REPORTED,
     Device,
     Health,
     KnownDevices,
     Registration,
 )
-from numalet.managers.device.ledger import EMPTY_LEDGER, DeviceRecord, Written
-from numalet.managers.device.registration import Capacity
-from numalet.model.pod import ContainerKey
+from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceRecord, Written
+from numalet.core.managers.device.registration import Capacity
+from numalet.core.model.pod import ContainerKey
 
 
 def test_a_report_replaces_the_one_before_it() -> None:

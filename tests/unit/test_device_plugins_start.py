@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 
 import served_node
 from device_bench import GPU
-from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
-from numalet.adapters.runtime.port import NotStarted
-from numalet.agent.books import Books
-from numalet.agent.plugins import FromPlugins, Relay
-from numalet.managers.device.ledger import DeviceRecord
-from numalet.model.findings import Finding
-from numalet.model.pod import ContainerKey
-from numalet.servers.device_plugins import DevicePlugins
+from numalet.agent.host.runtime.port import NotStarted
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.plugins import FromPlugins, Relay
+from numalet.agent.servers.device_plugins import DevicePlugins
+from numalet.core.managers.device.ledger import DeviceRecord
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import PodRun
+from numalet.core.workload.spec import ContainerSpec, Workload
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.wording import english
-from numalet.workload.record import PodRecord
-from numalet.workload.records import Records
-from numalet.workload.run import PodRun
-from numalet.workload.spec import ContainerSpec, Workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POD = served_node.pod("p", served_node.container("c", gpu="1"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from device_bench import ANYWHERE, GPU, container, done, held, near, node, pod
-from numalet.hints.provider import ResourceManager
-from numalet.managers.device import registration
-from numalet.managers.device.device_policy import DevicePolicy
-from numalet.managers.device.ledger import DeviceLedger
-from numalet.model.pod import ContainerKey, ContainerKind
+from numalet.core.hints.provider import ResourceManager
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.device_policy import DevicePolicy
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.model.pod import ContainerKey, ContainerKind
 
 MANAGER: ResourceManager[DeviceLedger] = DevicePolicy(0b11)
 ONE = container(gpu="1")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from numalet.hints.reasons import Reason
-from numalet.managers.device import reasons
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.device import reasons
 from numalet.wording import english_devices, kubelet_devices
 
 REFUSALS: list[tuple[Any, str]] = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from device_bench import GPU, NIC, devices
-from numalet.adapters.devices import named_devices
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.devices import named_devices
 
 FILE = """
 - resource: example.com/gpu

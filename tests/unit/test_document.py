@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from builders import simple
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import Finding
-from numalet.reports import memory_map
-from numalet.simulate import document
-from numalet.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import Finding
+from numalet.insight.maps import memory_map
+from numalet.insight.simulate import document
+from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
 from sessions import begun, taken
 
 GI = 1 << 30

@@ -7,11 +7,11 @@ from typing import Any
 
 import builders
 from builders import simple
-from numalet.config.rules import MemoryPolicy
-from numalet.model.machine_info import MachineInfo, OperatingSystem
-from numalet.reports import memory_map
-from numalet.simulate import document
-from numalet.simulate.session import Asked
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.insight.maps import memory_map
+from numalet.insight.simulate import document
+from numalet.insight.simulate.session import Asked
 
 LINUX = builders.machine(10, 10)
 WINDOWS = replace(LINUX, os=OperatingSystem.WINDOWS)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import kubelet_config
-from numalet.adapters.documents.kubelet_config import Base, ConfigSources, LoadedConfig
-from numalet.config.behaviour import EXACT, NATIVE, Mode
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.model.findings import BadInput, Finding, Severity
-from numalet.model.machine_queries import NodeClass
+from numalet.core.config.behaviour import EXACT, NATIVE, Mode
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.machine_queries import NodeClass
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
 from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import kubelet_config, kubelet_flags
-from numalet.adapters.documents.kubelet_config import Base, ConfigSources
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.model.findings import BadInput
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.findings import BadInput
+from numalet.io.documents import kubelet_config, kubelet_flags
+from numalet.io.documents.kubelet_config import Base, ConfigSources
 from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

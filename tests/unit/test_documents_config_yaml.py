@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import yaml_source
-from numalet.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput, Finding
+from numalet.io.documents import yaml_source
 
 
 def load(text: str) -> list[Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.enforcement import conversions
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.enforcement import conversions
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 
 @pytest.mark.parametrize(

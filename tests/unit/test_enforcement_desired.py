@@ -9,16 +9,16 @@ from types import MappingProxyType
 import pytest
 
 import builders
-from numalet.config.behaviour import EXACT, NATIVE
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.enforcement import desired, limits
-from numalet.enforcement.limits import Kernel, Limits
-from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.config.behaviour import EXACT, NATIVE
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.enforcement import desired, limits
+from numalet.core.enforcement.limits import Kernel, Limits
+from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.snapshot.snapshot import Snapshot
 
 GI = 1 << 30
 MI = 1 << 20

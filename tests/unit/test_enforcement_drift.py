@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from numalet.enforcement import drift
-from numalet.enforcement.audit import audit
-from numalet.enforcement.reality import Reality
-from numalet.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.core.enforcement import drift
+from numalet.core.enforcement.audit import audit
+from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = CgroupSettings(

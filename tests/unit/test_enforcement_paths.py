@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.enforcement import paths
-from numalet.model.pod import Pod, QosClass
+from numalet.core.enforcement import paths
+from numalet.core.model.pod import Pod, QosClass
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,13 @@ from explain_bench import (
     shape,
     wide,
 )
-from numalet.adapters import machines
-from numalet.config.rules import StartRefused
-from numalet.explain import change, queue, search, story
-from numalet.explain.case import Case, Neighbour
-from numalet.explain.change import (
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.insight.explain import change, queue, search, story
+from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.change import (
     AdjustedRequest,
     Earlier,
     NoTopology,
@@ -35,11 +37,9 @@ from numalet.explain.change import (
     WithoutPods,
     WithoutRequest,
 )
-from numalet.explain.tally import MOST_TRIED, Category, Tally
-from numalet.model.pod import Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.simulate.session import Session
+from numalet.insight.explain.tally import MOST_TRIED, Category, Tally
+from numalet.insight.simulate.session import Session
+from numalet.io import machines
 
 
 def replaced(begun: Session, node: nodes.Node) -> Session:

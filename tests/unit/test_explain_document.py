@@ -22,13 +22,13 @@ from explain_bench import (
     shape,
     wide,
 )
-from numalet.explain import document, search, story
-from numalet.explain.case import Case, Neighbour
-from numalet.hints.hint import NotListed
-from numalet.hints.reasons import Reason
-from numalet.managers.cpu import reasons as cpu
-from numalet.managers.device import reasons as device
-from numalet.managers.memory import reasons as memory
+from numalet.core.hints.hint import NotListed
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu import reasons as cpu
+from numalet.core.managers.device import reasons as device
+from numalet.core.managers.memory import reasons as memory
+from numalet.insight.explain import document, search, story
+from numalet.insight.explain.case import Case, Neighbour
 from numalet.wording import explanations
 
 MI = 1 << 20

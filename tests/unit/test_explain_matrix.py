@@ -18,11 +18,11 @@ from explain_bench import (
     shape,
     wide,
 )
-from numalet.explain import matrix, matrix_document, measures
-from numalet.explain.matrix import NamedConfig, NamedMachine, Row, Variant
-from numalet.explain.measures import Stranded
-from numalet.model.pod import Pod, QosClass
-from numalet.node.node import Node
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.node.node import Node
+from numalet.insight.explain import matrix, matrix_document, measures
+from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Row, Variant
+from numalet.insight.explain.measures import Stranded
 
 TWO = NamedMachine("two", shape())
 PLAIN = NamedConfig("plain", config())

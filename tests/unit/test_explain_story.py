@@ -8,20 +8,20 @@ import pytest
 
 from builders import container, init, pod, simple
 from explain_bench import GPU, GPUS, STATIC_CPUS, asking, case, config, narrow, session, shape, wide
-from numalet.config.behaviour import NATIVE
-from numalet.explain import ranking, story
-from numalet.explain.considered import Answer, Kind
-from numalet.explain.story import Story
-from numalet.hints.hint import Candidates, Hint
-from numalet.managers.memory.reasons import (
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.managers.memory.reasons import (
     NodeInGroup,
     NodeInUse,
     NothingOffered,
     TooLittleAllocatable,
 )
-from numalet.model.pod import ContainerKey, Pod, QosClass
-from numalet.node import node as nodes
-from numalet.node.node import Node
+from numalet.core.model.pod import ContainerKey, Pod, QosClass
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.explain import ranking, story
+from numalet.insight.explain.considered import Answer, Kind
+from numalet.insight.explain.story import Story
 
 
 def told(pod: Pod, *queue: Pod, **options: object) -> Story:

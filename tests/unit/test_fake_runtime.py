@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.runtime.fake import Ends, FakeRuntime, Runs, fate_of
-from numalet.adapters.runtime.port import Started
-from numalet.enforcement.settings import CgroupSettings
-from numalet.model.pod import ContainerKey
+from numalet.agent.host.runtime.fake import Ends, FakeRuntime, Runs, fate_of
+from numalet.agent.host.runtime.port import Started
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model.pod import ContainerKey
 from process_builders import launch
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.adapters.files import atomic
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io import faults
+from numalet.io.faults import Moment
+from numalet.io.files import atomic
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_a_plan_of_another_form_is_refused(text: str) -> None:
 
 def test_a_process_kills_itself_where_its_environment_says(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from numalet.adapters.files import atomic;"
+        "import sys, pathlib; from numalet.io.files import atomic;"
         "[atomic.write_text(pathlib.Path(sys.argv[1]), text) for text in ('one', 'two')]"
     )
     path = tmp_path / "file"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import watchfiles
 
-from numalet.adapters.files import folder_news
+from numalet.io.files import folder_news
 
 LONG_SECONDS = 60.0
 

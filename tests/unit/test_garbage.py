@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from numalet.agent import garbage
+from numalet.agent.keeper import garbage
 
 
 class _Circle:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import builders
 from builders import GI, machine, rules, simple
-from numalet.config.rules import CpuPolicy, CpuRules
-from numalet.enforcement.audit import Audit
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model.pod import ContainerKey
-from numalet.reports import gauges
-from numalet.reports import metric_definitions as names
+from numalet.agent.telemetry import gauges
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.core.config.rules import CpuPolicy, CpuRules
+from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.pod import ContainerKey
 
 LEVEL = GuaranteeLevel.PROCESS
 

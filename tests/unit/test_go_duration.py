@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model import go_duration
-from numalet.model.go_duration import DurationError
+from numalet.core.model import go_duration
+from numalet.core.model.go_duration import DurationError
 
 
 @pytest.mark.parametrize(

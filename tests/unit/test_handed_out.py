@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from numalet.adapters import handed_out
-from numalet.adapters.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.agent.host import handed_out
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 
 
 def answer(**parts: object) -> bytes:

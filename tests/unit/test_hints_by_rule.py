@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import pytest
 
 import open_sets
-from numalet.config.rules import TopologyPolicy
-from numalet.hints import filtering, nearest_set, policies, remaining_set, rule_merging
-from numalet.hints.filtering import Offer
-from numalet.hints.fitness import Distances
-from numalet.hints.hint import Candidates, Hint, Impossible, NoPreference
-from numalet.hints.lowest_set import LowestSet
-from numalet.hints.policies import Merged
-from numalet.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
-from numalet.hints.rule import Rule
-from numalet.hints.rule_merging import Found
-from numalet.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
-from numalet.managers.memory.reasons import NoNodeFits
-from numalet.model import numa_mask
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints import filtering, nearest_set, policies, remaining_set, rule_merging
+from numalet.core.hints.filtering import Offer
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import Candidates, Hint, Impossible, NoPreference
+from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
+from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule_merging import Found
+from numalet.core.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
+from numalet.core.managers.memory.reasons import NoNodeFits
+from numalet.core.model import numa_mask
 
 MANY = 64
 ALL = (1 << MANY) - 1

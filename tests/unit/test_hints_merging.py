@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.config.rules import TopologyPolicy
-from numalet.hints import intersections, policies
-from numalet.hints.filtering import lists_of, single_node_only
-from numalet.hints.fitness import Distances
-from numalet.hints.hint import (
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints import intersections, policies
+from numalet.core.hints.filtering import lists_of, single_node_only
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import (
     Candidates,
     Hint,
     Impossible,
@@ -16,8 +16,8 @@ from numalet.hints.hint import (
     NotListed,
     ProviderHints,
 )
-from numalet.hints.merging import merge
-from numalet.model import numa_mask
+from numalet.core.hints.merging import merge
+from numalet.core.model import numa_mask
 
 D2 = 0b11
 ZERO, ONE, BOTH = 0b01, 0b10, 0b11

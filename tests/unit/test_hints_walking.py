@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.hints import walking
-from numalet.hints.filtering import Ruled
-from numalet.hints.fitness import FAR, Distances
-from numalet.hints.hint import Candidates, Hint
-from numalet.hints.requirement import OpenSets
-from numalet.hints.rule import Rule
-from numalet.hints.walking import NoDistance, TooManyComparisons
-from numalet.model import numa_mask
+from numalet.core.hints import walking
+from numalet.core.hints.filtering import Ruled
+from numalet.core.hints.fitness import FAR, Distances
+from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.requirement import OpenSets
+from numalet.core.hints.rule import Rule
+from numalet.core.hints.walking import NoDistance, TooManyComparisons
+from numalet.core.model import numa_mask
 
 IDS = (0, 1, 4)
 ALL = numa_mask.of(IDS)

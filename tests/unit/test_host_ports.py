@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.node_constraints import HostPort
+from numalet.core.model.node_constraints import HostPort
 
 WEB = HostPort(80, address="10.0.0.1")
 

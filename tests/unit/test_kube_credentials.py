@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from numalet.adapters import kube_credentials
-from numalet.adapters.kube_credentials import Credentials
-from numalet.model.findings import BadInput
+from numalet.agent.host import kube_credentials
+from numalet.agent.host.kube_credentials import Credentials
+from numalet.core.model.findings import BadInput
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = ipaddress.ip_address("127.0.0.1")

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from builders import machine, node, rules
-from numalet.managers.device.inventory import Device, Health
-from numalet.model.quantity import Quantity
-from numalet.reports.kube_event import event_object
-from numalet.reports.kube_node import NodeFacts, Unready, node_object
-from numalet.reports.kube_time import microseconds
+from numalet.agent.kubernetes.event_object import event_object
+from numalet.agent.kubernetes.node_object import NodeFacts, Unready, node_object
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.moments import microseconds
+from numalet.core.model.quantity import Quantity
+from numalet.core.workload.record import EventKind, NodeEvent
 from numalet.wording import kubelet_status
-from numalet.workload.record import EventKind, NodeEvent
 from pod_runs import START, at, workload
 
 EVENT = NodeEvent(

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import builders
-from numalet.reports import kube_node, kube_time, metric_definitions
-from numalet.reports.kube_node import KubeletCondition, NodeFacts
+from numalet.agent.kubernetes import node_object as kube_node
+from numalet.agent.kubernetes.node_object import KubeletCondition, NodeFacts
+from numalet.agent.telemetry import metric_definitions
+from numalet.core.model import moments
 from pod_runs import START
 
 NODE = builders.node(builders.rules(builders.machine(1), reserved_bytes={0: 1 << 30}))
@@ -40,7 +42,7 @@ def test_whether_the_kubelet_runs_is_a_condition(*, is_running: bool | None, sta
     conditions = _object(kubelet=KubeletCondition(is_running, LATER))["status"]["conditions"]
     [found] = [each for each in conditions if each["type"] == "KubeletRunning"]
     assert found["status"] == status
-    assert found["lastTransitionTime"] == kube_time.seconds(LATER)
+    assert found["lastTransitionTime"] == moments.seconds(LATER)
 
 
 def test_without_a_kubelet_there_is_no_such_condition() -> None:

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import WorkloadOptions, decode_workload
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.model.findings import Findings
-from numalet.reports.kube_columns import PodColumns, columns
-from numalet.reports.kube_pod import pod_object
+from numalet.agent.kubernetes.pod_object import pod_object
+from numalet.agent.kubernetes.table_columns import PodColumns, columns
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.findings import Findings
+from numalet.core.workload import folding
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ExitReason, PodRun, Verdict
+from numalet.core.workload.spec import RestartPolicy, Workload
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import kubelet
-from numalet.workload import folding
-from numalet.workload.record import PodRecord
-from numalet.workload.run import ExitReason, PodRun, Verdict
-from numalet.workload.spec import RestartPolicy, Workload
 from pod_runs import REJECTED, accepted, at, down, ran, up
 
 NEVER, ON_FAILURE = RestartPolicy.NEVER, RestartPolicy.ON_FAILURE

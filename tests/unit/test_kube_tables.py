@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from numalet.reports import kube_ages, kube_tables
-from numalet.reports.kube_tables import Cell
+from numalet.agent.kubernetes import ages, tables
+from numalet.agent.kubernetes.tables import Cell
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BORN = "2026-01-02T03:02:12Z"
@@ -39,17 +39,17 @@ BORN = "2026-01-02T03:02:12Z"
     ],
 )
 def test_an_age_is_the_coarser_the_greater_it_is(length: timedelta, text: str) -> None:
-    assert kube_ages.duration(length) == text
+    assert ages.duration(length) == text
 
 
 def _row(value: dict[str, Any]) -> dict[str, Cell]:
-    printer = kube_tables.printer(value["kind"])
+    printer = tables.printer(value["kind"])
     cells = printer.cells(value, NOW)
     return dict(zip((each.name for each in printer.columns), cells, strict=True))
 
 
 def _narrow(value: dict[str, Any]) -> list[Cell]:
-    printer = kube_tables.printer(value["kind"])
+    printer = tables.printer(value["kind"])
     cells = zip(printer.columns, printer.cells(value, NOW), strict=True)
     return [cell for column, cell in cells if column.priority == 0]
 
@@ -167,7 +167,7 @@ def test_namespaces_placements_and_anything_else() -> None:
 
 
 def test_a_column_is_defined_as_a_table_has_it() -> None:
-    name = kube_tables.printer("Pod").columns[0]
+    name = tables.printer("Pod").columns[0]
     assert name.definition() == {
         "name": "Name",
         "type": "string",

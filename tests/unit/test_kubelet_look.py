@@ -11,13 +11,9 @@ import pytest
 import agents
 import builders
 import kubelet_node
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.enforcement.reality import Reality
-from numalet.model.findings import Finding, Severity
-from numalet.model.pod import ContainerKey
-from numalet.reports import gauges, kubelet_document, kubelet_look, state_verify
-from numalet.reports import metric_definitions as names
-from numalet.reports.kubelet_look import (
+from numalet.agent.kubelet import document as kubelet_document
+from numalet.agent.kubelet import observed
+from numalet.agent.kubelet.observed import (
     MANY_RESTARTS,
     MISSED_AFTER,
     RECONCILED_WITHIN,
@@ -27,6 +23,13 @@ from numalet.reports.kubelet_look import (
     KubeletLook,
     PodName,
 )
+from numalet.agent.telemetry import gauges
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.reality import Reality
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.pod import ContainerKey
+from numalet.insight.state import verify as state_verify
 
 MACHINE = agents.SHAPE.open().info
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,37 +61,37 @@ def evidence(tmp_path: Path) -> Evidence:
 
 
 def test_what_is_as_promised_is_no_problem(evidence: Evidence) -> None:
-    first = kubelet_look.look(None, evidence, MACHINE, NOW)
+    first = observed.look(None, evidence, MACHINE, NOW)
     assert () == first.problems
     assert first.audits[KEY].aligned
     # That files are there is no sign that they were written just now.
     assert () == first.changed
-    second = kubelet_look.look(first, replace(evidence, files={}), MACHINE, NOW)
+    second = observed.look(first, replace(evidence, files={}), MACHINE, NOW)
     assert ((), tuple(sorted(evidence.files))) == (second.changed, second.removed)
-    third = kubelet_look.look(second, evidence, MACHINE, NOW)
+    third = observed.look(second, evidence, MACHINE, NOW)
     assert (tuple(sorted(evidence.files)), ()) == (third.changed, third.removed)
 
 
 def test_a_container_elsewhere_is_told_when_it_lasts_and_once(evidence: Evidence) -> None:
     strange = replace(evidence, realities={KEY: _reality(*kubelet_node.EVERYTHING)})
-    first = kubelet_look.look(None, strange, MACHINE, NOW)
+    first = observed.look(None, strange, MACHINE, NOW)
     assert ["kubelet/cpus-differ", "kubelet/memory-nodes-differ"] == [
         each.finding.code for each in first.problems
     ]
     assert () == first.told
-    lasting = kubelet_look.look(first, strange, MACHINE, NOW + RECONCILED_WITHIN)
+    lasting = observed.look(first, strange, MACHINE, NOW + RECONCILED_WITHIN)
     assert lasting.problems == lasting.told == lasting.news
     assert {NOW} == {each.since for each in lasting.told}
-    later = kubelet_look.look(lasting, strange, MACHINE, NOW + timedelta(hours=1))
+    later = observed.look(lasting, strange, MACHINE, NOW + timedelta(hours=1))
     assert (2, ()) == (len(later.told), later.news)
-    mended = kubelet_look.look(later, evidence, MACHINE, NOW + timedelta(hours=2))
+    mended = observed.look(later, evidence, MACHINE, NOW + timedelta(hours=2))
     assert () == mended.problems
 
 
 def test_a_set_that_is_narrower_than_promised_is_one_too(evidence: Evidence) -> None:
     sets = evidence.realities[KEY]
     fewer = _reality(frozenset(sorted(sets.allowed_cpus)[:1]), frozenset(sets.allowed_nodes))
-    (problem,) = kubelet_look.look(
+    (problem,) = observed.look(
         None, replace(evidence, realities={KEY: fewer}), MACHINE, NOW
     ).problems
     assert "kubelet/cpus-differ" == problem.finding.code
@@ -97,13 +100,13 @@ def test_a_set_that_is_narrower_than_promised_is_one_too(evidence: Evidence) -> 
 
 def test_where_nothing_is_promised_or_in_force_nothing_differs(evidence: Evidence) -> None:
     unknown = replace(evidence, realities={KEY: _reality(frozenset(), frozenset())})
-    assert () == kubelet_look.look(None, unknown, MACHINE, NOW).problems
+    assert () == observed.look(None, unknown, MACHINE, NOW).problems
     strangers = {ContainerKey("other", "main"): _reality(*kubelet_node.EVERYTHING)}
     nothing = replace(evidence, files={}, realities=strangers, pods={})
-    assert () == kubelet_look.look(None, nothing, MACHINE, NOW).problems
+    assert () == observed.look(None, nothing, MACHINE, NOW).problems
     # The CPUs that it shares with others are promised to everybody.
     sharing = replace(evidence, realities=strangers, pods={})
-    (problem,) = kubelet_look.look(None, sharing, MACHINE, NOW).problems
+    (problem,) = observed.look(None, sharing, MACHINE, NOW).problems
     assert ("kubelet/cpus-differ", "other/main") == (
         problem.finding.code,
         problem.finding.where.document,
@@ -119,9 +122,9 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     unread = (Finding("files/not-a-file", {"path": "p", "error": "e"}),)
     refusal = Finding("kubelet/would-not-start", {"text": "t", "config": "c"})
     bad = replace(evidence, unread=unread, refusal=refusal)
-    look = kubelet_look.look(None, bad, MACHINE, NOW)
+    look = observed.look(None, bad, MACHINE, NOW)
     assert (True, ()) == (look.is_unsettled, look.news)
-    look = kubelet_look.look(look, bad, MACHINE, NOW + SETTLED_WITHIN)
+    look = observed.look(look, bad, MACHINE, NOW + SETTLED_WITHIN)
     assert ["files/not-a-file", "kubelet/would-not-start"] == [
         each.finding.code for each in look.news
     ]
@@ -135,23 +138,23 @@ def _refused(evidence: Evidence, text: str) -> Evidence:
 
 
 def test_what_is_wrong_between_two_writes_is_no_problem(evidence: Evidence) -> None:
-    look = kubelet_look.look(None, evidence, MACHINE, NOW)
+    look = observed.look(None, evidence, MACHINE, NOW)
     for number in range(1000):
         at = NOW + timedelta(seconds=number)
-        look = kubelet_look.look(look, _refused(evidence, f"write {number}"), MACHINE, at)
+        look = observed.look(look, _refused(evidence, f"write {number}"), MACHINE, at)
         assert () == look.told
         assert look.is_unsettled
-        look = kubelet_look.look(look, evidence, MACHINE, at + timedelta(seconds=0.5))
+        look = observed.look(look, evidence, MACHINE, at + timedelta(seconds=0.5))
         assert () == look.problems
 
 
 def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
     evidence: Evidence,
 ) -> None:
-    look = kubelet_look.look(None, evidence, MACHINE, NOW)
+    look = observed.look(None, evidence, MACHINE, NOW)
     told_at = None
     for number in range(31):
-        look = kubelet_look.look(
+        look = observed.look(
             look, _refused(evidence, f"write {number}"), MACHINE, NOW + timedelta(seconds=number)
         )
         if look.told and told_at is None:
@@ -162,7 +165,7 @@ def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
 def test_a_kubelet_that_stays_away_is_missed(evidence: Evidence) -> None:
     def seen(before: KubeletLook | None, running: str | None, seconds: float) -> KubeletLook:
         at = NOW + timedelta(seconds=seconds)
-        return kubelet_look.look(before, replace(evidence, running=running), MACHINE, at)
+        return observed.look(before, replace(evidence, running=running), MACHINE, at)
 
     # Where processes can not be seen nothing is known.
     assert () == seen(seen(None, None, 0), None, 3600).problems
@@ -174,24 +177,24 @@ def test_a_kubelet_that_stays_away_is_missed(evidence: Evidence) -> None:
     back = seen(away, "process 2, kubelet", 90)
     assert ((), ["kubelet/started"]) == (back.problems, [each.code for each in back.notes])
     nothing = replace(evidence, files={}, running="")
-    assert () == kubelet_look.look(None, nothing, MACHINE, NOW).problems
+    assert () == observed.look(None, nothing, MACHINE, NOW).problems
 
 
 def test_a_kubelet_that_is_started_again_and_again_is_a_problem(evidence: Evidence) -> None:
-    look = kubelet_look.look(None, replace(evidence, running="process 0"), MACHINE, NOW)
+    look = observed.look(None, replace(evidence, running="process 0"), MACHINE, NOW)
     codes = []
     for number in range(1, MANY_RESTARTS + 1):
         running = replace(evidence, running=f"process {number}")
-        look = kubelet_look.look(look, running, MACHINE, NOW + timedelta(seconds=10 * number))
+        look = observed.look(look, running, MACHINE, NOW + timedelta(seconds=10 * number))
         codes += [each.finding.code for each in look.news]
     assert ["kubelet/keeps-restarting"] == codes
     at = NOW + timedelta(seconds=10) + RESTARTS_COUNTED_FOR
-    assert () == kubelet_look.look(look, look.evidence, MACHINE, at).problems
+    assert () == observed.look(look, look.evidence, MACHINE, at).problems
 
 
 def test_a_pod_that_its_kubelet_does_not_know_any_more_is_stale(evidence: Evidence) -> None:
     def status(known: frozenset[str] | None) -> str:
-        look = kubelet_look.look(None, replace(evidence, known_pods=known), MACHINE, NOW)
+        look = observed.look(None, replace(evidence, known_pods=known), MACHINE, NOW)
         (row,) = kubelet_document.placements(look)
         return str(row["status"])
 
@@ -204,7 +207,7 @@ def test_a_pod_that_its_kubelet_does_not_know_any_more_is_stale(evidence: Eviden
 
 def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: Evidence) -> None:
     def ready(of: Evidence) -> str:
-        (row,) = kubelet_document.placements(kubelet_look.look(None, of, MACHINE, NOW))
+        (row,) = kubelet_document.placements(observed.look(None, of, MACHINE, NOW))
         return str(row["ready"])
 
     assert "1/1" == ready(evidence)
@@ -221,8 +224,8 @@ def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -
     strange = replace(
         evidence, refusal=refusal, realities={KEY: _reality(*kubelet_node.EVERYTHING)}
     )
-    look = kubelet_look.look(None, strange, MACHINE, NOW)
-    look = kubelet_look.look(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
+    look = observed.look(None, strange, MACHINE, NOW)
+    look = observed.look(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
     shown = kubelet_document.kubelet_document(look)
     assert shown is not None
     assert (False, 1) == (shown["startsWithItsFiles"], shown["containersFound"])
@@ -235,7 +238,7 @@ def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -
     )
     assert (False, "1/1", "Observed") == (row["aligned"], row["ready"], row["status"])
     assert {"memory": 2 << 30} == row["memory"]
-    unnamed = kubelet_look.look(None, replace(strange, pods={}, realities={}), MACHINE, NOW)
+    unnamed = observed.look(None, replace(strange, pods={}, realities={}), MACHINE, NOW)
     (row,) = kubelet_document.placements(unnamed)
     assert ("uid-one", None) == (row["metadata"]["name"], row["aligned"])
 
@@ -246,8 +249,8 @@ def test_gauges_count_files_problems_and_containers(evidence: Evidence) -> None:
     none = gauges.gauges(node, level, {})
     assert () == none[names.KUBELET_STATE] == none[names.KUBELET_CONTAINERS]
     strange = replace(evidence, realities={KEY: _reality(*kubelet_node.EVERYTHING)})
-    look = kubelet_look.look(None, strange, MACHINE, NOW)
-    look = kubelet_look.look(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
+    look = observed.look(None, strange, MACHINE, NOW)
+    look = observed.look(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
     measured = gauges.gauges(node, level, look.evidence.pods, look.audits, look)
     assert {"kubelet/cpus-differ": 1.0, "kubelet/memory-nodes-differ": 1.0} == {
         dict(labels)["code"]: value for labels, value in measured[names.KUBELET_PROBLEMS]
@@ -261,7 +264,7 @@ def test_gauges_count_files_problems_and_containers(evidence: Evidence) -> None:
 def test_pages_elsewhere_than_promised_are_a_problem_of_the_container(evidence: Evidence) -> None:
     sets = evidence.realities[KEY]
     strayed = replace(sets, pages_bytes={"memory": {0: 1 << 20, 1: 1 << 12}})
-    look = kubelet_look.look(None, replace(evidence, realities={KEY: strayed}), MACHINE, NOW)
+    look = observed.look(None, replace(evidence, realities={KEY: strayed}), MACHINE, NOW)
     (problem,) = look.problems
     assert ("kubelet/memory-misplaced", 1 << 12) == (
         problem.finding.code,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import kubelet_config, kubelet_fields, kubelet_types
-from numalet.adapters.documents.kubelet_types import (
+from numalet.core.model.findings import BadInput
+from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_types
+from numalet.io.documents.kubelet_types import (
     CONFIGURATION,
     Anything,
     GoType,
@@ -17,7 +18,6 @@ from numalet.adapters.documents.kubelet_types import (
     Scalar,
     Struct,
 )
-from numalet.model.findings import BadInput
 from numalet.wording import english
 
 VALUES: tuple[Any, ...] = ("x", "", 7, -1, 2**31, 2**63, 1.5, True, [], ["x"], [[]], {}, {"x": 1})

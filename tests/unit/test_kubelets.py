@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import kubelets
+from numalet.io import kubelets
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.enforcement import kubepods
+from numalet.core.enforcement import kubepods
 
 ID = "0123456789abcdef" * 4
 UID = "6b1c4e0e-2f31-4c3b-9a54-7c7d6a8c2f10"

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 import builders
-from numalet.adapters import checking
-from numalet.adapters.checking import Pieces
-from numalet.adapters.machines import MachineChoice
-from numalet.adapters.sysfs.trees import memory_tree
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.model.findings import Severity
-from numalet.model.machine_info import OperatingSystem
-from numalet.reports.lint import rules
-from numalet.reports.lint.rules import Checked
-from numalet.reports.lint.subject import Host, Subject
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.findings import Severity
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.insight.lint import rules
+from numalet.insight.lint.rules import Checked
+from numalet.insight.lint.subject import Host, Subject
+from numalet.insight.usecases import checking
+from numalet.insight.usecases.checking import Pieces
+from numalet.io.machines import MachineChoice
+from numalet.io.sysfs.trees import memory_tree
 from numalet.wording import english_lint
 
 SWAPS = b"Filename\tType\tSize\n/dev/sda2 partition 1000 0 -2\n/swap.img file 9 0 -3\n"

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import builders
-from numalet.checkpoint import cpu_file, memory_file
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import CpuPolicy, CpuRules, NodeRules, Stage
-from numalet.model.findings import Finding, Severity
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.model.quantity import Quantity
-from numalet.reports.lint import on_options, rules, starting
-from numalet.reports.lint.subject import Subject
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, Stage
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.quantity import Quantity
+from numalet.insight.lint import on_options, rules, starting
+from numalet.insight.lint.subject import Subject
 
 TWO = builders.machine(10, 10)
 MANY = builders.machine(*[10] * 9)

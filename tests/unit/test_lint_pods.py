@@ -9,16 +9,17 @@ import pytest
 
 import builders
 from builders import container, init, pod, simple
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import CpuPolicy, CpuRules, NodeRules
-from numalet.model.findings import Finding, Location, Severity
-from numalet.model.machine_info import HugePages, MachineInfo
-from numalet.model.pod import Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node.node import Node
-from numalet.reports.lint import largest, rules, starting
-from numalet.reports.lint.largest import Search
-from numalet.reports.lint.subject import Subject
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import largest_request
+from numalet.core.node.largest_request import Search
+from numalet.core.node.node import Node
+from numalet.insight.lint import rules, starting
+from numalet.insight.lint.subject import Subject
 
 TWO = builders.machine(10, 10)
 PAGES = builders.machine(10, 10, hugepages={2048: 512})
@@ -75,8 +76,8 @@ def test_what_is_named_is_admitted_and_one_byte_more_is_not() -> None:
     node, vast = empty(of), simple("vast", "500Gi")
     most = Search(node).alone(vast, vast.app_containers[0], "memory")
     assert most is not None
-    assert largest.admits(node, simple("p", str(most.value)))
-    assert not largest.admits(node, simple("p", str(most.value + 1)))
+    assert largest_request.admits(node, simple("p", str(most.value)))
+    assert not largest_request.admits(node, simple("p", str(most.value + 1)))
 
 
 def test_huge_pages_are_counted_in_pages() -> None:
@@ -110,9 +111,9 @@ def test_requests_that_fit_alone_but_not_together_are_told_with_ways_out() -> No
     assert finding.code == "lint/pod-never-admitted-together"
     assert finding.fields["ways"] == "b with 6Gi of memory instead of 12Gi"
     node = empty(subject())
-    assert largest.admits(node, pod("p", container("a", "12Gi"), container("b", "6Gi")))
+    assert largest_request.admits(node, pod("p", container("a", "12Gi"), container("b", "6Gi")))
     # Less for the first container does not help: it is alone on its node then.
-    assert not largest.admits(node, pod("p", container("a", "6Gi"), container("b", "12Gi")))
+    assert not largest_request.admits(node, pod("p", container("a", "6Gi"), container("b", "12Gi")))
 
 
 def test_where_no_smaller_request_helps_this_is_said() -> None:
@@ -181,7 +182,7 @@ def test_pods_of_a_node_that_does_not_start_are_counted_only() -> None:
 
 
 def units(resource: str, machine: MachineInfo = TWO, **cpu: Any) -> int:
-    return largest.unit_of(NodeRules(machine=machine, cpu=CpuRules(**cpu)), resource)
+    return largest_request.unit_of(NodeRules(machine=machine, cpu=CpuRules(**cpu)), resource)
 
 
 def test_units_are_pages_cores_or_one() -> None:
@@ -197,18 +198,18 @@ def test_units_are_pages_cores_or_one() -> None:
 
 def test_a_request_is_changed_in_one_container_alone() -> None:
     before = pod("p", container("a", "1Gi"), init("b", "2Gi"))
-    after = largest.asking(before, "b", "memory", None)
+    after = largest_request.asking(before, "b", "memory", None)
     assert "memory" not in after.init_containers[0].requests
     assert "memory" not in after.init_containers[0].limits
     assert after.app_containers == before.app_containers
     two = Quantity.parse("2")
-    changed = largest.asking(before, "a", "cpu", two)
+    changed = largest_request.asking(before, "a", "cpu", two)
     assert changed.app_containers[0].requests["cpu"] == two
 
 
 def test_alone_a_container_keeps_its_kind_and_a_byte_of_memory() -> None:
     before = pod("p", container("a", "1Gi"), init("b", "2Gi"))
-    after = largest.alone(before, before.init_containers[0], "cpu", Quantity.parse("3"))
+    after = largest_request.alone(before, before.init_containers[0], "cpu", Quantity.parse("3"))
     assert after.app_containers == ()
     assert {name: str(q) for name, q in after.init_containers[0].requests.items()} == {
         "memory": "1",

@@ -10,15 +10,15 @@ import pytest
 
 import builders
 from builders import container, pod, simple
-from numalet.config.behaviour import NATIVE
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.model.findings import Finding, Location, Severity
-from numalet.model.machine_info import MachineInfo
-from numalet.model.machine_queries import NodeClass
-from numalet.model.pod import Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.reports.lint import rules
-from numalet.reports.lint.subject import Subject
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.insight.lint import rules
+from numalet.insight.lint.subject import Subject
 
 TWO = builders.machine(10, 10)
 STATIC = KubeletConfig(memory_manager_policy="Static", uses_default_eviction=True)

@@ -7,11 +7,11 @@ from string import Formatter
 import pytest
 
 from architecture import codes, references, tree
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import NOWHERE, Finding, Location, Severity
-from numalet.model.go_text import Text
-from numalet.reports.lint import github, rows, sarif
-from numalet.reports.lint.rows import Row
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.core.model.go_text import Text
+from numalet.insight.lint import github, rows, sarif
+from numalet.insight.lint.rows import Row
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
 
 START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import listed_pods
-from numalet.model.findings import BadInput
-from numalet.reports.state_names import Holdings, ListedPod
+from numalet.core.model.findings import BadInput
+from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.io.documents import listed_pods
 from numalet.wording import english
 
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from numalet.adapters.logs import Log, LogFormat, to_stderr
-from numalet.reports.log_line import LogLine
+from numalet.agent.host.logs import Log, LogFormat, to_stderr
+from numalet.agent.telemetry.log_line import LogLine
 
 LINES = [
     LogLine("Allocate", {"pod": "default/u", "containerName": "c"}),

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import machines
-from numalet.adapters.sysfs import archive
-from numalet.adapters.sysfs.archive import Archive, read_archive
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io import machines
+from numalet.io.sysfs import archive
+from numalet.io.sysfs.archive import Archive, read_archive
 from numalet.wording.english_machine import SENTENCES
 
 CPU = "sys/devices/system/cpu/cpu0/topology/core_id"

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import cadvisor
-from numalet.model.findings import BadInput, Location
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NodeCache, NumaNodeInfo
+from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine_info import (
+    CoreInfo,
+    HugePages,
+    MachineInfo,
+    NodeCache,
+    NumaNodeInfo,
+)
+from numalet.io.documents import cadvisor
 
 HERE = Location("info.json", "$")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.model import machine_changes
-from numalet.model.machine import HugePagePool, Machine, NumaNode
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model import machine_changes
+from numalet.core.model.machine import HugePagePool, Machine, NumaNode
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 
 GIB_KIB = 1024 * 1024
 TWO_MIB_KIB = 2048

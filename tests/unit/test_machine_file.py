@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import machine_file
-from numalet.model.findings import BadInput, Location
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine_info import (
+from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine_info import (
     CoreInfo,
     HugePages,
     MachineInfo,
     NumaNodeInfo,
     OperatingSystem,
 )
+from numalet.io.documents import machine_file
 from numalet.wording.english_machine import SENTENCES
 from numalet.wording.english_pods import SENTENCES as GENERAL
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import machines
-from numalet.adapters.sysfs import roots, trees
-from numalet.adapters.sysfs.discover import read_machine
-from numalet.adapters.sysfs.trees import FolderTree, memory_tree
-from numalet.model.findings import BadInput, Finding
-from numalet.model.machine import Cpu, HugePagePool, Machine
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.machine import Cpu, HugePagePool, Machine
+from numalet.io import machines
+from numalet.io.sysfs import roots, trees
+from numalet.io.sysfs.discover import read_machine
+from numalet.io.sysfs.trees import FolderTree, memory_tree
 from numalet.wording.english_machine import SENTENCES
 
 CPU = "sys/devices/system/cpu"

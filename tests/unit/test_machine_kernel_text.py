@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from numalet.adapters.sysfs import kernel_text
-from numalet.adapters.sysfs.kernel_text import KernelTextError
+from numalet.io.sysfs import kernel_text
+from numalet.io.sysfs.kernel_text import KernelTextError
 
 
 @pytest.mark.parametrize(

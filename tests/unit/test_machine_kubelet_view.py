@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.model.kubelet_view import by_name, kubelet_view, machine_of_view
-from numalet.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode, ProcFacts
-from numalet.model.machine_info import (
+from numalet.core.model.kubelet_view import by_name, kubelet_view, machine_of_view
+from numalet.core.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode, ProcFacts
+from numalet.core.model.machine_info import (
     CoreInfo,
     HugePages,
     MachineInfo,

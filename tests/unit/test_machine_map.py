@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from numalet.model.findings import Finding, Severity
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
-from numalet.model.machine_shape import Shape, machine_of_shape
-from numalet.reports.machine_map import View, document, machine_map, machine_notes
+from numalet.core.config.machine_notes import machine_notes
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
+from numalet.core.model.machine_shape import Shape, machine_of_shape
+from numalet.insight.maps.machine_map import View, document, machine_map
 from numalet.wording.english_machine import SENTENCES
 
 EVEN = machine_of_shape(Shape(2, 2, 1, 2), 1 << 30, {2048: 2}, "2n1c2t")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.model import machine_queries as ask
-from numalet.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 
 
 def _cpu(cpu_id: int, core: int, package: int, mates: set[int], **more: int) -> Cpu:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.findings import BadInput
-from numalet.model.kubelet_view import kubelet_view
-from numalet.model.machine import HugePagePool
-from numalet.model.machine_info import CoreInfo
-from numalet.model.machine_shape import Shape, looks_like_shape, machine_of_shape, parse_shape
+from numalet.core.model.findings import BadInput
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import HugePagePool
+from numalet.core.model.machine_info import CoreInfo
+from numalet.core.model.machine_shape import Shape, looks_like_shape, machine_of_shape, parse_shape
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import machines
-from numalet.adapters.machines import open_machine
-from numalet.model.findings import BadInput, Finding
-from numalet.model.machine_info import HugePages
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.machine_info import HugePages
+from numalet.io import machines
+from numalet.io.machines import open_machine
 from numalet.wording.english_machine import SENTENCES
 
 

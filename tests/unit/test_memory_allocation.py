@@ -8,17 +8,17 @@ import pytest
 
 import builders
 from builders import GI, container, init, pod, sidecar, simple
-from numalet.hints.hint import ZERO_HINT, Hint
-from numalet.hints.provider import Refused
-from numalet.managers.memory import demand, tables
-from numalet.managers.memory.ledger import (
+from numalet.core.hints.hint import ZERO_HINT, Hint
+from numalet.core.hints.provider import Refused
+from numalet.core.managers.memory import demand, tables
+from numalet.core.managers.memory.ledger import (
     UINT64,
     MemoryBlock,
     MemoryLedger,
     MemoryTable,
     NodeMemory,
 )
-from numalet.managers.memory.reasons import (
+from numalet.core.managers.memory.reasons import (
     CanNotExtend,
     CutsGroup,
     DefaultNotPreferred,
@@ -27,9 +27,9 @@ from numalet.managers.memory.reasons import (
     NotAnInteger,
     UnknownMemoryType,
 )
-from numalet.managers.memory.static_policy import StaticPolicy
-from numalet.model.pod import ContainerKey, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.managers.memory.static_policy import StaticPolicy
+from numalet.core.model.pod import ContainerKey, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 
 def manager(nodes: int) -> StaticPolicy:

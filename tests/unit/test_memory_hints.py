@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import builders
 from builders import GI
-from numalet.hints.hint import Candidates, Hint
-from numalet.managers.memory import hints, tables
-from numalet.managers.memory.hints import OfferedSets
-from numalet.managers.memory.ledger import (
-    MemoryBlock,
-    MemoryLedger,
-    NodeMemory,
-    Reusable,
-)
-from numalet.managers.memory.reasons import (
+from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.managers.memory import hints, tables
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, NodeMemory, Reusable
+from numalet.core.managers.memory.reasons import (
     NodeInGroup,
     NodeInUse,
     TooLittleAllocatable,
     TooLittleFree,
     UnknownMemoryType,
 )
-from numalet.model import numa_mask
+from numalet.core.model import numa_mask
 
 
 def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger:

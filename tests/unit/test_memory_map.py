@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builders
 from builders import GI, aligned, container, node, pod, rules, simple
-from numalet.config.rules import MemoryPolicy, TopologyPolicy
-from numalet.model.machine_queries import NodeClass
-from numalet.model.pod import ContainerKey
-from numalet.node.node import Node
-from numalet.reports import memory_map
-from numalet.reports.memory_map import Holder, MemoryMap, NodeRow, TypeRow
+from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
+from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+from numalet.insight.maps import memory_map
+from numalet.insight.maps.memory_map import Holder, MemoryMap, NodeRow, TypeRow
 
 RULES = rules(
     builders.machine(10, 10, node_ids=(0, 4)), aligned(TopologyPolicy.BEST_EFFORT), {0: GI}

@@ -6,11 +6,11 @@ import pytest
 
 import builders
 from builders import GI
-from numalet.hints.hint import Hint
-from numalet.managers.memory import affinity, tables
-from numalet.managers.memory.hints import OfferedSets
-from numalet.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
-from numalet.model import numa_mask
+from numalet.core.hints.hint import Hint
+from numalet.core.managers.memory import affinity, tables
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
+from numalet.core.model import numa_mask
 
 
 def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger:

@@ -10,9 +10,9 @@ import pytest
 
 import builders
 from builders import GI
-from numalet.managers.memory import tables, validation
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
-from numalet.model.findings import Finding
+from numalet.core.managers.memory import tables, validation
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.core.model.findings import Finding
 
 INITIAL = tables.initial_nodes(builders.machine(10, 10), {})
 

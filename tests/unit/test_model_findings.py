@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 
 
 def test_findings_are_collected_and_raised_once() -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import builders
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.model.pod import Pod
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import Pod
 
 
 def test_ids_are_ascending_whatever_the_order_of_nodes() -> None:

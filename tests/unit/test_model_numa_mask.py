@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from numalet.model import numa_mask
+from numalet.core.model import numa_mask
 
 
 def test_a_mask_has_a_bit_for_every_node() -> None:

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import builders
 from builders import GI, simple
-from numalet.admission.recorder import Silent
-from numalet.config.behaviour import EXACT
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.rules import Stage, StartRefused
-from numalet.hints.hint import ProviderHints
-from numalet.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.model.pod import ContainerKey, Pod
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.admission.recorder import Silent
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.hints.hint import ProviderHints
+from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
 from sessions import CONFIG, MACHINE
 
 KEY = ContainerKey("u", "c")

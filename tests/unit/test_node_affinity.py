@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from numalet.admission import node_affinity
-from numalet.model.node_constraints import NodeConstraints, Requirement, Term
-from numalet.model.node_identity import NodeIdentity
+from numalet.core.admission import node_affinity
+from numalet.core.model.node_constraints import NodeConstraints, Requirement, Term
+from numalet.core.model.node_identity import NodeIdentity
 
 LABELS = {"kubernetes.io/os": "linux", "disk": "ssd", "cores": "8", "empty": "", "word": "eight"}
 NODE = "n1"

@@ -6,17 +6,17 @@ import pytest
 
 import served_node
 from device_bench import GPU, NIC
-from numalet.managers.device import registration
-from numalet.managers.device.preference import (
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.preference import (
     AllocateAnswer,
     CallFailed,
     PreferenceQuestion,
     Preferred,
 )
-from numalet.model.pod import ContainerKey
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports.metrics import Counts
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
 
 
 def _allocatable(node: Node) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 import node_shapes
 import node_states
 from node_states import Life
-from numalet.admission.decision import Decision
+from numalet.core.admission.decision import Decision
 
 
 @pytest.mark.parametrize("node_count", [1, 2, 4, 8, 12, 16, 36, 64])

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import numalet_config
-from numalet.adapters.documents.scenario_file import RawScenario
-from numalet.adapters.documents.typed import Place
-from numalet.config.behaviour import EXACT, NATIVE, Mode
-from numalet.config.numalet_config import AS_THE_KUBELET, NumaletConfig
-from numalet.model.findings import BadInput, Findings
-from numalet.model.machine_queries import NodeClass
-from numalet.simulate import recording, runner
-from numalet.simulate.scenario import Scenario
+from numalet.core.config.behaviour import EXACT, NATIVE, Mode
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.model.findings import BadInput, Findings
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.simulate import recording, runner
+from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.usecases.scenario_file import RawScenario
+from numalet.io.documents import numalet_config
+from numalet.io.documents.typed import Place
 
 SCENARIO = {
     "name": "n",

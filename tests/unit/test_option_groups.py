@@ -11,12 +11,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from numalet.adapters.documents.kubelet_config import Base, ConfigSources
-from numalet.adapters.machines import MachineChoice
 from numalet.cli import kubelet_options, machine_options
 from numalet.cli.machine_options import DeviceOptions, MachineOptions
 from numalet.cli.option_groups import OptionGroup, expanded, option
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.machines import MachineChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import yaml
 
 from numalet.cli import output
 from numalet.cli.output import Format
-from numalet.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, Severity
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.servers.api import patches
-from numalet.servers.api.patches import PatchDoesNotFit, PatchUnreadable
+from numalet.agent.servers.api import patches
+from numalet.agent.servers.api.patches import PatchDoesNotFit, PatchUnreadable
 
 POD = {"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}], "tolerations": [1]}}
 

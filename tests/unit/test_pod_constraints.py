@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import pod_constraints
-from numalet.admission import node_affinity
-from numalet.model.node_constraints import UNCONSTRAINED, HostPort
-from numalet.model.node_identity import NodeIdentity
+from numalet.core.admission import node_affinity
+from numalet.core.model.node_constraints import UNCONSTRAINED, HostPort
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.io.documents import pod_constraints
 
 NODE = NodeIdentity(name="n1", labels={"kubernetes.io/os": "linux"}, has_all_labels=True)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numalet.model import pod_demand
-from numalet.model.pod import Container, ContainerKind, Pod, Resources
-from numalet.model.pod_demand import Overhead
-from numalet.model.quantity import Quantity
+from numalet.core.model import pod_demand
+from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.core.model.pod_demand import Overhead
+from numalet.core.model.quantity import Quantity
 
 
 def container(kind: ContainerKind, **cpu_and_memory: str) -> Container:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import pod_manifest, typed
-from numalet.adapters.documents.pod_manifest import Ignored, PodOptions
-from numalet.adapters.documents.typed import Place
-from numalet.model.findings import BadInput, Finding, Severity
-from numalet.model.pod import ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.pod import ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.io.documents import pod_manifest, typed
+from numalet.io.documents.pod_manifest import Ignored, PodOptions
+from numalet.io.documents.typed import Place
 from numalet.wording import english_pods
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import pod_record
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.core.workload import folding
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import Evicted
+from numalet.io.documents import pod_record
 from numalet.wording import english
-from numalet.workload import folding
-from numalet.workload.record import PodRecord
-from numalet.workload.run import Evicted
 from pod_runs import accepted, at, ran, up, workload
 
 RECORD = PodRecord(

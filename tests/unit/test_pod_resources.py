@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import served_node
 from device_bench import GPU, NIC, devices
-from numalet.managers.device.inventory import Health
-from numalet.model import cpu_set
-from numalet.reports import pod_resources
-from numalet.reports.pod_resources import ContainerEntry, DeviceEntry, MemoryEntry
+from numalet.agent.kubernetes import pod_resources
+from numalet.agent.kubernetes.pod_resources import ContainerEntry, DeviceEntry, MemoryEntry
+from numalet.core.managers.device.inventory import Health
+from numalet.core.model import cpu_set
 from served_node import ALIGNED, SHARED, TOO_LARGE, WIDE
 
 GI = 1 << 30

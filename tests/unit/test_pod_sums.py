@@ -7,11 +7,11 @@ from dataclasses import replace
 import builders
 from builders import GI, container, init
 from device_bench import GPU, NIC, devices
-from numalet.config.rules import CpuPolicy, CpuRules
-from numalet.model.pod import ContainerKind
-from numalet.node.node import Node
-from numalet.reports import pod_sums
-from numalet.reports.pod_sums import PodSums
+from numalet.core.config.rules import CpuPolicy, CpuRules
+from numalet.core.model.pod import ContainerKind
+from numalet.core.node.node import Node
+from numalet.insight.maps import pod_sums
+from numalet.insight.maps.pod_sums import PodSums
 
 MACHINE = builders.machine(10, 10, 10, hugepages={2048: 512})
 """Node n has the CPUs 2n and 2n + 1."""

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from numalet.adapters.documents import pod_manifest
-from numalet.adapters.documents.pod_manifest import PodOptions
-from numalet.model.findings import BadInput, Severity
-from numalet.model.pod import Pod
+from numalet.core.model.findings import BadInput, Severity
+from numalet.core.model.pod import Pod
+from numalet.io.documents import pod_manifest
+from numalet.io.documents.pod_manifest import PodOptions
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "web"}, "name": "ignored", "uid": "ignored"},

@@ -9,8 +9,8 @@ import pytest
 
 import builders
 from builders import GI, machine, pod, rules
-from numalet.admission.decision import Decision
-from numalet.admission.reasons import (
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import (
     NotAsked,
     NothingToPreempt,
     OutOfResource,
@@ -18,15 +18,15 @@ from numalet.admission.reasons import (
     Rejection,
     Unknown,
 )
-from numalet.config.behaviour import EXACT, NATIVE
-from numalet.config.rules import MemoryPolicy
-from numalet.managers.device.inventory import Device
-from numalet.model.node_constraints import HostPort, NodeConstraints, Requirement, Term
-from numalet.model.node_identity import NodeIdentity
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.node.node import Node
-from numalet.snapshot.requested import NOTHING_REQUESTED
+from numalet.core.config.behaviour import EXACT, NATIVE
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.node_constraints import HostPort, NodeConstraints, Requirement, Term
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from numalet.core.snapshot.requested import NOTHING_REQUESTED
 from numalet.wording import kubelet
 
 LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/hostname": "n1"}

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from builders import pod
-from numalet.admission import preemption
-from numalet.admission.preemption import Need
-from numalet.admission.reasons import NothingToPreempt
-from numalet.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
+from numalet.core.admission import preemption
+from numalet.core.admission.preemption import Need
+from numalet.core.admission.reasons import NothingToPreempt
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 GI = 1 << 30
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.cgroup_v2 import numa_stat
-from numalet.adapters.procfs import kernel, numa_maps, status
-from numalet.adapters.procfs.numa_maps import Kind
-from numalet.model.findings import BadInput
+from numalet.agent.host.cgroup_v2 import numa_stat
+from numalet.agent.host.procfs import kernel, numa_maps, status
+from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.core.model.findings import BadInput
 from numalet.wording import english
 
 MAPS = """\

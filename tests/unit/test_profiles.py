@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import pytest
 
-from numalet.adapters.devices import named_devices
-from numalet.adapters.documents import machine_file, profile_library
-from numalet.adapters.machines import open_machine
-from numalet.adapters.profile_rows import profile_rows
-from numalet.config.behaviour import NATIVE
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import NOWHERE, BadInput, Location
-from numalet.reports import machine_map, profile_list
-from numalet.reports.machine_map import View
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import NOWHERE, BadInput, Location
+from numalet.insight.maps import machine_map, profile_list
+from numalet.insight.maps.machine_map import View
+from numalet.insight.usecases.profile_rows import profile_rows
+from numalet.io.devices import named_devices
+from numalet.io.documents import machine_file, profile_library
+from numalet.io.machines import open_machine
 from numalet.wording.english_machine import SENTENCES
 from profile_bench import asks, devices_of, held, machine_of, start_profile, started
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.pod import Container, ContainerKind, QosClass
-from numalet.model.qos import qos_class
-from numalet.model.quantity import Quantity
+from numalet.core.model.pod import Container, ContainerKind, QosClass
+from numalet.core.model.qos import qos_class
+from numalet.core.model.quantity import Quantity
 
 
 def container(

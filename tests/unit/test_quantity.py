@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.quantity import Format, Quantity, QuantityError, QuantityProblem
+from numalet.core.model.quantity import Format, Quantity, QuantityError, QuantityProblem
 
 BAD_FORMAT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model.quantity import Quantity
+from numalet.core.model.quantity import Quantity
 
 
 @pytest.mark.parametrize("text", ["1Gi", "1.5Gi", "100.5M", "1e9", "-1.5Gi", "250m", "2"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model import go_text
-from numalet.model.quantity import Quantity
+from numalet.core.model import go_text
+from numalet.core.model.quantity import Quantity
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.model import resources
+from numalet.core.model import resources
 
 
 @pytest.mark.parametrize(

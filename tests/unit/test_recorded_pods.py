@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import builders
-from numalet.model.node_constraints import NodeConstraints
-from numalet.simulate import recording
+from numalet.core.model.node_constraints import NodeConstraints
+from numalet.insight.simulate import recording
 
 
 def test_where_a_pod_may_run_is_written_only_if_it_is_known() -> None:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.model.pod import Pod
-from numalet.workload.record import PodRecord
-from numalet.workload.records import Records
-from numalet.workload.run import Deletion, PodRun
-from numalet.workload.spec import Workload
+from numalet.core.model.pod import Pod
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import Deletion, PodRun
+from numalet.core.workload.spec import Workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,12 +8,12 @@ import pytest
 
 import builders
 from builders import GI
-from numalet.config import reservation
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.reservation import NodeShare, Spare, Spread, Strategy
-from numalet.model.findings import Finding, Findings
-from numalet.model.machine_info import MachineInfo
-from numalet.model.quantity import Quantity
+from numalet.core.config import reservation
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.reservation import NodeShare, Spare, Spread, Strategy
+from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.quantity import Quantity
 
 MI = 1 << 20
 TWO = builders.machine(10, 10)

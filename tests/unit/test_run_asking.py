@@ -11,11 +11,11 @@ import pytest
 
 from builders import simple
 from explain_bench import asking, case, narrow
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused, Query
-from numalet.agent.foreground import beside_agent
-from numalet.agent.foreground.beside_agent import Agent
-from numalet.explain import document, story
-from numalet.model.findings import BadInput, Finding
+from numalet.agent.run import beside_agent
+from numalet.agent.run.beside_agent import Agent
+from numalet.core.model.findings import BadInput, Finding
+from numalet.insight.explain import document, story
+from numalet.io.agent_client.client import AgentClient, AgentRefused, Query
 
 BUSY = AgentRefused(429, "TooManyRequests", "it explains others")
 GONE = AgentRefused(404, "NotFound", "it knows no explanations")

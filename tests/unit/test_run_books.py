@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.foreground.shared_books import SharedBooks
-from numalet.model.findings import BadInput
+from numalet.agent.run.shared_books import SharedBooks
+from numalet.core.model.findings import BadInput
 from numalet.wording import english
 
 CODE = """
 import os, sys
 from pathlib import Path
 from numalet.agent.foreground.shared_books import SharedBooks
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
 from numalet.wording import english
 os.setgroups([])
 os.setuid(65534)

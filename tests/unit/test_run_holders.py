@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.runtime.watcher import family
-from numalet.agent.foreground.holders import FOLDER, Holder, Holders
-from numalet.agent.foreground.shared_books import SharedBooks
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.run.holders import FOLDER, Holder, Holders
+from numalet.agent.run.shared_books import SharedBooks
 
 HOLDS = """
 import sys
@@ -95,7 +95,7 @@ def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_pat
 
 @pytest.mark.parametrize("uid", ["", ".", "..", "a/b", "/etc/passwd"])
 def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None:
-    from numalet.model.findings import BadInput
+    from numalet.core.model.findings import BadInput
 
     books = SharedBooks(tmp_path)
     assert books.open()

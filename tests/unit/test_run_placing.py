@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.machines import MachineChoice
-from numalet.adapters.runtime import levels
-from numalet.agent import owners, settings
-from numalet.agent.foreground import request, telling
-from numalet.agent.foreground.placing import NoPlace, Placed, Placer
-from numalet.agent.foreground.request import RunRequest
-from numalet.agent.foreground.shared_books import SharedBooks
-from numalet.agent.recovery import Premises
-from numalet.config.behaviour import NATIVE
-from numalet.model.pod import Pod
+from numalet.agent.host.runtime import levels
+from numalet.agent.keeper import owners, settings
+from numalet.agent.keeper.recovery import Premises
+from numalet.agent.run import request, telling
+from numalet.agent.run.placing import NoPlace, Placed, Placer
+from numalet.agent.run.request import RunRequest
+from numalet.agent.run.shared_books import SharedBooks
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.model.pod import Pod
+from numalet.io.machines import MachineChoice
 
 
 def asked(cpus: int, memory: str | None = "1Gi") -> Pod:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.foreground import queue
-from numalet.agent.foreground.queue import Waiter
-from numalet.model.findings import BadInput, Finding
+from numalet.agent.run import queue
+from numalet.agent.run.queue import Waiter
+from numalet.core.model.findings import BadInput, Finding
 
 LONG = 60.0
 DIES = """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.agent.foreground import request
-from numalet.agent.foreground.request import RunRequest
+from numalet.agent.run import request
+from numalet.agent.run.request import RunRequest
 from numalet.cli.main import run
 from numalet.cli.run import with_wait
-from numalet.model.findings import BadInput
-from numalet.model.pod import QosClass
+from numalet.core.model.findings import BadInput
+from numalet.core.model.pod import QosClass
 
 
 def _asked(**given: object) -> dict[str, str]:

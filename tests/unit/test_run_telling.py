@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from builders import simple
-from numalet.adapters import run_document
-from numalet.adapters.run_document import RunDocument
-from numalet.agent.foreground import telling
-from numalet.agent.foreground.options import Explained, Voice
-from numalet.explain.case import Case
-from numalet.model.findings import Finding
+from numalet.agent.run import telling
+from numalet.agent.run.options import Explained, Voice
+from numalet.core.model.findings import Finding
+from numalet.insight.explain.case import Case
+from numalet.insight.output import run_document
+from numalet.insight.output.run_document import RunDocument
 from numalet.wording import english
 
 REFUSED = run_document.refused(

@@ -8,13 +8,13 @@ import pytest
 
 from builders import GI, machine, node
 from cpu_builders import cpus
-from numalet.admission.decision import Decision
-from numalet.config.rules import CpuPolicy, CpuRules, MemoryPolicy, MemoryRules, NodeRules
-from numalet.model.machine_info import MachineInfo, OperatingSystem
-from numalet.model.pod import Container, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.reports import runtime_settings
-from numalet.reports.runtime_settings import GroupMask, LinuxSettings, WindowsSettings
+from numalet.core.admission.decision import Decision
+from numalet.core.config.rules import CpuPolicy, CpuRules, MemoryPolicy, MemoryRules, NodeRules
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.insight.simulate import runtime_settings
+from numalet.insight.simulate.runtime_settings import GroupMask, LinuxSettings, WindowsSettings
 
 MACHINE = machine(8, 8)
 """Node 0 has the CPUs 0-1, node 1 has 2-3."""

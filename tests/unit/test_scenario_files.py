@@ -12,20 +12,16 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents import kubelet_config, scenario_file, yaml_source
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.numalet_config import NumaletConfig
-from numalet.managers.device.inventory import Device
-from numalet.model.findings import BadInput, Finding
-from numalet.model.machine_info import HugePages
-from numalet.model.quantity import Quantity
-from numalet.simulate import recording, runner
-from numalet.simulate.scenario import (
-    AdmitStep,
-    RemoveStep,
-    RestartStep,
-    Scenario,
-)
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.numalet_config import NumaletConfig
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.machine_info import HugePages
+from numalet.core.model.quantity import Quantity
+from numalet.insight.simulate import recording, runner
+from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Scenario
+from numalet.insight.usecases import scenario_file
+from numalet.io.documents import kubelet_config, yaml_source
 from numalet.wording import english
 
 MACHINE = {

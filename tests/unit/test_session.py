@@ -8,10 +8,10 @@ import pytest
 
 import builders
 from builders import GI, simple
-from numalet.config.rules import Stage
-from numalet.model.pod import ContainerKey
-from numalet.simulate.scenario import MEMORY_STATE_FILE, AdmitStep, RemoveStep, RestartStep
-from numalet.simulate.session import Asked, NotRestarted, Removed, Restarted, Session
+from numalet.core.config.rules import Stage
+from numalet.core.model.pod import ContainerKey
+from numalet.insight.simulate.scenario import MEMORY_STATE_FILE, AdmitStep, RemoveStep, RestartStep
+from numalet.insight.simulate.session import Asked, NotRestarted, Removed, Restarted, Session
 from sessions import CONFIG, MACHINE, begun, taken
 
 

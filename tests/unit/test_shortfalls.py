@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.cgroup_v2 import root
-from numalet.adapters.runtime import levels
-from numalet.adapters.runtime.watcher import watch
+from numalet.agent.host.cgroup_v2 import root
+from numalet.agent.host.runtime import levels
+from numalet.agent.host.runtime.watcher import watch
+from numalet.agent.telemetry import node_log
 from numalet.cli import describe_view
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.reports import node_log
+from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.wording import english
 
 EVERY = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalet.simulate.comparison import ABSENT, Difference, compare, first_difference
+from numalet.insight.simulate.comparison import ABSENT, Difference, compare, first_difference
 
 STATE = {"checksum": 7, "machineState": {"0": {"cells": [0, 1]}}, "policyName": "Static"}
 FULL: dict[str, Any] = {

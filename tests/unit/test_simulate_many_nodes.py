@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import builders
-from numalet.admission.decision import Alignment
-from numalet.config.rules import TopologyPolicy
-from numalet.hints.hint import Hint
-from numalet.hints.policies import Merged
-from numalet.simulate import outcome
+from numalet.core.admission.decision import Alignment
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.policies import Merged
+from numalet.insight.simulate import outcome
 
 
 def test_hints_of_many_nodes_are_told_by_what_matters() -> None:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import builders
-from numalet.adapters.documents import pod_manifest
-from numalet.admission.decision import Alignment, Decision
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.hints.hint import (
+from numalet.core.admission.decision import Alignment, Decision
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.hints.hint import (
     Candidates,
     Hint,
     Impossible,
@@ -18,29 +17,30 @@ from numalet.hints.hint import (
     NotListed,
     ResourceHints,
 )
-from numalet.hints.policies import Merged
-from numalet.managers.device.inventory import Device
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model.machine_info import OperatingSystem
-from numalet.model.node_constraints import (
+from numalet.core.hints.policies import Merged
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.node_constraints import (
     UNCONSTRAINED,
     HostPort,
     NodeConstraints,
     Requirement,
     Term,
 )
-from numalet.model.pod import ContainerKind, Pod, QosClass
-from numalet.model.quantity import Quantity
-from numalet.simulate import outcome, recording, runner
-from numalet.simulate.runner import Failed, Passed, Skipped
-from numalet.simulate.scenario import (
+from numalet.core.model.pod import ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.simulate import outcome, recording, runner
+from numalet.insight.simulate.runner import Failed, Passed, Skipped
+from numalet.insight.simulate.scenario import (
     MEMORY_STATE_FILE,
     AdmitStep,
     RemoveStep,
     RestartStep,
     Scenario,
 )
-from numalet.snapshot.snapshot import Snapshot
+from numalet.io.documents import pod_manifest
 
 GI = builders.GI
 MACHINE = builders.machine(10, 10, distances=((10, 20), (20, 10)))

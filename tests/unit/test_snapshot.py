@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import builders
 from builders import GI, aligned, node, rules, simple
-from numalet.config.rules import TopologyPolicy
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model.pod import ContainerKey
-from numalet.snapshot import changes, invariants
-from numalet.snapshot.changes import Changes
-from numalet.snapshot.invariants import Rule
-from numalet.snapshot.placement import Placement
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import changes, invariants
+from numalet.core.snapshot.changes import Changes
+from numalet.core.snapshot.invariants import Rule
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
 
 RULES = rules(builders.machine(10, 10), aligned(TopologyPolicy.BEST_EFFORT))
 KEY = ContainerKey("u", "c")

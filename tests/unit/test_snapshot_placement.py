@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.device.ledger import DeviceLedger, DeviceRecord
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.snapshot import placement
-from numalet.snapshot.placement import Placement
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
 
 NOTHING = Placement(frozenset(), (), {})
 MEMORY = MemoryBlock((1, 2), "memory", 7)

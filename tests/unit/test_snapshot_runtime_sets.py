@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from builders import machine
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger
-from numalet.model import cpu_set
-from numalet.model.cpu_set import CpuSet
-from numalet.snapshot import runtime_sets
-from numalet.snapshot.snapshot import Snapshot
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot.snapshot import Snapshot
 
 MACHINE = machine(8, 8, 8)
 """Node 0 has the CPUs 0-1, node 1 has 2-3, node 2 has 4-5."""

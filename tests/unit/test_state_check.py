@@ -12,19 +12,19 @@ import pytest
 import cpu_builders
 import state_builders
 from builders import GI
-from numalet.checkpoint import go_dump, memory_file
-from numalet.checkpoint.checksum import fnv1a_32
-from numalet.checkpoint.memory_document import MemoryDocument, with_early_groups
-from numalet.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.config.rules import Stage
-from numalet.model.findings import Finding, Severity
-from numalet.model.machine_info import HugePages, MachineInfo, OperatingSystem
-from numalet.model.pod import Pod
-from numalet.model.quantity import Quantity
-from numalet.node import node as nodes
-from numalet.node.node import Node
-from numalet.reports import state_check
-from numalet.reports.state_check import Answer, RestoreCheck
+from numalet.core.checkpoint import go_dump, memory_file
+from numalet.core.checkpoint.checksum import fnv1a_32
+from numalet.core.checkpoint.memory_document import MemoryDocument, with_early_groups
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.rules import Stage
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.machine_info import HugePages, MachineInfo, OperatingSystem
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.state import restart_check
+from numalet.insight.state.restart_check import Answer, RestoreCheck
 from numalet.wording import english
 from state_builders import CPU, DEVICE, MEMORY, PODS, Files
 
@@ -70,7 +70,7 @@ def check(
     config: KubeletConfig = CONFIG, machine: MachineInfo = MACHINE, of: Files = FILES
 ) -> RestoreCheck:
     """The check; every drift has a sentence."""
-    found = state_check.check(config, machine, of)
+    found = restart_check.check(config, machine, of)
     for finding in found.drift:
         assert english.of_finding(finding)
     return found
@@ -384,6 +384,6 @@ def test_a_table_of_memory_that_is_missing_is_no_change_of_memory() -> None:
 
 
 def test_a_drift_is_about_the_machine_or_about_the_configuration() -> None:
-    assert state_check.is_about_machine([Finding("drift/policy"), Finding("drift/total")])
-    assert not state_check.is_about_machine([Finding("drift/policy")])
-    assert not state_check.is_about_machine([])
+    assert restart_check.is_about_machine([Finding("drift/policy"), Finding("drift/total")])
+    assert not restart_check.is_about_machine([Finding("drift/policy")])
+    assert not restart_check.is_about_machine([])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import state_builders
-from numalet.reports import state_diff, state_reading
-from numalet.reports.state_diff import Difference
+from numalet.insight.state import reading, state_diff
+from numalet.insight.state.state_diff import Difference
 from state_builders import CPU, DEVICE, GPU, MEMORY, PODS, Files
 
 FILES = state_builders.files()
@@ -14,7 +14,7 @@ FILES = state_builders.files()
 
 def differences(before: Files, after: Files) -> list[Difference]:
     """The differences between the files."""
-    return list(state_diff.differences(state_reading.read(before), state_reading.read(after)))
+    return list(state_diff.differences(reading.read(before), reading.read(after)))
 
 
 def test_files_are_like_themselves() -> None:
@@ -84,7 +84,7 @@ def test_container_ids_of_the_first_format_are_compared() -> None:
 
 
 def test_what_can_not_be_decoded_is_said() -> None:
-    states = state_reading.read(FILES | {MEMORY: "{"})
+    states = reading.read(FILES | {MEMORY: "{"})
 
     assert ["memory-state/not-json"] == [f.code for f in state_diff.unreadable(states)]
 

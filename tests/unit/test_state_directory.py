@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.files import recording, state_directory
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.files import recording, state_directory
 
 CPU, MEMORY = "cpu_manager_state", "memory_manager_state"
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import state_builders
-from numalet.adapters import kubelets, state_doctor
-from numalet.adapters.documents.kubelet_config import ConfigSources
-from numalet.adapters.files import state_directory
-from numalet.adapters.machines import MachineChoice
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.insight.usecases import state_doctor
+from numalet.io import kubelets
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.files import state_directory
+from numalet.io.machines import MachineChoice
 from state_builders import CPU, DEVICE, MEMORY
 
 FILES = state_builders.files()

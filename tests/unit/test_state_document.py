@@ -7,16 +7,18 @@ from typing import Any
 
 import builders
 import state_builders
-from numalet.checkpoint import rebase
-from numalet.config.kubelet_config import KubeletConfig
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import Finding
-from numalet.reports import (
-    state_check,
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import Finding
+from numalet.insight.state import (
+    reading,
+    rebase,
+    restart_check,
     state_diff,
     state_document,
-    state_reading,
-    state_verify,
+)
+from numalet.insight.state import (
+    verify as state_verify,
 )
 from state_builders import CPU, MEMORY
 
@@ -40,7 +42,7 @@ def test_a_verification_names_rules() -> None:
 
 
 def test_a_comparison_has_both_values() -> None:
-    before, after = state_reading.read(FILES), state_reading.read({CPU: FILES[CPU]})
+    before, after = reading.read(FILES), reading.read({CPU: FILES[CPU]})
     found = state_diff.differences(before, after)
     document = plain(state_document.compared(found, ()), "numalet.state-diff/1")
 
@@ -50,7 +52,7 @@ def test_a_comparison_has_both_values() -> None:
 
 def test_a_check_has_the_kubelets_error() -> None:
     config = KubeletConfig()
-    refused = state_check.check(config, builders.machine(10), FILES)
+    refused = restart_check.check(config, builders.machine(10), FILES)
     document = plain(
         state_document.checked(refused, "/var/lib/kubelet"), "numalet.state-restore-check/1"
     )
@@ -61,9 +63,9 @@ def test_a_check_has_the_kubelets_error() -> None:
     lost = document["rebase"]["lost"]
     assert {"pod_uid", "container", "file", "code", "text"} <= lost[0].keys()
     assert {CPU, MEMORY} == {each["file"] for each in lost}
-    bad = state_check.check(KubeletConfig(memory_manager_policy="x"), builders.machine(10), FILES)
+    bad = restart_check.check(KubeletConfig(memory_manager_policy="x"), builders.machine(10), FILES)
     assert None is state_document.checked(bad, "/x")["rebase"]
-    good = state_check.check(config, builders.machine(10), {})
+    good = restart_check.check(config, builders.machine(10), {})
     assert None is state_document.checked(good, "/x")["start_error"]
 
 

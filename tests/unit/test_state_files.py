@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import builders
 from builders import container, node, rules, simple
-from numalet.admission import roster
-from numalet.checkpoint import cpu_file, state_files
-from numalet.config.rules import CpuPolicy, CpuRules, NodeRules, Stage, StartRefused
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.managers.device.inventory import Device, Health
-from numalet.model.findings import Severity
-from numalet.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
-from numalet.model.pod import ContainerKind, QosClass
-from numalet.node.node import Node
-from numalet.simulate import recording
+from numalet.core.admission import roster
+from numalet.core.checkpoint import cpu_file, state_files
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, Stage, StartRefused
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.findings import Severity
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.pod import ContainerKind, QosClass
+from numalet.core.node.node import Node
+from numalet.insight.simulate import recording
 from numalet.wording import kubelet_start
 
 MACHINE = builders.machine(10, 10)

@@ -6,20 +6,20 @@ import json
 
 import state_builders
 from builders import GI
-from numalet.model.pod import ContainerKey
-from numalet.reports import state_document, state_map, state_names, state_reading
-from numalet.reports.state_map import MemoryPart, StateMap
-from numalet.reports.state_names import Holdings, ListedPod
+from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.core.model.pod import ContainerKey
+from numalet.insight.state import holder_map, pod_names, reading, state_document
+from numalet.insight.state.holder_map import MemoryPart, StateMap
 from state_builders import CPU, DEVICE, GPU, MEMORY
 
 FILES = state_builders.files()
-STATES = state_reading.read(FILES)
+STATES = reading.read(FILES)
 U1, U2 = ContainerKey("u1", "c"), ContainerKey("u2", "c")
 
 
 def chart(names: dict[str, str] | None = None) -> StateMap:
     """The map of the files."""
-    return state_map.state_map(STATES, names or {})
+    return holder_map.state_map(STATES, names or {})
 
 
 def test_nodes_stand_in_their_groups_with_sums() -> None:
@@ -59,18 +59,18 @@ def test_groups_that_only_a_container_is_in_are_shown() -> None:
     del value["machineState"]["0"]["memoryMap"]["hugepages-2Mi"]
     value["machineState"]["0"]["cells"] = [0, 1]
     value["machineState"]["1"]["cells"] = [0, 1]
-    states = state_reading.read({MEMORY: json.dumps(value)})
-    groups = state_map.state_map(states, {}).groups
+    states = reading.read({MEMORY: json.dumps(value)})
+    groups = holder_map.state_map(states, {}).groups
 
     assert [(0,), (0, 1), (1, 2)] == [row.node_ids for row in groups]
     assert [(0, 0), (2, 2), (2, 1)] == [(len(row.sums), len(row.nodes)) for row in groups]
 
 
 def test_every_file_may_be_missing() -> None:
-    empty = state_map.state_map(state_reading.read({}), {})
+    empty = holder_map.state_map(reading.read({}), {})
     assert ((), None, (), {}) == (empty.groups, empty.pool, empty.holders, dict(empty.registered))
     for name in (CPU, MEMORY, DEVICE):
-        alone = state_map.state_map(state_reading.read({name: FILES[name]}), {})
+        alone = holder_map.state_map(reading.read({name: FILES[name]}), {})
         assert U1 in [row.key for row in alone.holders]
 
 
@@ -90,7 +90,7 @@ TWO = Holdings(frozenset({4, 5}), frozenset({("memory", 15 * GI, (1, 2))}), froz
 
 def names(*pods: ListedPod) -> dict[str, str]:
     """Names that these pods give."""
-    return state_names.names(STATES, chart().holders, pods)
+    return pod_names.names(STATES, chart().holders, pods)
 
 
 def test_pods_are_known_by_what_they_hold() -> None:
@@ -105,21 +105,21 @@ def test_pods_are_known_by_what_they_hold() -> None:
 
 def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
     assert {} == names(listed("a/one", c=ONE), listed("a/other", c=ONE))
-    twin = state_reading.read({MEMORY: FILES[MEMORY].replace('"u3"', '"u4"')})
+    twin = reading.read({MEMORY: FILES[MEMORY].replace('"u3"', '"u4"')})
     same = {
         CPU: '{"policyName":"static","defaultCpuSet":"0","entries":{"u1":{"c":"1"},"u2":{"c":"1"}}}'
     }
-    states = state_reading.read(same)
-    rows = state_map.state_map(states, {}).holders
+    states = reading.read(same)
+    rows = holder_map.state_map(states, {}).holders
     held = Holdings(frozenset({1}), frozenset(), frozenset())
-    assert {} == state_names.names(states, rows, (listed("a/one", c=held),))
-    rows = state_map.state_map(twin, {}).holders
+    assert {} == pod_names.names(states, rows, (listed("a/one", c=held),))
+    rows = holder_map.state_map(twin, {}).holders
     memory = Holdings(frozenset(), TWO.memory, frozenset())
-    assert {"u2": "a/two"} == state_names.names(twin, rows, (listed("a/two", c=memory),))
+    assert {"u2": "a/two"} == pod_names.names(twin, rows, (listed("a/two", c=memory),))
 
 
 def test_documents_are_plain() -> None:
-    unreadable = tuple(state_reading.read({CPU: "{"}).unreadable.values())
+    unreadable = tuple(reading.read({CPU: "{"}).unreadable.values())
     document = state_document.shown(chart(), unreadable)
 
     assert document == json.loads(json.dumps(document))

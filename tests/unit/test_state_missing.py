@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import state_builders
-from numalet.checkpoint import cpu_file, memory_file
-from numalet.managers.cpu.ledger import CpuLedger
-from numalet.model.findings import Severity
-from numalet.reports import state_missing, state_verify
-from numalet.reports.state_verify import Soundness
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model.findings import Severity
+from numalet.insight.state import missing as state_missing
+from numalet.insight.state import verify
+from numalet.insight.state.verify import Soundness
 
 CPU = cpu_file.write("static", CpuLedger(frozenset({0}), {"u": {"c": frozenset({1})}}))
 NO_PODS = cpu_file.write("static", CpuLedger(frozenset({0, 1})))
@@ -19,7 +20,7 @@ def test_a_missing_memory_file_is_told_where_pods_hold_cpus() -> None:
     assert (finding.code, finding.severity) == ("state/file-missing", Severity.WARNING)
     assert finding.where.document == memory_file.FILE_NAME
     assert finding.fields["pods"] == 1
-    (_, missing) = state_verify.verify_directory({cpu_file.FILE_NAME: CPU})
+    (_, missing) = verify.verify_directory({cpu_file.FILE_NAME: CPU})
     assert (missing.name, missing.soundness) == (memory_file.FILE_NAME, Soundness.DOUBTFUL)
 
 

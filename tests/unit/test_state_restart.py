@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builders
 from builders import GI, aligned, rules
-from numalet.config.rules import TopologyPolicy
-from numalet.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
-from numalet.model import numa_mask
-from numalet.reports import state_restart
-from numalet.reports.state_restart import Restart
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.core.model import numa_mask
+from numalet.insight.state import restart
+from numalet.insight.state.restart import Restart
 
 
 def ledger(
@@ -34,7 +34,7 @@ def test_a_kubelet_starts_again_on_what_it_wrote() -> None:
     for uid, size in (("a", "15Gi"), ("b", "1Gi")):
         node, _ = node.admit(builders.simple(uid, size))
 
-    assert Restart.YES is state_restart.would_restart(node.snapshot.memory)
+    assert Restart.YES is restart.would_restart(node.snapshot.memory)
 
 
 def test_where_groups_overlap_it_depends_on_the_order() -> None:
@@ -45,11 +45,11 @@ def test_where_groups_overlap_it_depends_on_the_order() -> None:
         2, {"memory": MemoryTable(10 * GI, 0, 10 * GI, 2 * GI, 8 * GI)}, numa_mask.of((0,))
     )
 
-    assert Restart.BY_CHANCE is state_restart.would_restart(MemoryLedger(nodes, overlapping.blocks))
+    assert Restart.BY_CHANCE is restart.would_restart(MemoryLedger(nodes, overlapping.blocks))
 
 
 def test_other_figures_are_never_accepted() -> None:
-    assert Restart.NO is state_restart.would_restart(
+    assert Restart.NO is restart.would_restart(
         ledger({0: (0,), 1: (0, 1)}, {"a": (0, 1), "b": (0,)}, reserved=5)
     )
 
@@ -63,10 +63,10 @@ def test_with_many_containers_each_of_them_comes_last_once() -> None:
         7, {"memory": MemoryTable(10 * GI, 0, 10 * GI, 7 * GI, 3 * GI)}, numa_mask.of((0, 1))
     )
 
-    assert Restart.BY_CHANCE is state_restart.would_restart(MemoryLedger(nodes, many.blocks))
+    assert Restart.BY_CHANCE is restart.would_restart(MemoryLedger(nodes, many.blocks))
 
 
 def test_containers_without_blocks_do_not_matter() -> None:
     plain = ledger({0: (0,)}, {})
 
-    assert Restart.YES is state_restart.would_restart(MemoryLedger(plain.nodes, {"u": {"c": ()}}))
+    assert Restart.YES is restart.would_restart(MemoryLedger(plain.nodes, {"u": {"c": ()}}))

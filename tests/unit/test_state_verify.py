@@ -11,11 +11,11 @@ import pytest
 import builders
 import state_builders
 from builders import GI
-from numalet.config.rules import MemoryPolicy
-from numalet.model.findings import Severity
-from numalet.reports import state_verify
-from numalet.reports.state_reading import Seal
-from numalet.reports.state_verify import FileReport, Soundness
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.model.findings import Severity
+from numalet.insight.state import verify as state_verify
+from numalet.insight.state.reading import Seal
+from numalet.insight.state.verify import FileReport, Soundness
 from numalet.wording import english, english_state_rules
 from state_builders import CPU, DEVICE, GPU, MEMORY, Json, codes
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import agents
-from numalet.adapters.documents import pod_record
-from numalet.adapters.files import trust
-from numalet.agent.foreground.shared_books import SharedBooks
-from numalet.agent.manifests import ManifestFolder
-from numalet.agent.store import Store
-from numalet.model.findings import BadInput
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.store import Store
+from numalet.agent.run.shared_books import SharedBooks
+from numalet.core.model.findings import BadInput
+from numalet.io.documents import pod_record
+from numalet.io.files import trust
 from numalet.wording import english
 
 NOBODY = 65534

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import agents
-from numalet.agent.manifests import ManifestFolder
-from numalet.model.findings import Finding, Location
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.core.model.findings import Finding, Location
 from numalet.wording import english, unquoted
 
 SECRET = "hunter2-swordfish"

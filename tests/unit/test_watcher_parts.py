@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.runtime.watcher import begin, family, papers
-from numalet.adapters.runtime.watcher.outputs import Log, Stream, stamp
-from numalet.adapters.runtime.watcher.papers import Paper
+from numalet.agent.host.runtime.watcher import begin, family, papers
+from numalet.agent.host.runtime.watcher.outputs import Log, Stream, stamp
+from numalet.agent.host.runtime.watcher.papers import Paper
 
 
 def _carried(folder: Path, *pieces: bytes, most_bytes: int = 1 << 20, files: int = 3) -> Path:
@@ -152,7 +152,7 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
 
 def _in_child(action: str) -> int:
     """The exit status of a process that does this with ``begin``."""
-    code = f"from numalet.adapters.runtime.watcher import begin\n{action}"
+    code = f"from numalet.agent.host.runtime.watcher import begin\n{action}"
     return subprocess.run([sys.executable, "-c", code], check=False).returncode
 
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned, Rejection
-from numalet.config.rules import Stage, StartRefused
-from numalet.hints.hint import Hint
-from numalet.hints.reasons import Reason
-from numalet.managers.cpu.reasons import NotWholeCores
-from numalet.managers.memory.reasons import CutsGroup, NoNodeFits, TooLittleFree, UnknownMemoryType
-from numalet.model.findings import Finding, Location
-from numalet.model.go_text import Text
+from numalet.core.admission.reasons import (
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    Rejection,
+)
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu.reasons import NotWholeCores
+from numalet.core.managers.memory.reasons import (
+    CutsGroup,
+    NoNodeFits,
+    TooLittleFree,
+    UnknownMemoryType,
+)
+from numalet.core.model.findings import Finding, Location
+from numalet.core.model.go_text import Text
 from numalet.wording import english, kubelet, kubelet_start
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))

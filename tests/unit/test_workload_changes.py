@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import agents
-from numalet.workload import changes
-from numalet.workload.spec import Source, Workload
+from numalet.core.workload import changes
+from numalet.core.workload.spec import Source, Workload
 
 TOLERATION = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
 

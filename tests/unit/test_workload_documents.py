@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from numalet.adapters.documents.typed import Place
-from numalet.adapters.documents.workload import (
+from numalet.core.model.findings import Finding, Findings, Severity
+from numalet.core.model.pod import ContainerKind, QosClass
+from numalet.core.workload.spec import RestartPolicy, Source, Workload
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import (
     LONGEST_GRACE_SECONDS,
     Programs,
     WorkloadOptions,
     decode_workload,
 )
-from numalet.model.findings import Finding, Findings, Severity
-from numalet.model.pod import ContainerKind, QosClass
 from numalet.wording import english
-from numalet.workload.spec import RestartPolicy, Source, Workload
 
 PLACE = Place("pod.yaml")
 PLAIN = WorkloadOptions()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.workload.expansion import expanded, expanded_environment
+from numalet.core.workload.expansion import expanded, expanded_environment
 
 KNOWN = {"A": "1", "B": "$(A)", "": "empty"}
 

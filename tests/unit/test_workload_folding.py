@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.workload import folding
-from numalet.workload.record import PodRecord
-from numalet.workload.run import ContainerPhase, Deletion, Exit, ExitReason
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.workload import folding
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ContainerPhase, Deletion, Exit, ExitReason
 from pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up, workload
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.workload import folding, lifecycle
-from numalet.workload.lifecycle import Steps, Stop, next_steps
-from numalet.workload.run import Evicted, PodRun
-from numalet.workload.spec import RestartPolicy
+from numalet.core.workload import folding, lifecycle
+from numalet.core.workload.lifecycle import Steps, Stop, next_steps
+from numalet.core.workload.run import Evicted, PodRun
+from numalet.core.workload.spec import RestartPolicy
 from pod_runs import REJECTED, accepted, at, down, ran, up, workload
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE, RestartPolicy.NEVER

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.workload import folding
-from numalet.workload.phase import PodPhase, phase
-from numalet.workload.run import PodRun
-from numalet.workload.spec import RestartPolicy, Workload
+from numalet.core.workload import folding
+from numalet.core.workload.phase import PodPhase, phase
+from numalet.core.workload.run import PodRun
+from numalet.core.workload.spec import RestartPolicy, Workload
 from pod_runs import REJECTED, accepted, at, down, ran, up, workload
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE, RestartPolicy.NEVER

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalet.workload.static_pods import static_pod, uid_of
+from numalet.core.workload.static_pods import static_pod, uid_of
 from pod_runs import START
 
 MANIFEST: dict[str, Any] = {

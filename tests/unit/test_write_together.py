@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters import faults
-from numalet.adapters.faults import Moment
-from numalet.adapters.files import atomic, intent, state_directory
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io import faults
+from numalet.io.faults import Moment
+from numalet.io.files import atomic, intent, state_directory
 
 CPU, MEMORY, DEVICES = "cpu_manager_state", "memory_manager_state", "device-plugins/checkpoint"
 OLD = {CPU: "old cpu", MEMORY: "old memory"}

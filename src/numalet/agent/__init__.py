@@ -1,7 +1,5 @@
-"""The keeper of a node: where pods come from, the books, the steps, and recovery.
+"""The node agent, and ``numalet run``: everything that waits, writes and serves.
 
-``docs/explanation/node-agent.md`` says what the agent promises and in which order it writes.
-Everything that can be a function of values is in ``workload``, ``enforcement`` and ``node``; here
-is what has to wait, to write, and to know the time. ``wiring`` is the only place where adapters
-and servers meet the core.
+``keeper`` owns the node, ``host`` is the machine, ``kubernetes``, ``kubelet`` and ``telemetry``
+are pure projections, ``servers`` listen, ``run`` is the command in the foreground.
 """

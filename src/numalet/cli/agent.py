@@ -10,7 +10,7 @@ import typer
 
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
 
 EPILOG = """Examples:
 
@@ -167,11 +167,11 @@ def agent(
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
     """Admit, start and pin pods on this machine, and keep the books across crashes."""
-    from numalet.adapters.agent_client import places
-    from numalet.agent import main, settings
-    from numalet.agent.recovery import OnInvalidState
-    from numalet.agent.settings import AgentOptions, OwnerChoice, RuntimeKind
+    from numalet.agent.keeper import main, settings
+    from numalet.agent.keeper.recovery import OnInvalidState
+    from numalet.agent.keeper.settings import AgentOptions, OwnerChoice, RuntimeKind
     from numalet.cli.output import show_findings
+    from numalet.io.agent_client import places
 
     options = AgentOptions(
         root=root or places.default_root(),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from numalet.model.findings import BadInput, Severity
+from numalet.core.model.findings import BadInput, Severity
 
 if TYPE_CHECKING:
-    from numalet.adapters.agent_client.client import AgentClient
-    from numalet.agent.foreground.listing import Listing
+    from numalet.agent.run.listing import Listing
+    from numalet.io.agent_client.client import AgentClient
 
 EXIT_REFUSED: Final = 1
 OWN_API: Final = "/apis/numalet.dev/v1alpha1"
@@ -55,9 +55,9 @@ PodName = Annotated[
 @contextlib.contextmanager
 def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
     """A client of the agent that is meant; its "no" ends the command."""
-    from numalet.adapters.agent_client import places
-    from numalet.adapters.agent_client.client import AgentClient, AgentRefused
     from numalet.cli.output import complain
+    from numalet.io.agent_client import places
+    from numalet.io.agent_client.client import AgentClient, AgentRefused
 
     with AgentClient(places.socket_path(socket, root)) as client:
         try:
@@ -72,8 +72,8 @@ def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None
 
     Raises the finding that there is no agent where there are no such books either.
     """
-    from numalet.adapters.agent_client import places
-    from numalet.agent.foreground import listing
+    from numalet.agent.run import listing
+    from numalet.io.agent_client import places
 
     if socket is not None or bad.findings[0].code != "client/no-agent":
         raise bad
@@ -94,7 +94,7 @@ def own_path(name: str, kind: str) -> str:
 
 
 def _in_namespace(name: str, kind: str) -> str:
-    from numalet.adapters.agent_client.client import segment
+    from numalet.io.agent_client.client import segment
 
     namespace, slash, rest = name.partition("/")
     if not slash:

@@ -12,7 +12,7 @@ from numalet.cli import agent_client
 from numalet.cli.agent_client import EXIT_REFUSED, EXITS
 
 if TYPE_CHECKING:
-    from numalet.adapters.agent_client.client import AgentClient
+    from numalet.io.agent_client.client import AgentClient
 
 EPILOG = f"""Examples:
 
@@ -51,7 +51,7 @@ def apply(
 
 def _all_objects(path: str) -> list[Mapping[str, Any]]:
     """The objects of a file, or of the files of a folder in the order of their names."""
-    from numalet.model.findings import BadInput, Finding, Location
+    from numalet.core.model.findings import BadInput, Finding, Location
 
     folder = Path(path)
     paths = [path]
@@ -65,10 +65,10 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
     """The objects of a file, those of lists one by one."""
-    from numalet.adapters import simulation
-    from numalet.model.findings import BadInput, Finding, Location
+    from numalet.core.model.findings import BadInput, Finding, Location
+    from numalet.insight.usecases import simulating
 
-    for document in simulation.documents_of(path):
+    for document in simulating.documents_of(path):
         value = document.value
         if value is None:
             continue
@@ -83,9 +83,9 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
 def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
     """Give one object to the agent and say what came of it; whether it may run."""
-    from numalet.adapters.agent_client.client import AgentRefused, segment
     from numalet.cli.output import complain, printable
-    from numalet.model.findings import Severity
+    from numalet.core.model.findings import Severity
+    from numalet.io.agent_client.client import AgentRefused, segment
 
     metadata = value.get("metadata")
     named = metadata if isinstance(metadata, Mapping) else {}

@@ -15,8 +15,8 @@ from numalet.cli.option_groups import expanded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numalet.adapters.checking import Pieces
-    from numalet.reports.lint.rows import Row
+    from numalet.insight.lint.rows import Row
+    from numalet.insight.usecases.checking import Pieces
 
 EPILOG = """Examples:
 
@@ -72,7 +72,7 @@ def check(
     flags: kubelet.AllFlags,
 ) -> None:
     """Say whether the kubelet v1.32 would start with this configuration, and what is unwise."""
-    from numalet.adapters.checking import Pieces
+    from numalet.insight.usecases.checking import Pieces
 
     pieces = Pieces(
         machine=machine.choice(),
@@ -85,10 +85,10 @@ def check(
 
 
 def _run(pieces: Pieces, output: Format) -> int:
-    from numalet.adapters import checking
     from numalet.cli import check_view
-    from numalet.model.findings import BadInput
-    from numalet.reports.lint import rows
+    from numalet.core.model.findings import BadInput
+    from numalet.insight.lint import rows
+    from numalet.insight.usecases import checking
 
     try:
         result = checking.check(pieces)

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
-from numalet.config.behaviour import Mode
-from numalet.model.findings import Location, Severity
-from numalet.reports.lint import github, sarif
-from numalet.reports.lint.rows import Row
+from numalet.core.config.behaviour import Mode
+from numalet.core.model.findings import Location, Severity
+from numalet.insight.lint import github, sarif
+from numalet.insight.lint.rows import Row
 from numalet.wording import english_lint, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from numalet.adapters.checking import Result
-    from numalet.reports.lint.rules import Checked
+    from numalet.insight.lint.rules import Checked
+    from numalet.insight.usecases.checking import Result
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
@@ -41,7 +41,7 @@ def print_json(
     """Print the document that ``numalet.check/1`` describes."""
     import msgspec
 
-    from numalet.adapters import check_document
+    from numalet.insight.output import check_document
 
     document = msgspec.to_builtins(check_document.of(checked, tuple(rows), mode))
     output.print_document(document, output.Format.JSON)

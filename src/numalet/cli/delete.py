@@ -11,7 +11,7 @@ from numalet.cli import agent_client
 from numalet.cli.agent_client import EXIT_REFUSED, EXITS
 
 if TYPE_CHECKING:
-    from numalet.adapters.agent_client.client import AgentClient
+    from numalet.io.agent_client.client import AgentClient
 
 EPILOG = f"""Examples:
 
@@ -48,9 +48,9 @@ def delete(
 
 def _deleted(client: AgentClient, name: str, options: Mapping[str, int]) -> bool:
     """Ask one pod to end and say what came of it; one that can not be does not spare the others."""
-    from numalet.adapters.agent_client.client import AgentRefused
     from numalet.cli.output import complain
-    from numalet.model.findings import Severity
+    from numalet.core.model.findings import Severity
+    from numalet.io.agent_client.client import AgentRefused
 
     try:
         client.delete(agent_client.pods_path(name), options)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
-from numalet.reports import decision_notes
+from numalet.insight import decision_notes
 from numalet.wording import english, observation
 
 Json: TypeAlias = Mapping[str, Any]

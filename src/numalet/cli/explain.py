@@ -14,10 +14,10 @@ from numalet.cli.option_groups import expanded
 from numalet.cli.output import Format
 
 if TYPE_CHECKING:
-    from numalet.adapters.explaining import PreparedCase, Question
-    from numalet.explain.case import Case
-    from numalet.explain.story import Story
-    from numalet.explain.tally import Tally
+    from numalet.insight.explain.case import Case
+    from numalet.insight.explain.story import Story
+    from numalet.insight.explain.tally import Tally
+    from numalet.insight.usecases.explaining import PreparedCase, Question
 
 EPILOG = """Examples:
 
@@ -123,8 +123,8 @@ def explain(
     flags: kubelet.AllFlags,
 ) -> None:
     """Tell why the kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
-    from numalet.adapters.explaining import Question
-    from numalet.adapters.simulation import Pieces
+    from numalet.insight.usecases.explaining import Question
+    from numalet.insight.usecases.simulating import Pieces
 
     pieces = Pieces(
         machine=sizes.choice(),
@@ -148,12 +148,12 @@ def explain(
 
 def _run(question: Question, budget: str, output: Format) -> int:
     """Prepare, tell, search, print; the exit status."""
-    from numalet.adapters import explaining
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings
-    from numalet.config.rules import StartRefused
-    from numalet.explain import document, story
-    from numalet.reports import decision_notes
+    from numalet.core.config.rules import StartRefused
+    from numalet.insight import decision_notes
+    from numalet.insight.explain import document, story
+    from numalet.insight.usecases import explaining
 
     seconds = explaining.seconds(budget)
     asked = explaining.prepare(question)
@@ -177,10 +177,10 @@ def _running(asked: PreparedCase) -> int:
 
 def searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
     """What would have admitted the pod, searched for at most so many seconds."""
-    from numalet.adapters import explaining
     from numalet.cli.progress import Progress
-    from numalet.explain import search
-    from numalet.explain.tally import Category
+    from numalet.insight.explain import search
+    from numalet.insight.explain.tally import Category
+    from numalet.insight.usecases import explaining
     from numalet.wording import explanations
 
     if not seconds:

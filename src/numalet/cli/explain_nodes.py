@@ -16,16 +16,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from numalet.adapters.explanation_schema import (
+from numalet.cli import breaking, output
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.output.explanation_schema import (
     CpusDocument,
     Explanation,
     HeldDocument,
     NodeDocument,
     SizesDocument,
 )
-from numalet.cli import breaking, output
-from numalet.model import cpu_set, numa_mask
-from numalet.model.machine_queries import NodeClass
 from numalet.wording import english
 
 if TYPE_CHECKING:

@@ -18,7 +18,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalet.adapters.explanation_schema import (
+from numalet.cli import explain_nodes, explain_verdict, output
+from numalet.core.config.behaviour import Mode
+from numalet.core.hints.hint import Hint
+from numalet.core.model import numa_mask
+from numalet.insight.output.explanation_schema import (
     AnswerDocument,
     CategoryDocument,
     Explanation,
@@ -27,10 +31,6 @@ from numalet.adapters.explanation_schema import (
     SubjectDocument,
     TakenDocument,
 )
-from numalet.cli import explain_nodes, explain_verdict, output
-from numalet.config.behaviour import Mode
-from numalet.hints.hint import Hint
-from numalet.model import numa_mask
 from numalet.wording import english, explanations
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from numalet.adapters.explanation_schema import (
+from numalet.core.model import numa_mask
+from numalet.insight.output.explanation_schema import (
     AnswerDocument,
     Explanation,
     OfferDocument,
     SetDocument,
 )
-from numalet.model import numa_mask
 from numalet.wording import explanations
 
 _MOST_MISSES: Final = 3

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from numalet.adapters import explanation_schema
-from numalet.adapters.files.state_directory import StateDirectory
 from numalet.cli import output, simulate_view
 from numalet.cli.output import Format
-from numalet.config.rules import StartRefused
-from numalet.explain import document
+from numalet.core.config.rules import StartRefused
+from numalet.insight.explain import document
+from numalet.insight.output import explanation_schema
+from numalet.io.files.state_directory import StateDirectory
 from numalet.wording import kubelet_start
 
 

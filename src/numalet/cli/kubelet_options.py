@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.model.findings import Findings, Location
+from numalet.core.model.findings import Findings, Location
 
 if TYPE_CHECKING:
-    from numalet.adapters.documents.kubelet_config import ConfigSources
+    from numalet.io.documents.kubelet_config import ConfigSources
 
 _PANEL: Final = "Kubelet flags (they win over the file)"
 
@@ -84,8 +84,8 @@ class KubeletFlags:
 
     def sources(self, config_file: Path | None) -> ConfigSources:
         """Where the configuration comes from, with this file."""
-        from numalet.adapters.documents.kubelet_config import Base, ConfigSources
-        from numalet.config.behaviour import Mode
+        from numalet.core.config.behaviour import Mode
+        from numalet.io.documents.kubelet_config import Base, ConfigSources
 
         classes = self.memory_node_classes
         return ConfigSources(

@@ -11,7 +11,7 @@ import typer
 from numalet.cli import lab_options, machine_options, output
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
-from numalet.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput, Finding
 
 if TYPE_CHECKING:
     from numalet.lab.request import GuestRequest

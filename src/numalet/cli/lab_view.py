@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from numalet.cli import output
-from numalet.model import cpu_set
-from numalet.model.findings import Finding
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding
 from numalet.wording import english, english_lab
 
 if TYPE_CHECKING:

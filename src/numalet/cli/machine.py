@@ -10,14 +10,14 @@ import typer
 
 from numalet.cli import machine_options, output
 from numalet.cli.option_groups import expanded
-from numalet.model.findings import BadInput, Finding, Location
-from numalet.reports.machine_map import View
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.insight.maps.machine_map import View
 from numalet.wording import english
 
 if TYPE_CHECKING:
-    from numalet.adapters.machines import LoadedMachine
     from numalet.cli.machine_options import MachineOptions
-    from numalet.reports.machine_map import MachineMap
+    from numalet.insight.maps.machine_map import MachineMap
+    from numalet.io.machines import LoadedMachine
 
 EPILOG = """Examples:
 
@@ -85,7 +85,7 @@ def machine(
     profiles: Profiles = False,
 ) -> None:
     """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
-    from numalet.reports import machine_map
+    from numalet.insight.maps import machine_map
 
     if profiles:
         _refuse_more(machine, named, sysfs, capture)
@@ -111,9 +111,9 @@ def _refuse_more(*others: str | Path | None) -> None:
 
 def _list_profiles(chosen: output.Format) -> None:
     """Print the list of the machine profiles."""
-    from numalet.adapters import profile_rows
     from numalet.cli import profile_table
-    from numalet.reports import profile_list
+    from numalet.insight.maps import profile_list
+    from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
     if chosen is output.Format.TABLE:
@@ -129,7 +129,7 @@ def _load(
     sizes: MachineOptions,
 ) -> LoadedMachine:
     """The one machine that was named."""
-    from numalet.adapters import machines
+    from numalet.io import machines
 
     given = [str(each) for each in (positional, named, sysfs) if each is not None]
     if len(given) > 1:
@@ -145,7 +145,7 @@ def _load(
 
 def _capture(loaded: LoadedMachine, path: Path) -> int:
     """Write the capture; how many bytes it has."""
-    from numalet.adapters.sysfs import capture
+    from numalet.io.sysfs import capture
 
     if loaded.tree is None:
         fields = {"value": loaded.machine.source}
@@ -155,7 +155,7 @@ def _capture(loaded: LoadedMachine, path: Path) -> int:
 
 def _document(chart: MachineMap) -> dict[str, Any]:
     """The map as plain values, with a sentence in every note."""
-    from numalet.reports import machine_map
+    from numalet.insight.maps import machine_map
 
     plain = machine_map.document(chart)
     for entry, note in zip(plain["notes"], chart.notes, strict=True):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
-    from numalet.adapters.machines import MachineChoice
+    from numalet.io.machines import MachineChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class MachineOptions:
 
     def choice(self) -> MachineChoice:
         """The same with the counts of huge pages read; raises ``BadInput``."""
-        from numalet.adapters.machines import MachineChoice
+        from numalet.io.machines import MachineChoice
 
         pages = self.hugepages_per_node
         counts = None if pages is None else _parse_pages(pages)
@@ -53,7 +53,7 @@ class PodChoice:
 
     def fields(self) -> dict[str, Any]:
         """The same as fields of what is gathered for a command."""
-        from numalet.adapters.documents import pod_resources
+        from numalet.io.documents import pod_resources
 
         return {
             "node_name": self.node_name,

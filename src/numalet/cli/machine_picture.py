@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import breaking
-from numalet.model import cpu_set
-from numalet.model.machine_info import HugePages
-from numalet.model.machine_queries import NodeClass
-from numalet.reports.machine_map import MachineMap, NodeRow, View
+from numalet.core.model import cpu_set
+from numalet.core.model.machine_info import HugePages
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps.machine_map import MachineMap, NodeRow, View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -41,7 +41,7 @@ from numalet.cli import (
 )
 from numalet.cli import run as run_
 from numalet.cli.helping import Command, Commands, with_line_breaks
-from numalet.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput, Finding
 
 EXIT_UNUSABLE: Final = 2
 EXIT_BUG: Final = 3
@@ -214,7 +214,7 @@ def _print_document(findings: Sequence[Finding], arguments: list[str] | None) ->
     if asked is not None:
         import msgspec
 
-        from numalet.adapters import findings_document
+        from numalet.insight.output import findings_document
 
         document = msgspec.to_builtins(findings_document.of(findings))
         output.print_document(document, asked)

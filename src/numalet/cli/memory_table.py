@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, output
-from numalet.model import cpu_set, numa_mask
-from numalet.model.machine_queries import NodeClass
-from numalet.reports.memory_map import MemoryMap, NodeRow
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps.memory_map import MemoryMap, NodeRow
 from numalet.wording import english
 
 if TYPE_CHECKING:

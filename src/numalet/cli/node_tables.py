@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import output
-from numalet.model import cpu_set
-from numalet.reports.cpu_map import CpuCell, NodeCpus, Use
-from numalet.reports.device_map import DeviceRow
+from numalet.core.model import cpu_set
+from numalet.insight.maps.cpu_map import CpuCell, NodeCpus, Use
+from numalet.insight.maps.device_map import DeviceRow
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 _RESERVED, _SHARED = "r", "."

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from numalet.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding, Severity
 from numalet.wording import english
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import typer
 
 from numalet.cli import output
 from numalet.cli.output import Format
-from numalet.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.wording import english
 
 if TYPE_CHECKING:
-    from numalet.adapters.pod_resources_client import Answered, CallRefused, PodResourcesClient
+    from numalet.io.pod_resources_client import Answered, CallRefused, PodResourcesClient
 
 EPILOG = """Examples:
 
@@ -82,7 +82,7 @@ def podresources(
 ) -> None:
     """Show what the PodResources API says: who holds which CPUs, memory and devices."""
     _check(question, name, api)
-    from numalet.adapters.pod_resources_client import CallRefused, PodResourcesClient
+    from numalet.io.pod_resources_client import CallRefused, PodResourcesClient
 
     client = PodResourcesClient(socket or _default_socket(), timeout)
     answer = _ask(client, question, namespace, name or "", api)

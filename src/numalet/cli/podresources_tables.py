@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import output
-from numalet.model import cpu_set
+from numalet.core.model import cpu_set
 from numalet.wording import english
 
 if TYPE_CHECKING:

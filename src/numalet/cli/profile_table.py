@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli.machine_picture import size_text
-from numalet.reports.profile_list import ProfileRow
+from numalet.insight.maps.profile_list import ProfileRow
 
 if TYPE_CHECKING:
     from rich.table import Table

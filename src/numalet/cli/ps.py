@@ -12,10 +12,10 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXITS, OWN_API
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
-    from numalet.adapters.agent_client.client import AgentClient
+    from numalet.io.agent_client.client import AgentClient
 
 EPILOG = f"""Examples:
 

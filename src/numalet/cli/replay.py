@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from numalet.adapters.replaying import FailedReport, Report
+    from numalet.insight.usecases.replaying import FailedReport, Report
 
 _LONGEST_VALUE = 300
 
@@ -61,7 +61,7 @@ def replay(
     with the line 'N passed, M failed'. A file that says nothing about what should come out is
     of no use here; 'numalet simulate --record' writes files that do.
     """
-    from numalet.adapters import replaying
+    from numalet.insight.usecases import replaying
 
     shown = _Shown(output)
     reports = replaying.replay(files, jobs)
@@ -82,7 +82,7 @@ class _Tally:
 
     def count(self, report: Report) -> None:
         """Add one report."""
-        from numalet.adapters import replaying
+        from numalet.insight.usecases import replaying
 
         match report:
             case replaying.PassedReport():
@@ -134,7 +134,7 @@ class _Shown:
 
     def one_more(self, report: Report) -> None:
         """One more scenario is done: show it, if something is to be said about it."""
-        from numalet.adapters import replaying
+        from numalet.insight.usecases import replaying
 
         self._ticks += 1
         match report:
@@ -184,7 +184,7 @@ def _is_terminal() -> bool:
 
 
 def _summary(tallies: Sequence[_Tally]) -> dict[str, Any]:
-    from numalet.adapters import replaying
+    from numalet.insight.usecases import replaying
 
     files = [tally.as_data() for tally in tallies]
     totals = {key: sum(file[key] for file in files) for key in ("passed", "failed", "skipped")}
@@ -200,7 +200,7 @@ def _counts(tallies: Sequence[_Tally]) -> str:
 
 
 def _failure_text(failure: FailedReport) -> str:
-    from numalet.simulate.comparison import ABSENT
+    from numalet.insight.simulate.comparison import ABSENT
 
     def shown(value: Any) -> str:
         text = "nothing" if value is ABSENT else json.dumps(value, sort_keys=True)

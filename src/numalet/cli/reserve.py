@@ -13,7 +13,7 @@ from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
-    from numalet.adapters.reserving import Pieces
+    from numalet.insight.usecases.reserving import Pieces
 
 EPILOG = """Examples:
 
@@ -72,7 +72,7 @@ def reserve(
     flags: kubelet.ReservationFlags,
 ) -> None:
     """Compute a reservedMemory with which the kubelet v1.32 starts, for every NUMA node."""
-    from numalet.adapters.reserving import Pieces
+    from numalet.insight.usecases.reserving import Pieces
 
     pieces = Pieces(
         machine=machine.choice(),
@@ -84,9 +84,9 @@ def reserve(
 
 
 def _run(pieces: Pieces, output: Format) -> int:
-    from numalet.adapters import reserving
     from numalet.cli import reserve_view
     from numalet.cli.output import show_findings
+    from numalet.insight.usecases import reserving
 
     plan = reserving.plan(pieces)
     written = None

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from numalet.cli import output
-from numalet.model import resources
+from numalet.core.model import resources
 from numalet.wording import english, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from numalet.adapters.reserving import Plan, Written
-    from numalet.config.rules import StartRefused
+    from numalet.core.config.rules import StartRefused
+    from numalet.insight.usecases.reserving import Plan, Written
 
 _FLAG: Final = "--reserved-memory="
 _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("", 1))
@@ -26,7 +26,7 @@ _MOST_NAMES: Final = 2
 
 def print_plan(plan: Plan) -> None:
     """Print everything for people. What is to be pasted is never broken into lines."""
-    from numalet.adapters import reserving
+    from numalet.insight.usecases import reserving
 
     output.print_all(_drawn(plan))
     sys.stdout.write(f"\nAs a flag:\n\n{_FLAG}'{reserving.flag_value(plan.entries)}'\n")
@@ -36,7 +36,7 @@ def print_plan(plan: Plan) -> None:
 
 def print_flag(plan: Plan) -> None:
     """Print the flag alone, as one word without quotes: for ``$(...)``."""
-    from numalet.adapters import reserving
+    from numalet.insight.usecases import reserving
 
     sys.stdout.write(f"{_FLAG}{reserving.flag_value(plan.entries)}\n")
 
@@ -57,7 +57,7 @@ def print_json(plan: Plan, written: Written | None) -> None:
     """Print the document that ``numalet.reserve/1`` describes."""
     import msgspec
 
-    from numalet.adapters import reserve_document
+    from numalet.insight.output import reserve_document
 
     document = msgspec.to_builtins(reserve_document.of(plan, written))
     output.print_document(document, output.Format.JSON)

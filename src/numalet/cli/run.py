@@ -13,14 +13,14 @@ import typer
 
 from numalet.cli.helping import Command
 from numalet.cli.output import Format
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numalet.adapters.run_document import RunDocument
-    from numalet.agent.foreground.options import Explained
-    from numalet.explain.case import Case
+    from numalet.agent.run.options import Explained
+    from numalet.insight.explain.case import Case
+    from numalet.insight.output.run_document import RunDocument
 
 EPILOG = """Examples:
 
@@ -211,11 +211,11 @@ def run(
     ] = False,
 ) -> None:
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""
-    from numalet.agent.foreground import command as running
-    from numalet.agent.foreground import request
-    from numalet.agent.foreground.options import RunOptions, Voice
+    from numalet.agent.run import command as running
+    from numalet.agent.run import request
+    from numalet.agent.run.options import RunOptions, Voice
     from numalet.cli.output import show_findings
-    from numalet.model.findings import Severity
+    from numalet.core.model.findings import Severity
 
     if not command:
         raise BadInput([Finding("run/no-command")])
@@ -250,8 +250,8 @@ def run(
 
 def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
     """What prints the answer of a dry run as a document; None for sentences."""
-    from numalet.adapters import run_document
     from numalet.cli.output import print_document
+    from numalet.insight.output import run_document
 
     if chosen is Format.TABLE:
         return None
@@ -260,7 +260,7 @@ def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
 
 def _seconds(wait: str | None) -> float | None:
     """How long to wait; None for not at all. Raises ``BadInput``."""
-    from numalet.model import go_duration
+    from numalet.core.model import go_duration
 
     if wait is None or wait == _FOREVER:
         return None if wait is None else float("inf")
@@ -279,9 +279,9 @@ def _seconds(wait: str | None) -> float | None:
 
 def _explained(case: Case, running: int) -> Explained:
     """The story of the refusal, and what would have admitted the command."""
-    from numalet.agent.foreground.options import SEARCH_SECONDS
+    from numalet.agent.run.options import SEARCH_SECONDS
     from numalet.cli import explain
-    from numalet.explain import document, story
+    from numalet.insight.explain import document, story
 
     told = story.tell(case.node, case.pod)
     return document.explanation(case, told, explain.searched(case, told, SEARCH_SECONDS), running)

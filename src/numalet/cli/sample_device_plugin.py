@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import output
-from numalet.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
-    from numalet.managers.device.inventory import Device
-    from numalet.samples.device_plugin import SamplePlugin
+    from numalet.agent.servers.sample_device_plugin import SamplePlugin
+    from numalet.core.managers.device.inventory import Device
 
 EPILOG = """Examples:
 
@@ -47,7 +47,7 @@ def sample_device_plugin(
     """Offer made-up devices to a numalet agent or a kubelet, as a device plugin does."""
     import asyncio
 
-    from numalet.samples import device_plugin
+    from numalet.agent.servers import sample_device_plugin as device_plugin
 
     folder = root / "device-plugins"
     if not folder.is_dir():
@@ -59,7 +59,7 @@ def sample_device_plugin(
 
 
 def _device(text: str) -> Device:
-    from numalet.samples import device_plugin
+    from numalet.agent.servers import sample_device_plugin as device_plugin
 
     try:
         return device_plugin.parse_device(text)

@@ -13,10 +13,10 @@ from numalet.cli.option_groups import expanded
 from numalet.cli.output import Format
 
 if TYPE_CHECKING:
-    from numalet.adapters.files.recording import Recording
-    from numalet.adapters.simulation import Pieces, Prepared
     from numalet.cli.simulate_view import Result
-    from numalet.simulate.session import Record, Session
+    from numalet.insight.simulate.session import Record, Session
+    from numalet.insight.usecases.simulating import Pieces, Prepared
+    from numalet.io.files.recording import Recording
 
 EPILOG = """Examples:
 
@@ -106,7 +106,7 @@ def simulate(
     flags: kubelet.AllFlags,
 ) -> None:
     """Admit pods one after the other as the kubelet v1.32 would, and show the node after it."""
-    from numalet.adapters.simulation import Pieces
+    from numalet.insight.usecases.simulating import Pieces
 
     pieces = Pieces(
         machine=machine.choice(),
@@ -126,14 +126,14 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
 
     Files come before the printing: who reads only the first lines gets the files all the same.
     """
-    from numalet.adapters import simulation
     from numalet.cli import simulate_view
     from numalet.cli.output import show_findings
-    from numalet.config.rules import StartRefused
-    from numalet.reports import decision_notes
+    from numalet.core.config.rules import StartRefused
+    from numalet.insight import decision_notes
+    from numalet.insight.usecases import simulating
 
     recording = None if record is None else _recording(record)
-    prepared = simulation.prepare(pieces)
+    prepared = simulating.prepare(pieces)
     if recording is not None:
         _check_recordable(prepared)
     show_findings(prepared.notes)
@@ -165,7 +165,7 @@ def _show(result: Result, output: Format) -> None:
 
 def _take_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
     """What every step did, and the session after the last one."""
-    from numalet.simulate.session import NotRestarted
+    from numalet.insight.simulate.session import NotRestarted
 
     records: list[Record] = []
     for step in prepared.scenario.steps:
@@ -178,14 +178,14 @@ def _take_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Ses
 
 def _recording(path: Path) -> Recording:
     """The file of recorded scenarios that this one is added to."""
-    from numalet.adapters.files import recording
+    from numalet.io.files import recording
 
     return recording.read(path)
 
 
 def _check_recordable(prepared: Prepared) -> None:
     """A recorded scenario has no pods that are running without having been admitted."""
-    from numalet.model.findings import BadInput, Finding
+    from numalet.core.model.findings import BadInput, Finding
 
     if prepared.held:
         fields = {"pods": ", ".join(prepared.held)}
@@ -194,8 +194,8 @@ def _check_recordable(prepared: Prepared) -> None:
 
 def _append(recording: Recording, prepared: Prepared) -> None:
     """Add the scenario with its outcome."""
-    from numalet.simulate import recording as recordings
-    from numalet.simulate import runner
+    from numalet.insight.simulate import recording as recordings
+    from numalet.insight.simulate import runner
 
     scenario = prepared.scenario
     recording.append(recordings.document(scenario, runner.run(scenario)))

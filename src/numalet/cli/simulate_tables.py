@@ -12,22 +12,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalet.admission.decision import Decision
 from numalet.cli import breaking, memory_table, node_tables, output
 from numalet.cli.simulate_view import Result, decisions_of
-from numalet.config.behaviour import Mode
-from numalet.managers.memory.reasons import GivesNoMemory
-from numalet.model import cpu_set, numa_mask
-from numalet.reports import pod_sums
-from numalet.reports.memory_map import Holder
-from numalet.reports.pod_sums import PodSums
-from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
+from numalet.core.admission.decision import Decision
+from numalet.core.config.behaviour import Mode
+from numalet.core.managers.memory.reasons import GivesNoMemory
+from numalet.core.model import cpu_set, numa_mask
+from numalet.insight.maps import pod_sums
+from numalet.insight.maps.memory_map import Holder
+from numalet.insight.maps.pod_sums import PodSums
+from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from numalet.adapters.simulation import Prepared
+    from numalet.insight.usecases.simulating import Prepared
 
 
 def print_tables(result: Result) -> None:

@@ -11,27 +11,34 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import typer
 
-from numalet.adapters.files import state_directory
-from numalet.adapters.files.state_directory import StateDirectory
-from numalet.admission.decision import Decision
-from numalet.admission.reasons import Rejection
 from numalet.cli import output
 from numalet.cli.output import Format
-from numalet.config.behaviour import Mode
-from numalet.config.rules import Stage, StartRefused
-from numalet.explain import document as explained
-from numalet.model.findings import NOWHERE, Finding, Location, Severity
-from numalet.model.pod import Pod
-from numalet.reports import cpu_map, device_map, memory_map
-from numalet.reports.cpu_map import NodeCpus
-from numalet.reports.device_map import DeviceRow
-from numalet.reports.memory_map import MemoryMap
-from numalet.simulate import document, node_document
-from numalet.simulate.session import Asked, NotRestarted, Record, Removed, Restarted, Session
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.core.model.pod import Pod
+from numalet.insight.explain import document as explained
+from numalet.insight.maps import cpu_map, device_map, memory_map
+from numalet.insight.maps.cpu_map import NodeCpus
+from numalet.insight.maps.device_map import DeviceRow
+from numalet.insight.maps.memory_map import MemoryMap
+from numalet.insight.simulate import document, node_document
+from numalet.insight.simulate.session import (
+    Asked,
+    NotRestarted,
+    Record,
+    Removed,
+    Restarted,
+    Session,
+)
+from numalet.io.files import state_directory
+from numalet.io.files.state_directory import StateDirectory
 from numalet.wording import kubelet_start
 
 if TYPE_CHECKING:
-    from numalet.adapters.simulation import Prepared
+    from numalet.insight.usecases.simulating import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from numalet.cli.output import Format
 from numalet.wording.kubelet_start import ROOT_DIR
 
 if TYPE_CHECKING:
-    from numalet.adapters.state_doctor import Kubelet, Source
-    from numalet.reports.state_check import RestoreCheck
+    from numalet.insight.state.restart_check import RestoreCheck
+    from numalet.insight.usecases.state_doctor import Kubelet, Source
 
 EPILOG = """Examples:
 
@@ -87,23 +87,23 @@ def show(
 
     Files are shown whether or not they are sound; 'numalet state verify' says whether they are.
     """
-    from numalet.adapters import state_doctor
-    from numalet.adapters.documents import listed_pods
     from numalet.cli import state_view
-    from numalet.reports import state_map, state_names, state_reading
+    from numalet.insight.state import holder_map, pod_names, reading
+    from numalet.insight.usecases import state_doctor
+    from numalet.io.documents import listed_pods
 
     source = state_doctor.read(path)
     names = listed_pods.load(pods or ())
-    states = state_reading.read(source.files)
+    states = reading.read(source.files)
 
     def is_gone(uid: str) -> bool:
         unknown = source.known_pods is not None and uid not in source.known_pods
         return unknown or uid in names.finished
 
-    chart = state_map.state_map(states, names.by_uid, is_gone)
-    found = state_names.names(states, chart.holders, names.listed)
+    chart = holder_map.state_map(states, names.by_uid, is_gone)
+    found = pod_names.names(states, chart.holders, names.listed)
     if found:
-        chart = state_map.state_map(states, found | dict(names.by_uid), is_gone)
+        chart = holder_map.state_map(states, found | dict(names.by_uid), is_gone)
     state_view.show_map(chart, states, output)
 
 
@@ -129,10 +129,10 @@ def verify(
 
     An error is what no kubelet writes. A warning is what the kubelet brings about itself.
     """
-    from numalet.adapters import state_doctor
     from numalet.cli import state_view
     from numalet.cli.output import show_findings
-    from numalet.reports import state_verify
+    from numalet.insight.state import verify as state_verify
+    from numalet.insight.usecases import state_doctor
 
     info = None
     if machine is not None:
@@ -161,11 +161,11 @@ def diff(
 
     Checksums and the order of members and blocks do not matter.
     """
-    from numalet.adapters import state_doctor
     from numalet.cli import state_view
-    from numalet.reports import state_diff, state_reading
+    from numalet.insight.state import reading, state_diff
+    from numalet.insight.usecases import state_doctor
 
-    both = [state_reading.read(state_doctor.read(each).files) for each in (before, after)]
+    both = [reading.read(state_doctor.read(each).files) for each in (before, after)]
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
     state_view.show_differences(differences, unreadable, output)
@@ -194,8 +194,8 @@ def restore_check(
 
     If it does not: its own error, and what became different since the files were written.
     """
-    from numalet.adapters import state_doctor
     from numalet.cli import state_view
+    from numalet.insight.usecases import state_doctor
 
     source = state_doctor.read(path)
     asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config))
@@ -233,8 +233,8 @@ def rebase(
 
     Nothing is written without --write, nor while a kubelet is at work in the directory.
     """
-    from numalet.adapters import state_doctor
     from numalet.cli import state_view
+    from numalet.insight.usecases import state_doctor
 
     if write:
         state_doctor.settle(path)
@@ -250,12 +250,12 @@ def rebase(
 
 def _checked(source: Source, asked: Kubelet) -> RestoreCheck:
     from numalet.cli.output import show_findings
-    from numalet.reports import state_check, state_missing
+    from numalet.insight.state import missing, restart_check
 
     show_findings(asked.notes)
-    found = state_check.check(
+    found = restart_check.check(
         asked.config.config, asked.machine.info, source.files, asked.config.behaviour
     )
     if not source.path.is_dir():
         return found
-    return replace(found, drift=(*state_missing.findings(source.files), *found.drift))
+    return replace(found, drift=(*missing.findings(source.files), *found.drift))

@@ -12,17 +12,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalet.adapters.state_doctor import Written
-from numalet.checkpoint.rebase import Rebased
 from numalet.cli import breaking, output
-from numalet.config.rules import CpuPolicy
-from numalet.model import cpu_set
-from numalet.model.findings import Finding, Severity
-from numalet.reports.state_check import Answer, RestoreCheck
-from numalet.reports.state_diff import Difference
-from numalet.reports.state_map import GroupRow, HolderRow, MemoryPart, StateMap
-from numalet.reports.state_reading import Seal
-from numalet.reports.state_verify import FileReport, Soundness
+from numalet.core.config.rules import CpuPolicy
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding, Severity
+from numalet.insight.state.holder_map import GroupRow, HolderRow, MemoryPart, StateMap
+from numalet.insight.state.reading import Seal
+from numalet.insight.state.rebase import Rebased
+from numalet.insight.state.restart_check import Answer, RestoreCheck
+from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.verify import FileReport, Soundness
+from numalet.insight.usecases.state_doctor import Written
 from numalet.wording import english, english_state_rules
 
 if TYPE_CHECKING:

@@ -10,18 +10,18 @@ from typing import Final
 
 import typer
 
-from numalet.adapters.state_doctor import Source, Written
-from numalet.checkpoint.rebase import Rebased
 from numalet.cli import output
 from numalet.cli.output import Format
-from numalet.config.rules import Stage
-from numalet.model.findings import Finding, Severity
-from numalet.reports import state_diff, state_document
-from numalet.reports.state_check import Answer, RestoreCheck
-from numalet.reports.state_diff import Difference
-from numalet.reports.state_map import StateMap
-from numalet.reports.state_reading import States
-from numalet.reports.state_verify import FileReport, Soundness
+from numalet.core.config.rules import Stage
+from numalet.core.model.findings import Finding, Severity
+from numalet.insight.state import state_diff, state_document
+from numalet.insight.state.holder_map import StateMap
+from numalet.insight.state.reading import States
+from numalet.insight.state.rebase import Rebased
+from numalet.insight.state.restart_check import Answer, RestoreCheck
+from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.verify import FileReport, Soundness
+from numalet.insight.usecases.state_doctor import Source, Written
 
 _STATUS_OF_ANSWER: Final = {
     Answer.ACCEPTED: 0,

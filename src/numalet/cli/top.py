@@ -8,15 +8,15 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXITS, OWN_API
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import RenderableType
 
-    from numalet.adapters.agent_client.client import AgentClient
-    from numalet.agent.foreground.listing import Listing
+    from numalet.agent.run.listing import Listing
+    from numalet.io.agent_client.client import AgentClient
 
 EPILOG = f"""Examples:
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from numalet.cli.output import is_unicode
 from numalet.cli.ps_view import PodTable
-from numalet.model import cpu_set
+from numalet.core.model import cpu_set
 from numalet.wording import english
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
-    from numalet.adapters.explaining import Comparison, PreparedMatrix
-    from numalet.explain.matrix import Row
+    from numalet.insight.explain.matrix import Row
+    from numalet.insight.usecases.explaining import Comparison, PreparedMatrix
 
 EPILOG = """Examples:
 
@@ -132,8 +132,8 @@ def what_if(
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
     """Compare topology policies, scopes, options, machines and configurations on the same pods."""
-    from numalet.adapters.explaining import Comparison
-    from numalet.adapters.simulation import Pieces
+    from numalet.insight.usecases.explaining import Comparison
+    from numalet.insight.usecases.simulating import Pieces
 
     base = flags.sources(None)
     comparison = Comparison(
@@ -156,10 +156,10 @@ def what_if(
 
 def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -> int:
     """Prepare, compare, print; the exit status."""
-    from numalet.adapters import explaining as gathering
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
-    from numalet.reports import decision_notes
+    from numalet.insight import decision_notes
+    from numalet.insight.usecases import explaining as gathering
 
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
@@ -173,9 +173,9 @@ def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -
 
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[Row]:
     """The row of every variant."""
-    from numalet.adapters import explaining as gathering
     from numalet.cli.progress import Progress
-    from numalet.explain import matrix
+    from numalet.insight.explain import matrix
+    from numalet.insight.usecases import explaining as gathering
 
     asked = gathering.orders(orders, len(prepared.pods), seed)
     whole = len(prepared.variants) * len(prepared.pods) * len(asked)

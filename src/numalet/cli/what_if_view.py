@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, assert_never
 from numalet.cli import breaking, output
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.output import Format
-from numalet.config.behaviour import Mode
-from numalet.explain import matrix_document
-from numalet.explain.matrix import Row
-from numalet.model import resources
+from numalet.core.config.behaviour import Mode
+from numalet.core.model import resources
+from numalet.insight.explain import matrix_document
+from numalet.insight.explain.matrix import Row
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:

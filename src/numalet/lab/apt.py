@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput, Finding
 
 _DEPENDS: Final = re.compile(r"^Depends:.*?\b(linux-image-[\w.+-]+) \(= ([^)]+)\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.lab.topology import LEAST_MEMORY_MIB, Topology, with_memory, without_node
-from numalet.model.findings import BadInput, Finding, Location
-from numalet.model.quantity import Quantity, QuantityError
 
 _MEMORY_FLAG: Final = "--node-memory"
 _WITHOUT_FLAG: Final = "--without-node"

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.lab import qemu
 from numalet.lab.request import GuestRequest
 from numalet.lab.topology import MOST_CPUS, MOST_NODES
-from numalet.model.findings import BadInput, Finding, Findings, Location
 
 PROGRAMS: Final = {
     qemu.PROGRAM: "qemu-system-x86",

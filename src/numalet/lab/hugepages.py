@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.lab.topology import GuestNode, Topology
-from numalet.model.findings import BadInput, Finding, Findings, Location
 
 _WHERE: Final = Location("--hugepages")
 _SIZES: Final = {"2Mi": 2, "1Gi": 1024}

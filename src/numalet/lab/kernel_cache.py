@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.lab import apt, job, kernel_image, kernel_modules
 from numalet.lab.apt import Package
 from numalet.lab.kernel_image import KernelImageError
 from numalet.lab.kernel_modules import ROOT_MODULES, NoSuchModuleError
 from numalet.lab.watching import Watch
-from numalet.model.findings import BadInput, Finding, Severity
 from numalet.wording import english
 
 PACKAGE: Final = "linux-image-amd64"

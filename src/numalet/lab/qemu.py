@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from numalet.core.model import cpu_set
 from numalet.lab import hugepages
 from numalet.lab.request import GuestRequest, Init, Share
 from numalet.lab.topology import Topology
-from numalet.model import cpu_set
 
 PROGRAM: Final = "qemu-system-x86_64"
 

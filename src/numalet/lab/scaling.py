@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from numalet.core.model import cpu_set
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.machine import Machine, NumaNode
+from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
-from numalet.model import cpu_set
-from numalet.model import machine_queries as ask
-from numalet.model.cpu_set import CpuSet
-from numalet.model.findings import BadInput, Finding, Location, Severity
-from numalet.model.machine import Machine, NumaNode
-from numalet.model.quantity import Quantity, QuantityError
 
 DEFAULT_MEMORY_MIB: Final = 2048
 _LEAST_NODE_MIB: Final = 64

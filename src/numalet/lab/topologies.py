@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
-from numalet.model.findings import BadInput, Finding, Location
 
 _HOME: Final = 10
 

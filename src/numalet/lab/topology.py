@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from numalet.model.cpu_set import EMPTY, CpuSet
+from numalet.core.model.cpu_set import EMPTY, CpuSet
 
 MOST_NODES: Final = 128
 MOST_CPUS: Final = 255

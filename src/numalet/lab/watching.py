@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from numalet.model.findings import Finding
+from numalet.core.model.findings import Finding
 
 
 class Watch(Protocol):

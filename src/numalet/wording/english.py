@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from numalet.admission.reasons import NothingToPreempt, OutOfResource
-from numalet.hints.hint import Hint
-from numalet.hints.reasons import Reason
-from numalet.model import numa_mask, resources
-from numalet.model.findings import Finding, Location
+from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.model import numa_mask, resources
+from numalet.core.model.findings import Finding, Location
 from numalet.wording import (
     english_agent,
     english_api,

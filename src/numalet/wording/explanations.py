@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from numalet.hints.reasons import Reason
-from numalet.model import numa_mask
+from numalet.core.hints.reasons import Reason
+from numalet.core.model import numa_mask
 from numalet.wording import english, english_explain
 
 _MOST_HOLDERS: Final = 2

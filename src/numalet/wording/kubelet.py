@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from numalet.admission.reasons import (
+from numalet.core.admission.reasons import (
     AllocationRefused,
     KubeletWouldCrash,
     NotAligned,
@@ -19,7 +19,7 @@ from numalet.admission.reasons import (
     PredicateFailed,
     Rejection,
 )
-from numalet.hints.reasons import Reason
+from numalet.core.hints.reasons import Reason
 from numalet.wording import english, kubelet_cpu, kubelet_devices
 
 _MEMORY: Mapping[str, str] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.config.rules import Stage, StartRefused
-from numalet.model import go_text
-from numalet.model.findings import Finding
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model import go_text
+from numalet.core.model.findings import Finding
 from numalet.wording import english_limits
 
 _INVALID: Final = "invalid configuration: "

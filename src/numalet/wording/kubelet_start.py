@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.config.rules import Stage, StartRefused
-from numalet.model.findings import Finding
-from numalet.model.go_text import Text
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import Finding
+from numalet.core.model.go_text import Text
 from numalet.wording import english, kubelet_config, kubelet_cpu
 
 ROOT_DIR = "/var/lib/kubelet"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from numalet.model import go_duration
+from numalet.core.model import go_duration
 
 CRASH_LOOP: Final = "CrashLoopBackOff"
 CONTAINER_CREATING: Final = "ContainerCreating"

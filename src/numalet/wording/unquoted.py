@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from numalet.model.findings import Finding
+from numalet.core.model.findings import Finding
 from numalet.wording import english
 
 _HIDDEN: Final = "…"

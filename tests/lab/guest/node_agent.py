@@ -24,11 +24,11 @@ from typer.testing import CliRunner, Result
 
 from lab.guest import touching
 from lab.guest.groups import wait_until
-from numalet.adapters.agent_client.client import AgentClient, AgentRefused
-from numalet.adapters.procfs import numa_maps, status
-from numalet.adapters.procfs.numa_maps import Kind
+from numalet.agent.host.procfs import numa_maps, status
+from numalet.agent.host.procfs.numa_maps import Kind
 from numalet.cli.main import app
-from numalet.model.findings import BadInput
+from numalet.core.model.findings import BadInput
+from numalet.io.agent_client.client import AgentClient, AgentRefused
 
 TREE = Path("/sys/fs/cgroup/numalet")
 PATIENCE_SECONDS = 300.0

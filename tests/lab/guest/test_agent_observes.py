@@ -16,9 +16,9 @@ from kubelet_node import KubeletNode
 from lab.guest import touching
 from lab.guest.groups import Group, wait_until
 from lab.guest.node_agent import PATIENCE_SECONDS, TOUCHED, NodeAgent
-from numalet.adapters.machines import MachineChoice
-from numalet.model import cpu_set
-from numalet.model.pod import ContainerKey
+from numalet.core.model import cpu_set
+from numalet.core.model.pod import ContainerKey
+from numalet.io.machines import MachineChoice
 
 KEY = ContainerKey("uid-one", "main")
 LOGS = Path("/var/log/containers")

@@ -13,7 +13,7 @@ from pathlib import Path
 import crash_rounds
 from crash_rounds import Rounds
 from crash_victims import AT_A_POINT, forked
-from numalet.agent.settings import RuntimeKind
+from numalet.agent.keeper.settings import RuntimeKind
 
 CRASHES = int(os.environ.get("NUMALET_LAB_CRASHES", "30"))
 SEED = int(os.environ.get("NUMALET_CRASH_SEED", "1"))

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from lab.guest import touching
-from numalet.adapters.procfs import numa_maps, status
-from numalet.adapters.procfs.numa_maps import Kind
-from numalet.adapters.runtime.port import NotStarted, Started
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.enforcement.audit import audit
-from numalet.enforcement.levels import GuaranteeLevel
-from numalet.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.model.pod import ContainerKey
-from numalet.workload.run import ExitReason
+from numalet.agent.host.procfs import numa_maps, status
+from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.runtime.port import NotStarted, Started
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.core.enforcement.audit import audit
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import ExitReason
 from process_builders import KEY, launch, next_end, until
 
 MIB = 1 << 20

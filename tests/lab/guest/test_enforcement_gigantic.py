@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lab.guest import toucher
-from numalet.adapters.procfs import numa_maps
-from numalet.adapters.procfs.numa_maps import Kind
-from numalet.adapters.runtime.port import Started
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.enforcement.settings import CgroupSettings
+from numalet.agent.host.procfs import numa_maps
+from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.runtime.port import Started
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.core.enforcement.settings import CgroupSettings
 from process_builders import KEY, launch, until
 
 GI = 1 << 30

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.adapters.runtime.port import NotStarted
-from numalet.adapters.runtime.process import ProcessRuntime
-from numalet.enforcement.settings import CgroupSettings
+from numalet.agent.host.runtime.port import NotStarted
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.core.enforcement.settings import CgroupSettings
 from process_builders import launch
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from lab.guest.groups import Group
 from lab.guest.touching import ONE_GIB, TWO_MIB, RefusedError, Toucher
-from numalet.adapters import machines
-from numalet.adapters.procfs import numa_maps
-from numalet.adapters.procfs.numa_maps import Kind
+from numalet.agent.host.procfs import numa_maps
+from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.io import machines
 
 
 def test_pages_are_reserved_on_the_nodes_that_were_named() -> None:

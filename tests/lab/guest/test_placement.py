@@ -8,8 +8,8 @@ import pytest
 
 from lab.guest.groups import Group, wait_until
 from lab.guest.touching import KilledError, Toucher
-from numalet.adapters.cgroup_v2 import numa_stat
-from numalet.adapters.procfs import numa_maps, status
+from numalet.agent.host.cgroup_v2 import numa_stat
+from numalet.agent.host.procfs import numa_maps, status
 
 MIB = 1 << 20
 SIZE_BYTES = 32 * MIB

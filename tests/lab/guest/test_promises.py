@@ -5,9 +5,9 @@ from __future__ import annotations
 import numalet
 from lab.guest.groups import Group
 from lab.guest.touching import Toucher
-from numalet.adapters.procfs import numa_maps, status
-from numalet.model import cpu_set
-from numalet.reports.runtime_settings import LinuxSettings
+from numalet.agent.host.procfs import numa_maps, status
+from numalet.core.model import cpu_set
+from numalet.insight.simulate.runtime_settings import LinuxSettings
 
 MIB = 1 << 20
 CONFIG = {

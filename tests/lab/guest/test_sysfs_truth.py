@@ -17,10 +17,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from numalet.core.model import cpu_set
 from numalet.lab.request import IN_GUEST
 from numalet.lab.topologies import TOPOLOGIES
 from numalet.lab.topology import Topology
-from numalet.model import cpu_set
 
 MIB = 1 << 20
 

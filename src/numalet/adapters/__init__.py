@@ -1,1 +1,0 @@
-"""The outside world, one folder per neighbour. Effects begin here."""

@@ -1,0 +1,1 @@
+"""The machine under the agent: runtimes, control groups, /proc, credentials, logs."""

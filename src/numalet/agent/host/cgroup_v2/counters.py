@@ -1,0 +1,73 @@
+"""What the kernel counted in a cgroup: out-of-memory kills, and pages by NUMA node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.agent.host.cgroup_v2 import numa_stat
+from numalet.agent.host.cgroup_v2.numa_stat import NumaStat
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.core.enforcement import conversions
+from numalet.core.enforcement.reality import FILE, MEMORY
+from numalet.core.model import resources
+
+_OWN: Final = ("anon", "shmem")
+_FILES: Final = ("file",)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEvents:
+    """``memory.events``: how often the limit of the cgroup was hit, and how many were killed.
+
+    The kernel also kills in a cgroup that has not hit its own limit: when the NUMA nodes that it
+    is bound to are exhausted, or the whole machine is. ``limit_hits`` stays the same then.
+    """
+
+    limit_hits: int = 0
+    kills: int = 0
+
+
+def memory_events(tree: CgroupTree, path: str) -> MemoryEvents:
+    """What was counted so far; nothing if there is no such cgroup."""
+    pairs = (line.split() for line in (tree.read(path, "memory.events") or "").splitlines())
+    counts = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+    return MemoryEvents(counts.get("oom", 0), counts.get("oom_kill", 0))
+
+
+def pages(
+    tree: CgroupTree, path: str, page_sizes: Iterable[int]
+) -> Mapping[str, Mapping[int, int]]:
+    """Bytes by kind of page and NUMA node that are charged to the cgroup, zero ones left out.
+
+    Shared memory is counted with files by the kernel; here it counts as the programs' own.
+    Raises ``BadInput`` for what no kernel writes.
+    """
+    stat = _numa_stat(tree, path, "memory.numa_stat")
+    shared = stat.get("shmem", {})
+    files = {node: size - shared.get(node, 0) for node, size in _sum(stat, _FILES).items()}
+    kinds: dict[str, Mapping[int, int]] = {MEMORY: _sum(stat, _OWN), FILE: files}
+    for size in page_sizes:
+        name = f"hugetlb.{conversions.hugetlb_name(size)}.numa_stat"
+        huge = _numa_stat(tree, path, name).get("total", {})
+        kinds[resources.hugepages_name(size // 1024)] = huge
+    filled = {
+        kind: {node: size for node, size in sorted(nodes.items()) if size > 0}
+        for kind, nodes in kinds.items()
+    }
+    return {kind: nodes for kind, nodes in filled.items() if nodes}
+
+
+def _sum(stat: Mapping[str, Mapping[int, int]], names: Iterable[str]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for name in names:
+        for node, size in stat.get(name, {}).items():
+            total[node] = total.get(node, 0) + size
+    return total
+
+
+def _numa_stat(tree: CgroupTree, path: str, name: str) -> NumaStat:
+    """The figures by kind; the hugetlb controller writes its sum into the name of its kind."""
+    found = numa_stat.read(tree.folder(path), name) or {}
+    return {kind.partition("=")[0]: nodes for kind, nodes in found.items()}

@@ -1,0 +1,195 @@
+"""One device plugin on its socket: its options, its device list, its say in an allocation.
+
+Every call has a deadline, where a kubelet v1.32 has none for most: a plugin that hangs must not
+hang the node. The calls that belong to a decision wait for the answer (``preferred``,
+``allocate``); what goes on beside decisions belongs to the event loop.
+
+All calls go over the one connection that was made when the plugin registered, as a kubelet's do:
+its socket may have been removed since, or another plugin may listen there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.managers.device.preference import (
+    Accepted,
+    AllocateAnswer,
+    CallFailed,
+    EmptyAnswer,
+    PreferenceQuestion,
+    Preferred,
+)
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.rpc import methods
+from numalet.io.rpc.methods import A, Method, Q
+from numalet.wording import kubelet_rpc
+
+PRE_START_SECONDS: Final = 30.0
+_OPTIONS: Final = (
+    *methods.OPTIONS,
+    # Channels to one path would share a connection, and with it the plugin that was there before.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """How long to wait for a plugin, in seconds: for its socket, and for an answer."""
+
+    connect_seconds: float = 10.0
+    call_seconds: float = 10.0
+
+
+class PluginUnusable(Exception):  # noqa: N818 - the plugin is at fault, not the program
+    """The plugin can not be reached or does not answer; the text is the kubelet's."""
+
+
+class Endpoint:
+    """The connection to one plugin. ``stopped`` once its device list has ended."""
+
+    def __init__(self, resource: str, socket: Path, deadlines: Deadlines = Deadlines()) -> None:
+        self.resource = resource
+        self.stopped = False
+        self._deadlines = deadlines
+        self._target = f"unix:{socket}"
+        self._options = messages.DevicePluginOptions()
+        self._channel: grpc.aio.Channel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def wants_pre_start(self) -> bool:
+        """Whether it is to be called before each start of a container."""
+        return self._options.pre_start_required
+
+    async def open(self) -> None:
+        """Connect and ask for the plugin's options. Raises ``PluginUnusable``."""
+        self._loop = asyncio.get_running_loop()
+        self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
+        try:
+            await asyncio.wait_for(self._channel.channel_ready(), self._deadlines.connect_seconds)
+        except TimeoutError:
+            await self.close()
+            raise PluginUnusable(kubelet_rpc.DIAL_FAILED) from None
+        try:
+            self._options = await methods.PLUGIN_OPTIONS.call_async(self._channel)(
+                messages.Empty(), timeout=self._deadlines.call_seconds
+            )
+        except grpc.RpcError as error:
+            await self.close()
+            raise PluginUnusable(kubelet_rpc.options_failed(_text(error))) from None
+
+    async def device_lists(self) -> AsyncIterator[tuple[Device, ...]]:
+        """Each list that the plugin sends, until it ends, for whatever reason."""
+        assert self._channel is not None
+        try:
+            async for answer in methods.LIST_AND_WATCH.stream_async(self._channel)(
+                messages.Empty()
+            ):
+                yield tuple(_device(each) for each in answer.devices)
+        except grpc.RpcError:
+            return
+
+    async def pre_start(self, device_ids: Iterable[str]) -> CallFailed | None:
+        """Tell the plugin that a container with these devices is about to start."""
+        if self.stopped or self._channel is None:
+            return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
+        request = messages.PreStartContainerRequest(devices_ids=sorted(device_ids))
+        try:
+            await methods.PRE_START.call_async(self._channel)(request, timeout=PRE_START_SECONDS)
+        except grpc.RpcError as error:
+            return CallFailed(kubelet_rpc.pre_start_failed(_text(error)))
+        return None
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        """Which devices the plugin would give. Waits for the answer."""
+        if not self._options.get_preferred_allocation_available:
+            return Preferred()
+        request = messages.PreferredAllocationRequest(
+            container_requests=[
+                messages.ContainerPreferredAllocationRequest(
+                    available_deviceIDs=sorted(question.available),
+                    must_include_deviceIDs=sorted(question.must_include),
+                    allocation_size=question.size,
+                )
+            ]
+        )
+        answer = self._ask(methods.PREFERRED, request)
+        if isinstance(answer, CallFailed):
+            return answer
+        # Only the first answer counts, and none is no preference.
+        return Preferred(
+            frozenset(name for each in answer.container_responses[:1] for name in each.deviceIDs)
+        )
+
+    def allocate(self, device_ids: Iterable[str]) -> AllocateAnswer:
+        """Whether the plugin gives these devices, and what goes with them. Waits for the answer."""
+        request = messages.AllocateRequest(
+            container_requests=[messages.ContainerAllocateRequest(devices_ids=sorted(device_ids))]
+        )
+        answer = self._ask(methods.ALLOCATE, request)
+        if isinstance(answer, CallFailed):
+            return answer
+        if not answer.container_responses:
+            return EmptyAnswer(str(answer).strip())
+        return Accepted(answer.container_responses[0].SerializeToString(deterministic=True))
+
+    async def close(self) -> None:
+        """Let go of the plugin."""
+        self.stopped = True
+        if self._channel is not None:
+            await self._channel.close()
+
+    def _ask(self, method: Method[Q, A], request: Q) -> A | CallFailed:
+        if self.stopped or self._channel is None or self._loop is None:
+            return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
+        seconds = self._deadlines.call_seconds
+        if _is_running_here(self._loop):
+            # Nobody would answer on a connection of the loop that waits here.
+            with grpc.insecure_channel(self._target, options=_OPTIONS) as own:
+                return _answer(lambda: method.call(own)(request, timeout=seconds))
+        channel = self._channel
+
+        async def asked() -> A:
+            return await method.call_async(channel)(request, timeout=seconds)
+
+        waiting = asyncio.run_coroutine_threadsafe(asked(), self._loop)
+        try:
+            return _answer(waiting.result)
+        except (concurrent.futures.CancelledError, grpc.aio.UsageError):
+            # It was let go of meanwhile.
+            return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
+
+
+def _answer(ask: Callable[[], A]) -> A | CallFailed:
+    try:
+        return ask()
+    except grpc.RpcError as error:
+        return CallFailed(_text(error))
+
+
+def _is_running_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _device(sent: messages.Device) -> Device:
+    health = Health.HEALTHY if sent.health == Health.HEALTHY.value else Health.UNHEALTHY
+    return Device(sent.ID, tuple(node.ID for node in sent.topology.nodes), health)
+
+
+def _text(error: grpc.RpcError) -> str:
+    # What a call raises knows its code; the stubs do not say so of the base class.
+    assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
+    return kubelet_rpc.error_text(methods.STATUS_NAMES[error.code()], error.details() or "")

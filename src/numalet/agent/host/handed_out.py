@@ -1,0 +1,47 @@
+"""What device plugins hand out with their devices, put together for one container.
+
+The answers of all resources are merged in the order of their names; of several values for one
+thing the first counts. Kubelet: ``deviceRunContainerOptions``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """Environment by name; host paths of mounts and device nodes by path in the container."""
+
+    environment: Mapping[str, str]
+    mounts: Mapping[str, str]
+    device_nodes: Mapping[str, str]
+    annotations: Mapping[str, str]
+    cdi_devices: tuple[str, ...]
+
+
+def merged(responses: Iterable[bytes]) -> HandedOut:
+    """All answers together. One that can not be decoded hands out nothing."""
+    environment: dict[str, str] = {}
+    mounts: dict[str, str] = {}
+    nodes: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    cdi_devices: dict[str, None] = {}
+    for response in responses:
+        try:
+            answer = messages.ContainerAllocateResponse.FromString(response)
+        except DecodeError:
+            continue
+        environment = {**answer.envs, **environment}
+        annotations = {**answer.annotations, **annotations}
+        for mount in answer.mounts:
+            mounts.setdefault(mount.container_path, mount.host_path)
+        for node in answer.devices:
+            nodes.setdefault(node.container_path, node.host_path)
+        cdi_devices.update(dict.fromkeys(each.name for each in answer.cdi_devices))
+    return HandedOut(environment, mounts, nodes, annotations, tuple(cdi_devices))

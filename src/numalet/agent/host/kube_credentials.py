@@ -1,0 +1,247 @@
+"""Certificate, token and kubeconfig of the API for kubectl.
+
+Made at the first start that serves it, and kept in a folder of the agent's own:
+
+    kube-api/ca.crt     whom clients trust; its key is thrown away once it has signed
+    kube-api/tls.crt    who the agent is
+    kube-api/tls.key
+    kube-api/token      who may come in
+    admin.kubeconfig    all that kubectl needs; written at every start, as the port may change
+
+A certificate that has less than a year left, that is not for this node's name, or that does not
+belong to its key is made anew. To change the token, remove the file and start the agent anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.agent_client.places import KUBECONFIG
+from numalet.io.files import atomic
+
+FOLDER: Final = "kube-api"
+LIFETIME: Final = timedelta(days=3650)
+RENEWAL: Final = timedelta(days=365)
+_PRIVATE: Final = 0o600
+_SHORTEST_TOKEN: Final = 32
+_LOOPBACK: Final = ("127.0.0.1", "::1")
+
+IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What clients may call the agent."""
+
+    dns: frozenset[str]
+    addresses: frozenset[IpAddress]
+
+    @classmethod
+    def of(cls, node_name: str, host: IpAddress) -> _Names:
+        own = {node_name} if node_name.isascii() else set()
+        loopback = {ipaddress.ip_address(text) for text in _LOOPBACK}
+        return cls(frozenset({"localhost", *own}), frozenset({host, *loopback}))
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Whom clients trust, who the agent is, who may come in.
+
+    ``trusted`` is PEM; ``server_name`` is what clients hold the certificate against, empty for
+    the address they connect to.
+    """
+
+    trusted: str
+    certificate: Path
+    key: Path
+    token: str
+    server_name: str = ""
+
+
+def own(root: Path, node_name: str, host: IpAddress, now: datetime) -> Credentials:
+    """Those of the agent's own making. Raises ``BadInput`` if its folder can not be used."""
+    folder = _folder(root)
+    ca, certificate, key = (folder / name for name in ("ca.crt", "tls.crt", "tls.key"))
+    names = _Names.of(node_name, host)
+    if not _is_good(ca, certificate, key, names, now):
+        made = _made(names, now)
+        _write(dict(zip((ca, certificate, key), made, strict=True)))
+    return Credentials(ca.read_text("ascii"), certificate, key, _token(folder))
+
+
+def given(root: Path, certificate: Path, key: Path) -> Credentials:
+    """Those with a certificate of the administrator's. Raises ``BadInput`` if there is none."""
+    try:
+        trusted = certificate.read_text("ascii")
+        found = x509.load_pem_x509_certificate(trusted.encode())
+        names = _names(found)
+    except (OSError, ValueError) as error:
+        fields = {"problem": getattr(error, "strerror", None) or str(error)}
+        where = Location(str(certificate))
+        raise BadInput([Finding("kube-api/certificate", fields, where)]) from None
+    return Credentials(
+        trusted, certificate, key, _token(_folder(root)), next(iter(sorted(names.dns)), "")
+    )
+
+
+def write_kubeconfig(root: Path, credentials: Credentials, url: str, node_name: str) -> Path:
+    """What ``kubectl --kubeconfig`` takes, for its owner alone. Raises ``BadInput``."""
+    path = root / KUBECONFIG
+    document = kubeconfig(credentials, url, node_name)
+    _write({path: yaml.safe_dump(document, sort_keys=False)})
+    return path
+
+
+def kubeconfig(credentials: Credentials, url: str, node_name: str) -> Mapping[str, Any]:
+    """The document: one cluster, which is the node, and one user."""
+    trusted = base64.b64encode(credentials.trusted.encode()).decode()
+    cluster = {"server": url, "certificate-authority-data": trusted}
+    if credentials.server_name:
+        cluster["tls-server-name"] = credentials.server_name
+    context = {"cluster": node_name, "user": "admin", "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": node_name, "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": credentials.token}}],
+        "contexts": [{"name": node_name, "context": context}],
+        "current-context": node_name,
+    }
+
+
+def _folder(root: Path) -> Path:
+    folder = root / FOLDER
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        fields = {"problem": error.strerror or str(error)}
+        raise BadInput([Finding("kube-api/folder", fields, Location(str(folder)))]) from None
+    return folder
+
+
+def _token(folder: Path) -> str:
+    path = folder / "token"
+    token = ""
+    with contextlib.suppress(OSError, ValueError):
+        token = path.read_text("ascii").strip()
+    if len(token) < _SHORTEST_TOKEN:
+        token = secrets.token_urlsafe(32)
+        _write({path: token + "\n"})
+    path.chmod(_PRIVATE)
+    return token
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write these files for their owner alone; an old one may have had another mode."""
+    for path in texts:
+        with contextlib.suppress(FileNotFoundError):
+            path.chmod(_PRIVATE)
+    atomic.write_texts(texts)
+
+
+def _is_good(ca: Path, certificate: Path, key: Path, names: _Names, now: datetime) -> bool:
+    """Whether what is there can go on being used."""
+    try:
+        signer = x509.load_pem_x509_certificate(ca.read_bytes())
+        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        private = serialization.load_pem_private_key(key.read_bytes(), None)
+        found.verify_directly_issued_by(signer)
+        named = _names(found)
+    except Exception:
+        # Whatever is wrong with them, new ones are made.
+        return False
+    lasts = min(found.not_valid_after_utc, signer.not_valid_after_utc) - now > RENEWAL
+    return lasts and named == names and private.public_key() == found.public_key()
+
+
+def _names(certificate: x509.Certificate) -> _Names:
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return _Names(frozenset(), frozenset())
+    addresses = found.get_values_for_type(x509.IPAddress)
+    hosts = (each for each in addresses if isinstance(each, IpAddress))
+    return _Names(frozenset(found.get_values_for_type(x509.DNSName)), frozenset(hosts))
+
+
+def _made(names: _Names, now: datetime) -> tuple[str, str, str]:
+    """A new authority, a certificate that it signed, and the key of the latter; as PEM."""
+    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    ca_name = _name(f"numalet-ca-{secrets.token_hex(4)}")
+    ca = (
+        _builder(ca_name, ca_name, ca_key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .sign(ca_key, hashes.SHA256())
+    )
+    called: list[x509.GeneralName] = [
+        *map(x509.DNSName, sorted(names.dns)),
+        *map(x509.IPAddress, sorted(names.addresses, key=str)),
+    ]
+    certificate = (
+        _builder(_name("numalet"), ca_name, key.public_key(), now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(called), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return _pem(ca), _pem(certificate), private.decode()
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime
+) -> x509.CertificateBuilder:
+    now = now.astimezone(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + LIFETIME)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()

@@ -1,0 +1,28 @@
+"""What the running kernel has: the size of its pages, and how many tasks it has room for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from numalet.core.enforcement.limits import Kernel
+
+SETTINGS: Final = Path("/proc/sys/kernel")
+_TASKS: Final = ("pid_max", "threads-max")
+
+
+def here(settings: Path = SETTINGS) -> Kernel:
+    """This kernel. Its number of tasks is the smaller of two limits, None without them.
+
+    Kubelet v1.32: ``pidlimit.Stats``.
+    """
+    found = [tasks for name in _TASKS if (tasks := _number(settings / name)) is not None]
+    return Kernel(page_bytes=os.sysconf("SC_PAGE_SIZE"), tasks=min(found, default=None))
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

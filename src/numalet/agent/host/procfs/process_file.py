@@ -1,0 +1,24 @@
+"""The text of one file of a process below ``/proc``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Finding
+
+PROC: Final = Path("/proc")
+
+
+def text_of(path: Path, errors: str) -> str | None:
+    """What the file says; None if the process is gone. ``errors`` is for odd bytes in it.
+
+    Raises ``BadInput`` if it may not be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors=errors)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except OSError as error:
+        fields = {"path": str(path), "error": error.strerror}
+        raise BadInput([Finding("procfs/unreadable", fields)]) from None

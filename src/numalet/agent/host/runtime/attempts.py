@@ -1,0 +1,192 @@
+"""Where the process runtime keeps what it needs to find its containers again.
+
+``runs/UID/CONTAINER/ATTEMPT/`` below the agent's root, names escaped; in each such folder are
+the watcher's papers and the program's output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.agent.host.runtime.watcher import papers
+from numalet.core.enforcement import paths
+from numalet.core.model.pod import ContainerKey
+from numalet.io import faults
+from numalet.io.files import atomic
+
+RUNS: Final = "runs"
+_MODE: Final = 0o700
+_LEVELS: Final = 2
+"""Folders between that of all runs and that of an attempt."""
+
+
+class State(Enum):
+    """What is known of an attempt from its folder alone."""
+
+    NOTHING = "nothing"
+    """No watcher was ever given the order, or it ended before it did anything."""
+    STARTING = "starting"
+    RUNNING = "running"
+    REFUSED = "refused"
+    ENDED = "ended"
+    LOST = "lost"
+    """The program was started, its watcher is gone, and nobody wrote down an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt and its folder."""
+
+    key: ContainerKey
+    number: int
+    folder: Path
+
+    @property
+    def mark(self) -> str:
+        """What its processes carry in their environment."""
+        return str(self.folder)
+
+    def paper(self, name: str) -> dict[str, Any] | None:
+        """A paper of the watcher's; None without it."""
+        return papers.read(self.folder, name)
+
+    def state(self) -> State:
+        """How far it is."""
+        if (self.folder / papers.END).exists():
+            return State.ENDED
+        if (self.folder / papers.REFUSED).exists():
+            return State.REFUSED
+        is_started = (self.folder / papers.STARTED).exists()
+        descriptor = self.lock()
+        if descriptor is None:
+            return State.RUNNING if is_started else State.STARTING
+        os.close(descriptor)
+        # It may have ended between the two looks.
+        if (self.folder / papers.END).exists():
+            return State.ENDED
+        return State.LOST if (self.folder / papers.STARTED).exists() else State.NOTHING
+
+    def prepare(self, order: Mapping[str, Any]) -> None:
+        """Write the order, and nothing else yet. Raises ``BadInput`` and ``OSError``."""
+        with faults.point("runs.make"):
+            self.folder.parents[_LEVELS].mkdir(mode=_MODE, parents=True, exist_ok=True)
+            for folder in (*reversed(self.folder.parents[:_LEVELS]), self.folder):
+                folder.mkdir(mode=_MODE, exist_ok=True)
+        atomic.write_text(self.folder / papers.LAUNCH, as_json(order))
+
+    def lock(self) -> int | None:
+        """The lock, taken, as a descriptor; None if a watcher has it. Raises ``OSError``."""
+        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self.folder / papers.LOCK, flags, 0o600)
+        except FileNotFoundError:
+            # The folder went meanwhile: nobody has anything.
+            return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+    def lock_is_held(self) -> bool:
+        """Whether a watcher lives."""
+        descriptor = self.lock()
+        if descriptor is None:
+            return True
+        os.close(descriptor)
+        return False
+
+    def write_end(self, content: Mapping[str, Any]) -> None:
+        """Write down an end that its watcher could not. Raises ``BadInput``."""
+        atomic.write_text(self.folder / papers.END, as_json(content))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """All attempts below a folder."""
+
+    folder: Path
+
+    def of(self, key: ContainerKey, number: int) -> Attempt:
+        """The attempt, whether it is there or not."""
+        folder = self.of_pod(key.pod_uid) / paths.segment(key.container) / str(number)
+        return Attempt(key, number, folder)
+
+    def of_pod(self, uid: str) -> Path:
+        """The folder of a pod."""
+        return self.folder / paths.segment(uid)
+
+    def all(self, uid: str | None = None) -> Iterator[Attempt]:
+        """Every attempt that has a folder, of one pod or of all, by name and number."""
+        pods = _folders(self.folder) if uid is None else [self.of_pod(uid)]
+        for pod in pods:
+            pod_uid = paths.name_of(pod.name) if uid is None else uid
+            for container in _folders(pod):
+                name = paths.name_of(container.name)
+                numbers = sorted(int(e.name) for e in _folders(container) if e.name.isdigit())
+                if pod_uid is not None and name is not None:
+                    key = ContainerKey(pod_uid, name)
+                    yield from (Attempt(key, n, container / str(n)) for n in numbers)
+
+    def forget_before(self, attempt: Attempt) -> None:
+        """Remove what is older than the previous attempt, which can still be asked for.
+
+        What can not be removed is tried again with the next attempt, or goes with the pod.
+        """
+        numbers = (int(e.name) for e in _folders(attempt.folder.parent) if e.name.isdigit())
+        for number in numbers:
+            if number < attempt.number - 1:
+                with contextlib.suppress(OSError), faults.point("runs.remove"):
+                    shutil.rmtree(attempt.folder.with_name(str(number)))
+
+    def latest(self) -> Iterator[Attempt]:
+        """Of every container the attempt with the highest number."""
+        found = {attempt.key: attempt for attempt in self.all()}
+        yield from found.values()
+
+    def pods(self) -> tuple[str, ...]:
+        """Uids of all pods that have a folder."""
+        names = (paths.name_of(folder.name) for folder in _folders(self.folder))
+        return tuple(name for name in names if name is not None)
+
+    def remove(self, uid: str) -> None:
+        """Remove everything of a pod. Raises ``OSError``."""
+        with faults.point("runs.remove"):
+            shutil.rmtree(self.of_pod(uid), ignore_errors=False, onerror=_unless_gone)
+
+
+def moment(text: str | None) -> datetime | None:
+    """A moment that a watcher wrote down."""
+    if text is None:
+        return None
+    whole, _, part = text.removesuffix("Z").partition(".")
+    seconds = datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
+    return seconds.replace(microsecond=int((part or "0").ljust(6, "0")[:6]))
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """A paper as a text."""
+    return json.dumps(content)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(each for each in folder.iterdir() if each.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def _unless_gone(_function: object, _path: str, problem: Any) -> None:
+    if not isinstance(problem[1], FileNotFoundError):
+        raise problem[1]

@@ -1,0 +1,75 @@
+"""How attempts ended: what their watchers wrote, in Kubernetes' words, and what to do without."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any, Final
+
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.attempts import Attempt, moment
+from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.host.runtime.watcher.outputs import stamp
+from numalet.core.model.findings import Finding
+from numalet.core.workload.run import Exit, ExitReason
+from numalet.wording import english
+
+_KILLED: Final = 128 + signal.SIGKILL
+NODES_EXHAUSTED: Final = "runtime/nodes-exhausted"
+WATCHER_GONE: Final = "runtime/watcher-gone"
+
+
+def of(attempt: Attempt) -> Exit:
+    """The end of an attempt that ended."""
+    paper = attempt.paper(papers.END)
+    end = unknown(attempt) if paper is None else paper
+    finished = moment(end["finished_at"])
+    assert finished is not None
+    reason, message = _reason(end)
+    return Exit(
+        code=end["code"],
+        reason=reason,
+        finished_at=finished,
+        started_at=moment(end.get("started_at")),
+        signal=end.get("signal"),
+        message=message,
+    )
+
+
+def unknown(attempt: Attempt) -> Mapping[str, Any]:
+    """The end of a program whose watcher was killed: the kernel killed the program with it."""
+    started = attempt.paper(papers.STARTED) or {}
+    return {
+        "code": _KILLED,
+        "signal": int(signal.SIGKILL),
+        "started_at": started.get("at"),
+        "finished_at": stamp(),
+        "unseen": True,
+    }
+
+
+def kill(attempt: Attempt, tree: CgroupTree | None) -> None:
+    """Kill what may be left of an attempt whose watcher is gone or does not answer."""
+    started = attempt.paper(papers.STARTED) or {}
+    order = attempt.paper(papers.LAUNCH) or {}
+    watcher = family.process(int(started.get("watcher", 0)))
+    if watcher is not None and attempt.lock_is_held():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(watcher.pid, signal.SIGKILL)
+    if tree is not None and "path" in order:
+        with contextlib.suppress(OSError):
+            tree.kill(order["path"])
+    family.kill(family.strays(int(started.get("pid", -1)), attempt.mark))
+
+
+def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, str]:
+    if end.get("unseen"):
+        return ExitReason.UNKNOWN, english.of_finding(Finding(WATCHER_GONE))
+    # A shell says 137 of a program of its own that was killed.
+    if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
+        # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.
+        hit = end.get("limit_hits", 0) > 0
+        return ExitReason.OOM_KILLED, "" if hit else english.of_finding(Finding(NODES_EXHAUSTED))
+    return (ExitReason.COMPLETED if end["code"] == 0 else ExitReason.ERROR), ""

@@ -1,0 +1,74 @@
+"""What the runtime without processes keeps in its folder instead of a machine.
+
+``POD_UID/CONTAINER.json`` is the latest attempt of a container, written by the runtime. It is read
+when an agent starts, so whoever changes such a file while no agent runs changes what has become of
+that program. ``order.json`` is written by nobody but the user: a list of uids, in the order in
+which these pods ask again after a start. See ``docs/how-to/run-the-agent.md``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from numalet.io.documents import typed, yaml_source
+from numalet.io.documents.typed import Place
+
+ORDER: Final = "order.json"
+
+T = TypeVar("T")
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class KeptExit(msgspec.Struct, frozen=True):
+    """How a program ended, and when."""
+
+    code: int
+    finished_at: Moment
+
+
+class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt. Without ``exit`` it runs; with ``ends_at`` it will end then, with ``code``."""
+
+    pod_uid: str
+    container: str
+    attempt: int
+    pid: int
+    started_at: Moment
+    ends_at: Moment | None = None
+    code: int = 0
+    ignores_term: bool = False
+    exit: KeptExit | None = None
+
+
+def runs(folder: Path) -> list[KeptRun]:
+    """The latest attempt of every container. Raises ``BadInput``."""
+    return [_read(path, KeptRun) for path in sorted(folder.glob("*/*.json"))]
+
+
+def order(folder: Path) -> list[str]:
+    """The uids of pods in the order in which they ask again; none without a file.
+
+    Raises:
+        BadInput: the file is no list of texts.
+    """
+    path = folder / ORDER
+    return _read(path, list[str]) if path.exists() else []
+
+
+def save(folder: Path, run: KeptRun) -> None:
+    """Write down an attempt, whole or not at all."""
+    inner = folder / run.pod_uid
+    inner.mkdir(mode=0o700, parents=True, exist_ok=True)
+    hidden = inner / f".{run.container}"
+    hidden.touch(0o600)
+    hidden.write_bytes(msgspec.json.encode(run))
+    hidden.replace(inner / f"{run.container}.json")
+
+
+def _read(path: Path, shape: type[T]) -> T:
+    content = yaml_source.read_bytes(path)
+    return typed.decode_json(content, shape, Place(str(path)), "runtime/not-json")

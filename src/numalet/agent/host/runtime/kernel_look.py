@@ -1,0 +1,44 @@
+"""What the kernel says of a container that has a cgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from numalet.agent.host.cgroup_v2 import counters, reading
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.procfs import status
+from numalet.agent.host.procfs.status import Allowed
+from numalet.core.enforcement.reality import Reality
+from numalet.core.model.findings import BadInput
+
+
+def look(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
+    """Pages as they are charged to the cgroup, and what its processes may use.
+
+    None if the cgroup is gone.
+    """
+    try:
+        pids = tree.processes(path)
+        found = reading.settings(tree, path, page_sizes)
+        pages = counters.pages(tree, path, page_sizes)
+    except (OSError, BadInput):
+        return None
+    allowed = tuple(allowed_of(pids))
+    return Reality(
+        pages_bytes=pages,
+        allowed_cpus=frozenset().union(*(each.cpus for each in allowed)),
+        allowed_nodes=tuple(sorted(frozenset().union(*(each.nodes for each in allowed)))),
+        cgroup=found,
+        processes=len(allowed),
+    )
+
+
+def allowed_of(pids: Iterable[int]) -> Iterable[Allowed]:
+    """What each process that is still there may use."""
+    for pid in pids:
+        try:
+            allowed = status.read(pid)
+        except BadInput:
+            continue
+        if allowed is not None:
+            yield allowed

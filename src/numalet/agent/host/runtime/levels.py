@@ -1,0 +1,46 @@
+"""What can be enforced on this machine, and by what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.agent.host.cgroup_v2 import root
+from numalet.agent.host.cgroup_v2.root import Place, Unusable
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.port import Capabilities
+from numalet.agent.host.runtime.watcher import begin
+from numalet.core.enforcement.levels import GuaranteeLevel
+
+SIZES_NOT_LIMITED: Final = "runtime/sizes-not-limited"
+CAN_BE_UNDONE: Final = "runtime/can-be-undone"
+NO_MEMORY_POLICY: Final = "runtime/no-memory-policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What programs are held by: a tree of cgroups, or None, and what that is worth.
+
+    ``reason`` is why there is no tree. ``binds_memory`` says whether a memory policy can be set.
+    """
+
+    capabilities: Capabilities
+    tree: CgroupTree | None = None
+    reason: Unusable | None = None
+    binds_memory: bool = True
+
+
+def ground(place: Place | None = None) -> Ground:
+    """The strongest there is here; a place that was found already need not be looked for."""
+    found = root.find() if place is None else place
+    if not isinstance(found, Unusable):
+        capabilities = Capabilities(GuaranteeLevel.KERNEL, found.shortfalls)
+        return Ground(capabilities, found.tree)
+    binds = begin.can_bind_memory()
+    lacking = (
+        found.code,
+        SIZES_NOT_LIMITED,
+        CAN_BE_UNDONE,
+        *(() if binds else (NO_MEMORY_POLICY,)),
+    )
+    return Ground(Capabilities(GuaranteeLevel.PROCESS, lacking), None, found, binds)

@@ -1,0 +1,111 @@
+"""An attempt that a process in the foreground starts itself, being its own watcher.
+
+``numalet run`` wants its command to have its terminal, its folder, its user, and to be its child;
+the agent wants the command where the books say, and to know of its end even if both were killed.
+So the agent prepares the cgroup and writes the order, as for a watcher of its own, and the runner
+takes the attempt's lock, starts the program, and leaves the same papers. From there on nothing
+differs: a runner is found again by the next agent, and looked at by its pidfd, as any watcher.
+
+An offer holds as long as the order lies there. Who withdraws it takes the lock first, so an order
+is either taken or withdrawn, never both. The bell is a named pipe in the attempt's folder: the
+runner rings when the program has started and when it has ended, so that nobody has to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Final
+
+from numalet.agent.host.runtime.attempts import Attempt
+from numalet.agent.host.runtime.watcher import family, papers
+from numalet.core.workload.spec import Runner
+from numalet.io import faults
+
+RUNNER_GONE: Final = "runtime/runner-gone"
+NOT_TAKEN: Final = "runtime/offer-not-taken"
+_PAUSE_SECONDS: Final = 0.05
+
+
+class Bell:
+    """The bell of one attempt, heard until it is closed."""
+
+    def __init__(self, attempt: Attempt, rung: Callable[[], None]) -> None:
+        path = attempt.folder / papers.BELL
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(path, 0o600)
+        # Open for both ways it has no end when a runner closes its own.
+        self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._rung = rung
+        asyncio.get_running_loop().add_reader(self._descriptor, self._heard)
+
+    def close(self) -> None:
+        """Hear no more."""
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+
+    def _heard(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._descriptor, 64)
+        self._rung()
+
+
+class Offer:
+    """An order that waits for its runner.
+
+    ``gone`` is called when the runner's process has ended, and again until the offer is closed;
+    ``late`` when it was not taken in time.
+    """
+
+    def __init__(
+        self,
+        runner_pidfd: int,
+        patience_seconds: float,
+        gone: Callable[[], None],
+        late: Callable[[], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pidfd = runner_pidfd
+        self._gone = gone
+        self._timers = [self._loop.call_later(patience_seconds, late)]
+        self._loop.add_reader(runner_pidfd, self._runner_ended)
+
+    def close(self) -> None:
+        """The offer is over."""
+        for timer in self._timers:
+            timer.cancel()
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+
+    def _runner_ended(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        # What it had begun may still hold the lock for a moment.
+        self._timers.append(self._loop.call_later(_PAUSE_SECONDS, self._runner_ended))
+        self._gone()
+
+
+def pidfd_of(runner: Runner) -> int | None:
+    """A descriptor of the runner's process; None if that very process is gone."""
+    try:
+        descriptor = os.pidfd_open(runner.pid)
+    except (OSError, ValueError):
+        return None
+    if runner.boot == family.boot_id() and family.is_alive(runner.pid, runner.ticks):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def withdraw(attempt: Attempt) -> bool:
+    """Make sure that nobody takes the order any more; False if it has been taken."""
+    descriptor = attempt.lock()
+    if descriptor is None:
+        return False
+    try:
+        with faults.point("runs.withdraw"):
+            (attempt.folder / papers.LAUNCH).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,184 @@
+"""What the agent asks of a runtime.
+
+The agent is the only caller, from one task. Whatever a runtime needs to find its containers
+again after the agent was killed it keeps itself, below the folder that it is given; ``observed``
+tells it. A start is recorded by the agent before ``start`` is called, so a runtime may be asked
+to start an attempt that it has already started: it then answers as it did the first time.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.enforcement.reality import Reality as Reality
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import Exit
+from numalet.core.workload.spec import ContainerSpec, Runner
+
+PASSING_ERRORS: Final = frozenset(
+    {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS}
+)
+"""What a host lacks for a moment: processes, memory, open files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One attempt to start. ``environment`` comes on top of the container's own.
+
+    With a ``runner`` the runtime prepares everything and leaves the start to that process.
+    """
+
+    key: ContainerKey
+    attempt: int
+    spec: ContainerSpec
+    settings: ContainerSettings
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    runner: Runner | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """It runs, since when, held how; ``shortfalls`` are codes of what could not be enforced."""
+
+    at: datetime
+    pid: int
+    level: GuaranteeLevel
+    shortfalls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """It does not run: ``code`` names the cause, ``fields`` the values that its sentence shows.
+
+    ``is_passing`` says that the host lacked something at this moment and nothing is wrong with the
+    container: the same attempt may be asked for again.
+    """
+
+    code: str
+    fields: Mapping[str, str]
+    is_passing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """All is prepared for the runner; what comes of it follows as an ``Answered``."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotHeld:
+    """The kernel does not hold a cgroup to what is wanted; code and fields as ``NotStarted``'s."""
+
+    code: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """The paths whose settings have been written, and those that the kernel did not take."""
+
+    written: tuple[str, ...] = ()
+    not_held: Mapping[str, NotHeld] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt ended."""
+
+    key: ContainerKey
+    attempt: int
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A runner started the attempt that was offered to it, or did not."""
+
+    key: ContainerKey
+    attempt: int
+    result: Started | NotStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A container that the runtime finds: running (``exit`` is None), or ended."""
+
+    key: ContainerKey
+    attempt: int
+    started_at: datetime | None
+    exit: Exit | None
+    level: GuaranteeLevel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What this runtime can enforce here; ``shortfalls`` are codes of what it can not."""
+
+    level: GuaranteeLevel
+    shortfalls: tuple[str, ...] = ()
+
+
+class Runtime(Protocol):
+    """Starts, watches and ends the programs of containers."""
+
+    def capabilities(self) -> Capabilities:
+        """What can be enforced here."""
+
+    async def open(self) -> Sequence[Observed]:
+        """Find what an earlier agent left: every container of ours, running or ended.
+
+        Called once, before anything else. From here on the runtime watches them.
+        """
+
+    async def close(self) -> None:
+        """Stop watching. What runs goes on running."""
+
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
+        """Make the cgroups above the containers (by path below the root; "" is the root).
+
+        What was as wanted is not in the answer.
+        """
+
+    async def start(self, launch: Launch) -> Started | NotStarted | Offered:
+        """Start one attempt, with all its settings in force before its first instruction."""
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """Ask the container to end, and kill all of it after the grace period.
+
+        Returns at once; the end comes as an ``Ended``. Called again with a shorter period it
+        shortens the wait. Nothing happens if the container is not running.
+        """
+
+    async def settle(
+        self, settings: ContainerSettings, key: ContainerKey
+    ) -> Sequence[str] | NotHeld:
+        """Bring a running container's settings to what is wanted.
+
+        Returns the names of the settings that were not as wanted and have been written, or what
+        the kernel does not hold the container to.
+        """
+
+    async def reality(self, key: ContainerKey) -> Reality | None:
+        """What the kernel says of a running container; None if it is not running."""
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove everything of a pod whose containers have ended: cgroups, logs, records.
+
+        Also kills what may be left in its cgroups.
+        """
+
+    async def pods(self) -> Sequence[str]:
+        """The uids of all pods of which this runtime still has anything."""
+
+    def news(self) -> AsyncIterator[Ended | Answered]:
+        """Ends of containers as they happen, and answers to offers; one reader."""
+
+    def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
+        """Where the output of an attempt is; None if it is not kept."""

@@ -1,0 +1,392 @@
+"""The runtime ``process``: containers are programs of the host, each with a watcher.
+
+What a program is held by depends on the ground (``levels``): a cgroup of its own where there is
+cgroup v2, else CPU affinity and memory policy. What is known of containers is on the disk and in
+the kernel; what is kept here are only the watchers that are looked at, by their pidfd, which works
+for those of an earlier agent as it does for our own children.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.host.cgroup_v2 import writing
+from numalet.agent.host.cgroup_v2.writing import Refusal
+from numalet.agent.host.runtime import enclosing, ends, kernel_look, offers, process_look, starting
+from numalet.agent.host.runtime.attempts import RUNS, Attempt, Attempts, State, moment
+from numalet.agent.host.runtime.levels import Ground, ground
+from numalet.agent.host.runtime.offers import Bell, Offer
+from numalet.agent.host.runtime.port import (
+    PASSING_ERRORS,
+    Answered,
+    Arranged,
+    Capabilities,
+    Ended,
+    Launch,
+    NotHeld,
+    NotStarted,
+    Observed,
+    Offered,
+    Reality,
+    Started,
+)
+from numalet.agent.host.runtime.watched import Watched
+from numalet.agent.host.runtime.watcher import papers
+from numalet.core.enforcement import paths
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.findings import BadInput
+from numalet.core.model.pod import ContainerKey
+from numalet.io import faults
+
+NO_COMMAND: Final = "runtime/no-command"
+SILENT: Final = "runtime/watcher-silent"
+_PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
+_PAUSE_SECONDS: Final = 0.01
+
+
+class ProcessRuntime:
+    """See ``port.Runtime``. ``page_sizes`` are those of the machine's huge pages, in bytes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        on: Ground | None = None,
+        page_sizes: Sequence[int] = (),
+        patience_seconds: float = 60.0,
+    ) -> None:
+        self._attempts = Attempts(folder / RUNS)
+        self._ground = ground() if on is None else on
+        self._page_sizes = tuple(page_sizes)
+        self._patience = patience_seconds
+        self._watched: dict[ContainerKey, Watched] = {}
+        self._bells: dict[ContainerKey, Bell] = {}
+        self._offers: dict[ContainerKey, Offer] = {}
+        self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
+
+    @property
+    def cgroups(self) -> Path | None:
+        """The folder of the tree of cgroups; None without one."""
+        tree = self._ground.tree
+        return None if tree is None else tree.root
+
+    def capabilities(self) -> Capabilities:
+        """What can be enforced here."""
+        return self._ground.capabilities
+
+    async def open(self) -> Sequence[Observed]:
+        """Find what an earlier agent left; from here on what runs is watched."""
+        found = []
+        for attempt in self._attempts.latest():
+            state = attempt.state()
+            if state is State.STARTING:
+                state = await self._settled(attempt)
+            if state is State.RUNNING and self._watch(attempt):
+                found.append(self._observed(attempt, running=True))
+            elif state not in (State.NOTHING, State.REFUSED):
+                self._bury(attempt)
+                found.append(self._observed(attempt, running=False))
+        return found
+
+    async def close(self) -> None:
+        """Stop watching. What runs goes on running."""
+        for watched in self._watched.values():
+            watched.close()
+        for offer in self._offers.values():
+            offer.close()
+        for bell in self._bells.values():
+            bell.close()
+        self._watched.clear()
+        self._offers.clear()
+        self._bells.clear()
+
+    async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
+        """Make the cgroups above the containers; what was not as wanted.
+
+        Where there are no cgroups there is nothing to arrange.
+        """
+        ours = self._ground.tree
+        if ours is None:
+            return Arranged()
+        written, not_held = [], {}
+        for path, settings in tree.items():
+            with contextlib.suppress(OSError):
+                ours.make(path)
+            applied = writing.apply(ours, path, settings)
+            if isinstance(applied, Refusal):
+                not_held[path] = NotHeld(applied.code, applied.fields)
+            elif applied:
+                written.append(path)
+        return Arranged(tuple(written), not_held)
+
+    async def start(self, launch: Launch) -> Started | NotStarted | Offered:
+        """Start one attempt, with all its settings in force before its first instruction."""
+        attempt = self._attempts.of(launch.key, launch.attempt)
+        state = attempt.state()
+        if launch.runner is not None and state in (State.NOTHING, State.STARTING):
+            return await self._offer(launch, attempt)
+        if state is State.NOTHING:
+            refused = await self._spawn(launch, attempt)
+            if refused is not None:
+                return refused
+            state = attempt.state()
+        elif state is State.STARTING:
+            state = await self._settled(attempt)
+        if state is State.REFUSED:
+            refused = starting.refusal(attempt)
+            if refused.is_passing:
+                # The answer goes, so that the attempt can be asked for again.
+                (attempt.folder / papers.REFUSED).unlink(missing_ok=True)
+            return refused
+        if state in (State.NOTHING, State.STARTING):
+            return _silent(attempt)
+        if not self._watch(attempt):
+            self._finish(attempt)
+        return self._started(attempt)
+
+    async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
+        """Ask the container to end, and kill all of it after the grace period."""
+        watched = self._watched.get(key)
+        if watched is not None:
+            watched.stop(grace_seconds)
+
+    async def settle(
+        self, settings: ContainerSettings, key: ContainerKey
+    ) -> Sequence[str] | NotHeld:
+        """Bring a running container's settings to what is wanted; what had to be written."""
+        watched = self._watched.get(key)
+        if watched is None:
+            return ()
+        tree = self._ground.tree
+        if tree is None:
+            return await asyncio.to_thread(process_look.move, watched.pid, settings.cgroup)
+        # Pages move with a set of NUMA nodes, and the write returns when they have.
+        applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
+        if not isinstance(applied, Refusal):
+            return applied
+        # One that ended meanwhile, and whose cgroup somebody removed, is held to nothing.
+        gone = self._watched.get(key) is not watched
+        return () if gone else NotHeld(applied.code, applied.fields)
+
+    async def reality(self, key: ContainerKey) -> Reality | None:
+        """What the kernel says of a running container; None if it is not running."""
+        watched = self._watched.get(key)
+        if watched is None:
+            return None
+        tree = self._ground.tree
+        if tree is None or watched.cgroup is None:
+            return await asyncio.to_thread(process_look.look, watched.pid)
+        path = watched.cgroup
+        return await asyncio.to_thread(kernel_look.look, tree, path, self._page_sizes)
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove everything of a pod: what may be left running, cgroups, logs, papers.
+
+        Raises ``OSError``, and keeps the papers, if something of it can not be removed now.
+        """
+        for attempt in self._attempts.all(pod_uid):
+            watched = self._watched.get(attempt.key)
+            if (bell := self._bells.pop(attempt.key, None)) is not None:
+                bell.close()
+                offers.withdraw(attempt)
+            if watched is not None:
+                watched.kill()
+            elif attempt.state() in (State.RUNNING, State.STARTING):
+                ends.kill(attempt, self._ground.tree)
+        await self._until(lambda: not self._watches(pod_uid))
+        if self._watches(pod_uid):
+            raise _busy(str(self._attempts.of_pod(pod_uid)))
+        tree = self._ground.tree
+        for parent in _PARENTS if tree is not None else ():
+            assert tree is not None
+            path = "/".join(filter(None, (parent, paths.pod_segment(pod_uid))))
+            if tree.exists(path):
+                tree.kill(path)
+                await self._until(lambda path=path: tree.remove(path))  # type: ignore[misc]
+                if tree.exists(path):
+                    raise _busy(path)
+        with contextlib.suppress(FileNotFoundError):
+            self._attempts.remove(pod_uid)
+
+    async def pods(self) -> Sequence[str]:
+        """The uids of all pods of which this runtime still has anything."""
+        found = set(self._attempts.pods())
+        tree = self._ground.tree
+        for parent in _PARENTS if tree is not None else ():
+            assert tree is not None
+            names = (n for n in tree.children(parent) if n.startswith(paths.POD_PREFIX))
+            uids = (paths.name_of(name.removeprefix(paths.POD_PREFIX)) for name in names)
+            found |= {uid for uid in uids if uid is not None}
+        return sorted(found)
+
+    async def news(self) -> AsyncIterator[Ended | Answered]:
+        """Ends of containers as they happen, and answers to offers; one reader."""
+        while True:
+            yield await self._news.get()
+
+    def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
+        """Where the output of an attempt is; None if there is none."""
+        path = self._attempts.of(key, attempt).folder / papers.LOG
+        return path if path.exists() else None
+
+    async def _spawn(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+        """Give the order to a watcher and wait for its answer; what prevented that."""
+        if not (launch.spec.command or launch.spec.args):
+            return NotStarted(NO_COMMAND, {"container": launch.key.container})
+        refused = await self._prepare(launch, attempt)
+        if refused is not None:
+            return refused
+        await asyncio.to_thread(self._attempts.forget_before, attempt)
+        try:
+            await starting.hand_over(attempt, self._patience)
+        except TimeoutError:
+            # It is an ``OSError`` too, so it comes first.
+            ends.kill(attempt, self._ground.tree)
+            return _silent(attempt)
+        except OSError as error:
+            return starting.failed(starting.FORK_FAILED, error)
+        return None
+
+    async def _prepare(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+        """Make the cgroup and write the order; what prevented that."""
+        refused = await enclosing.enclose(self._ground.tree, launch, self._until)
+        if refused is not None:
+            return NotStarted(refused.code, refused.fields, refused.number in PASSING_ERRORS)
+        try:
+            attempt.prepare(starting.order(launch, self._ground, attempt))
+        except (BadInput, OSError) as error:
+            return starting.failed(starting.STORAGE, error)
+        return None
+
+    async def _offer(self, launch: Launch, attempt: Attempt) -> NotStarted | Offered:
+        """Prepare everything for the runner, unless it is at it already."""
+        assert launch.runner is not None
+        pidfd = offers.pidfd_of(launch.runner)
+        if pidfd is None:
+            return NotStarted(offers.RUNNER_GONE, {"pid": str(launch.runner.pid)})
+        lock = attempt.lock()
+        try:
+            # With the lock in our hand nobody joins what is made anew.
+            refused = None if lock is None else await self._prepare(launch, attempt)
+            if refused is not None:
+                os.close(pidfd)
+                return refused
+            self._hear(attempt)
+        except OSError:
+            os.close(pidfd)
+            (attempt.folder / papers.LAUNCH).unlink(missing_ok=True)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
+        self._offers[attempt.key] = Offer(
+            pidfd,
+            self._patience,
+            gone=lambda: self._heed(attempt, offers.RUNNER_GONE),
+            late=lambda: self._heed(attempt, offers.NOT_TAKEN),
+        )
+        # It may have rung before anybody heard it.
+        self._heed(attempt)
+        return Offered()
+
+    def _hear(self, attempt: Attempt) -> None:
+        if attempt.key not in self._bells:
+            self._bells[attempt.key] = Bell(attempt, lambda: self._heed(attempt))
+
+    def _heed(self, attempt: Attempt, over: str = "") -> None:
+        """See what became of an attempt in the foreground; ``over`` is why no more will."""
+        state, key = attempt.state(), attempt.key
+        if key not in self._offers:
+            if state is State.ENDED and key in self._watched:
+                self._finish(attempt)
+            return
+        result: Started | NotStarted
+        if state in (State.NOTHING, State.STARTING):
+            if not (over and offers.withdraw(attempt)):
+                return
+            result = NotStarted(over, {"pid": ""})
+        elif state is State.REFUSED:
+            result = starting.refusal(attempt)
+        else:
+            result = self._started(attempt)
+        self._offers.pop(key).close()
+        self._news.put_nowait(Answered(key, attempt.number, result))
+        if isinstance(result, Started) and not self._watch(attempt):
+            self._finish(attempt)
+
+    async def _settled(self, attempt: Attempt) -> State:
+        """The state of an attempt that another agent gave to a watcher, when it has answered."""
+        await self._until(lambda: attempt.state() is not State.STARTING)
+        return attempt.state()
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds, or patience ends."""
+        loop = asyncio.get_running_loop()
+        last = loop.time() + self._patience
+        # The kernel and other processes tell nobody when it does.
+        while not condition() and loop.time() < last:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _watches(self, pod_uid: str) -> bool:
+        return any(key.pod_uid == pod_uid for key in self._watched)
+
+    def _watch(self, attempt: Attempt) -> bool:
+        """Look at the watcher from now on; False if it is gone already."""
+        if attempt.key in self._watched:
+            return True
+        watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
+        if watched is None:
+            return False
+        self._watched[attempt.key] = watched
+        if (attempt.folder / papers.BELL).exists():
+            self._hear(attempt)
+        return True
+
+    def _finish(self, attempt: Attempt) -> None:
+        """The watcher is gone: tell the end."""
+        watched = self._watched.pop(attempt.key, None)
+        if watched is not None:
+            watched.close()
+        self._bury(attempt)
+        self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
+
+    def _bury(self, attempt: Attempt) -> None:
+        """Make sure that an end is written down and nothing is left of the program."""
+        if (attempt.folder / papers.END).exists():
+            return
+        ends.kill(attempt, self._ground.tree)
+        with contextlib.suppress(BadInput), faults.point("runs.end"):
+            attempt.write_end(ends.unknown(attempt))
+
+    def _observed(self, attempt: Attempt, *, running: bool) -> Observed:
+        started = attempt.paper(papers.STARTED) or {}
+        return Observed(
+            key=attempt.key,
+            attempt=attempt.number,
+            started_at=moment(started.get("at")),
+            exit=None if running else ends.of(attempt),
+            level=self._ground.capabilities.level,
+        )
+
+    def _started(self, attempt: Attempt) -> Started:
+        paper = attempt.paper(papers.STARTED) or {}
+        at = moment(paper["at"])
+        assert at is not None
+        held = self._ground.capabilities
+        return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
+
+
+def _silent(attempt: Attempt) -> NotStarted:
+    """A watcher that did not come to answer: the host is busy, and nothing else is known."""
+    return NotStarted(SILENT, {"folder": str(attempt.folder)}, is_passing=True)
+
+
+def _busy(what: str) -> OSError:
+    """What could not be removed although everything in it was killed."""
+    return OSError(errno.EBUSY, os.strerror(errno.EBUSY), what)

@@ -1,0 +1,103 @@
+"""What the kernel says of a container that has no cgroup, and what can be mended there.
+
+Its processes are those below its watcher. A memory policy is not in the list of allowed nodes,
+so it is read from ``numa_maps``, where every area of memory names its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from numalet.agent.host.procfs import numa_maps
+from numalet.agent.host.procfs.numa_maps import Area, Kind
+from numalet.agent.host.runtime.kernel_look import allowed_of
+from numalet.agent.host.runtime.watcher import family
+from numalet.core.enforcement import drift
+from numalet.core.enforcement.reality import FILE, MEMORY, Reality
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model import cpu_set, resources
+from numalet.core.model.findings import BadInput
+
+
+def look(watcher: int) -> Reality:
+    """Pages and allowed sets of all processes below the watcher.
+
+    A page that several processes share counts in each of them.
+    """
+    pids = family.offspring(watcher)
+    areas = tuple(_areas(pids))
+    allowed = tuple(allowed_of(pids))
+    may_use = frozenset().union(*(each.nodes for each in allowed))
+    return Reality(
+        pages_bytes=_pages(areas),
+        allowed_cpus=frozenset().union(*(each.cpus for each in allowed)),
+        allowed_nodes=tuple(sorted(_bound(areas) or may_use)),
+        cgroup=None,
+        processes=len(allowed),
+    )
+
+
+def move(watcher: int, wanted: CgroupSettings) -> tuple[str, ...]:
+    """Give all threads of the container the CPUs that are wanted; what had to be changed.
+
+    A memory policy can only be set by a process for itself.
+    """
+    return move_all(family.offspring(watcher), wanted)
+
+
+def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
+    """The same for these processes."""
+    if not wanted.cpus:
+        return ()
+    moved = False
+    for pid in pids:
+        for thread in _threads(pid):
+            with contextlib.suppress(OSError):
+                if os.sched_getaffinity(thread) != wanted.cpus:
+                    os.sched_setaffinity(thread, wanted.cpus)
+                    moved = True
+    return (drift.CPUS,) if moved else ()
+
+
+def _threads(pid: int) -> Iterable[int]:
+    with contextlib.suppress(OSError):
+        return [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
+    return ()
+
+
+def _areas(pids: Iterable[int]) -> Iterable[Area]:
+    for pid in pids:
+        with contextlib.suppress(BadInput):
+            found = numa_maps.read(pid)
+            yield from () if found is None else found.areas
+
+
+def _bound(areas: Iterable[Area]) -> frozenset[int]:
+    """The nodes that all memory is bound to; empty if some is not bound."""
+    nodes: set[int] = set()
+    for area in areas:
+        policy, _, where = area.policy.partition(":")
+        if not policy.startswith("bind"):
+            return frozenset()
+        with contextlib.suppress(cpu_set.CpuListError):
+            nodes |= cpu_set.parse(where)
+    return frozenset(nodes)
+
+
+def _pages(areas: Iterable[Area]) -> Mapping[str, Mapping[int, int]]:
+    sums: dict[str, Counter[int]] = {}
+    for area in areas:
+        match area.kind:
+            case Kind.ANONYMOUS:
+                kind = MEMORY
+            case Kind.FILE:
+                kind = FILE
+            case Kind.HUGE:
+                kind = resources.hugepages_name(area.page_size_bytes // 1024)
+        for node, pages in area.pages_by_node.items():
+            sums.setdefault(kind, Counter())[node] += pages * area.page_size_bytes
+    return {kind: dict(sorted(nodes.items())) for kind, nodes in sorted(sums.items())}

@@ -1,0 +1,223 @@
+"""From an order to a watcher: what it is told, how it is spawned, and what its answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numalet
+from numalet.agent.host.runtime.attempts import Attempt, State
+from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.port import PASSING_ERRORS, Launch, NotStarted
+from numalet.agent.host.runtime.watched import reap_when_ended
+from numalet.agent.host.runtime.watcher import family, papers, watch
+from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import BadInput
+from numalet.io import faults
+
+LOG_BYTES: Final = 10 << 20
+LOG_FILES: Final = 5
+
+FORK_FAILED: Final = "runtime/fork-failed"
+STORAGE: Final = "runtime/storage"
+_NOT_FOUND: Final = "runtime/program-not-found"
+_NOT_EXECUTABLE: Final = "runtime/not-executable"
+_STAGES: Final[Mapping[str, str]] = {
+    Stage.CGROUP.value: "runtime/cgroup-not-joined",
+    Stage.CPUS.value: "runtime/cpus-refused",
+    Stage.MEMORY_POLICY.value: "runtime/memory-nodes-refused",
+    Stage.USER.value: "runtime/user-refused",
+    Stage.WORKING_DIR.value: "runtime/no-working-dir",
+    "fork": FORK_FAILED,
+}
+_PROGRAM: Final[Mapping[int, str]] = {
+    errno.ENOENT: _NOT_FOUND,
+    errno.ENOTDIR: _NOT_FOUND,
+    errno.EACCES: _NOT_EXECUTABLE,
+    errno.EPERM: _NOT_EXECUTABLE,
+    errno.ENOEXEC: _NOT_EXECUTABLE,
+    errno.EISDIR: _NOT_EXECUTABLE,
+}
+_OTHER: Final = "runtime/program-refused"
+
+_SOURCE: Final = str(Path(numalet.__file__).parents[1])
+# The folder comes last, so that nothing in it can stand in for the standard library.
+_CODE: Final = (
+    "import sys; sys.path.append(sys.argv[1]); from pathlib import Path;"
+    "from numalet.agent.host.runtime.watcher.watch import main;"
+    "sys.exit(main(Path(sys.argv[2])))"
+)
+_LOWEST_FREE: Final = 10
+_OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+"""What this process may have open before it allows itself more."""
+
+
+def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
+    """What the program is given; by which means depends on what there is."""
+    spec, cgroup = launch.spec, launch.settings.cgroup
+    env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, family.MARK: mark}
+    tree = ground.tree
+    nodes = cgroup.memory_nodes if ground.binds_memory else None
+    return Setup(
+        argv=(*spec.command, *spec.args),
+        env=env,
+        working_dir=spec.working_dir,
+        user=spec.run_as_user,
+        group=spec.run_as_group,
+        cgroup=None if tree is None else str(tree.folder(launch.settings.path)),
+        cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
+        memory_nodes=None if tree is not None or not nodes else nodes,
+        open_files=_OPEN_FILES,
+    )
+
+
+def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]:
+    """What the watcher is told."""
+    prepared = setup(launch, ground, attempt.mark)
+    return {
+        "setup": asdict(prepared),
+        "cgroup": prepared.cgroup,
+        "path": launch.settings.path,
+        "oom_score_adj": score(launch.settings.oom_score_adj, ground),
+        "log_bytes": LOG_BYTES,
+        "log_files": LOG_FILES,
+        **({} if launch.runner is None else _foreground(launch)),
+    }
+
+
+def _foreground(launch: Launch) -> Mapping[str, Any]:
+    """What a runner is told on top: it has an environment of its own to begin with."""
+    cgroup = launch.settings.cgroup
+    return {
+        "foreground": True,
+        "handed": dict(launch.environment),
+        "granted_cpus": cpu_set.text(cgroup.cpus or ()),
+        "memory_max_bytes": cgroup.memory_max_bytes,
+    }
+
+
+def score(wanted: int, ground: Ground) -> int:
+    """How ready the kernel is to kill it; without a limit on its memory, never spared."""
+    return wanted if ground.tree is not None else max(wanted, 0)
+
+
+def spawn(attempt: Attempt, lock: int, report: int) -> int:
+    """Start the watcher in a session of its own, with the lock; its id. Raises ``OSError``."""
+    words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
+    errors = str(attempt.folder / "watcher.log")
+    with contextlib.ExitStack() as spawned:
+        high = [_raised(each, spawned) for each in (lock, report)]
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, high[0], watch.LOCK),
+            (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
+        ]
+        with faults.point("process.spawn"):
+            return os.posix_spawn(
+                sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
+            )
+
+
+def _raised(descriptor: int, until: contextlib.ExitStack) -> int:
+    """The same file under a number above those that a watcher uses, until the block ends."""
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE)
+    until.callback(os.close, high)
+    return high
+
+
+async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
+    """Spawn the watcher with the lock, and wait until it has closed its report.
+
+    One that does not answer is killed, so that its program can not begin later.
+    """
+    lock = attempt.lock()
+    if lock is None:
+        return
+    try:
+        answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        # A lock that nobody lets go of would look like a watcher that is about to answer.
+        os.close(lock)
+        raise
+    try:
+        try:
+            pid = spawn(attempt, lock, report)
+        finally:
+            os.close(lock)
+            os.close(report)
+        try:
+            await _until_readable(answer, patience_seconds)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            if attempt.state() is not State.RUNNING:
+                reap_when_ended(pid)
+    finally:
+        os.close(answer)
+
+
+async def _until_readable(descriptor: int, patience_seconds: float) -> None:
+    """Wait for something, or the end, on a pipe. Raises ``TimeoutError``."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[None] = loop.create_future()
+
+    def answer() -> None:
+        loop.remove_reader(descriptor)
+        answered.set_result(None)
+
+    loop.add_reader(descriptor, answer)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            await answered
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def refusal(attempt: Attempt) -> NotStarted:
+    """Why an attempt did not start, from the watcher's answer."""
+    answer = attempt.paper(papers.REFUSED) or {}
+    launch = attempt.paper(papers.LAUNCH) or {}
+    return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
+
+
+def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted:
+    """What a step that failed means to the user."""
+    code = _STAGES.get(stage) or _PROGRAM.get(number, _OTHER)
+    fields = {
+        "program": (given["argv"] or [""])[0],
+        "error": os.strerror(number),
+        "cpus": cpu_set.text(given["cpus"] or ()),
+        "nodes": cpu_set.text(given["memory_nodes"] or ()),
+        "user": str(given["user"]),
+        "folder": given["working_dir"],
+        "cgroup": given["cgroup"] or "",
+    }
+    return NotStarted(code, fields, number in PASSING_ERRORS)
+
+
+def told(error: BadInput | OSError) -> str:
+    """What the operating system said."""
+    if isinstance(error, BadInput):
+        return str(error.findings[0].fields.get("error", error))
+    return error.strerror or str(error)
+
+
+def failed(code: str, error: BadInput | OSError) -> NotStarted:
+    """A start that the operating system did not let happen."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    is_passing = isinstance(cause, OSError) and cause.errno in PASSING_ERRORS
+    return NotStarted(code, {"error": told(error)}, is_passing)

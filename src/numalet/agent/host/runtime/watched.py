@@ -1,0 +1,138 @@
+"""A watcher that is looked at: its pidfd in the event loop, and the ways to end its program."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.attempts import Attempt
+from numalet.agent.host.runtime.watcher import family, papers, watch
+from numalet.io import faults
+
+STUBBORN_SECONDS: Final = 5.0
+"""How long a watcher may take to kill its program before it is killed itself."""
+
+
+class Watched:
+    """One running attempt. ``cgroup`` is its path below the root, None without one."""
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        pid: int,
+        pidfd: int,
+        tree: CgroupTree | None,
+        gone: Callable[[], None],
+    ) -> None:
+        order = attempt.paper(papers.LAUNCH) or {}
+        self.pid = pid
+        self.cgroup: str | None = order.get("path") if tree is not None else None
+        self._in_foreground = bool(order.get("foreground"))
+        self._pidfd = pidfd
+        self._tree = tree
+        self._gone = gone
+        self._asked = False
+        self._kill_at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(pidfd, self._ended)
+
+    @classmethod
+    def of(
+        cls, attempt: Attempt, tree: CgroupTree | None, gone: Callable[[], None]
+    ) -> Watched | None:
+        """The watcher of an attempt; None if it is gone.
+
+        The lock is looked at after the pidfd was opened: as long as it is held the id can not
+        have gone to another process.
+        """
+        started = attempt.paper(papers.STARTED)
+        if started is None:
+            return None
+        pid = int(started["watcher"])
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return None
+        descriptor = attempt.lock()
+        if descriptor is None:
+            return cls(attempt, pid, pidfd, tree, gone)
+        os.close(descriptor)
+        _reap_at_end(pid, pidfd)
+        return None
+
+    def stop(self, grace_seconds: float) -> None:
+        """SIGTERM to the program now, if it was not asked yet; kill all of it after the period."""
+        if not self._asked:
+            self._asked = True
+            self._signal(signal.SIGTERM)
+        at = self._loop.time() + max(grace_seconds, 0.0)
+        if self._kill_at is not None and self._kill_at <= at:
+            return
+        self._kill_at = at
+        self._after(max(grace_seconds, 0.0), self.kill)
+
+    def kill(self) -> None:
+        """Kill everything of the container; a watcher that does not answer goes with it."""
+        if self._tree is not None and self.cgroup is not None:
+            with contextlib.suppress(OSError):
+                self._tree.kill(self.cgroup)
+        if self._in_foreground:
+            # It is the user's own process, whose signals are the program's.
+            family.kill(family.descendants(self.pid))
+        else:
+            self._signal(watch.KILL_ALL)
+        self._kill_at = self._loop.time()
+        self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, action)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError), faults.point("process.signal"):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    def _ended(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        _reap(self.pid)
+        self._gone()
+
+
+def reap_when_ended(pid: int) -> None:
+    """Let a watcher that nobody looks at go from the table of processes as soon as it ended."""
+    with contextlib.suppress(ProcessLookupError):
+        _reap_at_end(pid, os.pidfd_open(pid))
+
+
+def _reap_at_end(pid: int, pidfd: int) -> None:
+    """The same with its pidfd, which is closed then."""
+    loop = asyncio.get_running_loop()
+
+    def ended() -> None:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+        _reap(pid)
+
+    loop.add_reader(pidfd, ended)
+
+
+def _reap(pid: int) -> None:
+    """Let a watcher that was our own child go from the table of processes."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

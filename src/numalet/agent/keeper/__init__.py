@@ -1,0 +1,7 @@
+"""The keeper of a node: where pods come from, the books, the steps, and recovery.
+
+``docs/explanation/node-agent.md`` says what the agent promises and in which order it writes.
+Everything that can be a function of values is in ``workload``, ``enforcement`` and ``node``; here
+is what has to wait, to write, and to know the time. ``wiring`` is the only place where adapters
+and servers meet the core.
+"""

@@ -1,0 +1,154 @@
+"""A batch: what was decided since the books were last written, and is not written yet.
+
+Messages come in one after the other and each finds the books as those before it left them. Who
+asked is answered, and what is to be done is begun, when the whole batch is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from numalet.agent.keeper import decisions, facts, requests, steps
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.decisions import Heard, Stopwatch
+from numalet.agent.keeper.requests import (
+    Fact,
+    FolderPod,
+    FolderRead,
+    KubeletSeen,
+    Looked,
+    Message,
+    Request,
+)
+from numalet.agent.keeper.tasks import Settle, Task
+from numalet.agent.servers.door import Refused
+from numalet.core.enforcement.audit import Audit
+from numalet.core.managers.device.preference import PreferredDevices
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.spec import Workload
+
+
+@dataclass(slots=True)
+class Batch:
+    """Decisions over ``books``; ``folder`` is the manifest folder as it was last read.
+
+    ``facts`` are the messages among those decided that do not wait for an answer. With
+    ``splits_folder`` new pods of the folder for which a plugin is asked are left to messages of
+    their own. ``further`` are messages that follow from those decided.
+    """
+
+    books: Books
+    folder: FolderRead | None
+    stopwatch: Stopwatch
+    answers: list[tuple[Request, PodRecord | Refused]] = field(default_factory=list)
+    heard: list[Heard] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    audits: dict[ContainerKey, Audit] | None = None
+    facts: list[Fact] = field(default_factory=list)
+    splits_folder: bool = False
+    further: list[Message] = field(default_factory=list)
+
+    def apart(self, plugins: PreferredDevices) -> Batch:
+        """Another batch over the same books, in which these plugins are asked."""
+        books = self.books.at(self.books.node.asking(plugins))
+        return Batch(books, self.folder, self.stopwatch, splits_folder=self.splits_folder)
+
+    def take(self, other: Batch) -> None:
+        """Go on from the decisions of a batch ``apart``, with the plugins of this one."""
+        node = replace(other.books.node, roster=self.books.node.roster)
+        self.books, self.folder = other.books.at(node), other.folder
+        self.answers += other.answers
+        self.heard += other.heard
+        self.facts += other.facts
+        self.further += other.further
+
+    def is_large(self, before: Books) -> bool:
+        """Whether the next steps of what changed are so many that others would notice it."""
+        return any(
+            len(record.workload.containers) > requests.LARGE
+            for uid, record in self.books.records.items()
+            if before.records.get(uid) is not record
+        )
+
+    def decide(self, message: Message, now: datetime) -> None:
+        """Let the books be what they are after this message."""
+        before = self.books
+        if not isinstance(message, Request):
+            self.facts.append(message)
+        match message:
+            case requests.Create() | requests.Revise() | requests.Delete():
+                decided = decisions.of_request(before, message, now, self.stopwatch)
+                self.books = decided.books
+                self.heard += decided.heard
+                self.answers.append((message, decided.answer))
+            case FolderRead():
+                self.folder = message
+                self._follow(message, now)
+            case FolderPod(workload):
+                self._take_from_folder(workload, now)
+            case Looked() | KubeletSeen():
+                self.audits = dict(message.audits)
+                self.books = facts.told(before, message, now)
+            case _:
+                self.books = facts.told(before, message, now)
+                if self.folder is not None and before.records.keys() - self.books.records.keys():
+                    # Whoever waits for the place of a pod that kept its uid may come now.
+                    self.further.append(replace(self.folder, broken={}))
+
+    def _follow(self, read: FolderRead, now: datetime) -> None:
+        apart = (
+            [each for each in read.workloads if requests.resources_of(each)]
+            if self.splits_folder
+            else []
+        )
+        later = frozenset(each.uid for each in apart)
+        followed = decisions.follow(self.books, read, now, self.stopwatch, later)
+        self.books = followed.books
+        self.heard += followed.heard
+        self.further += [FolderPod(each) for each in apart if each.uid not in self.books.records]
+
+    def _take_from_folder(self, workload: Workload, now: datetime) -> None:
+        """Decide on a pod of the folder, if it is still there as it was and not yet known."""
+        read = self.folder
+        if read is None or workload.uid in self.books.records or workload not in read.workloads:
+            return
+        taken = decisions.take_from_folder(self.books, read, workload, now, self.stopwatch)
+        self.books = taken.books
+        self.heard += taken.heard
+
+    def advance(
+        self, before: Books, wakes: Mapping[str, datetime], now: datetime
+    ) -> dict[str, datetime]:
+        """Let every pod that changed, or whose time has come, take its next steps.
+
+        ``before`` are the books that are written; returns when which pod is to be looked at.
+        """
+        later = {uid: at for uid, at in wakes.items() if at > now}
+        due = [
+            uid
+            for uid, record in self.books.records.items()
+            if (uid not in later and uid in wakes)
+            or before.records.get(uid) is not record
+            or (record.run.evicted and self._concerns(record, before))
+        ]
+        for uid in due:
+            taken = steps.take(self.books, uid, now)
+            self.books = taken.books
+            self.tasks += taken.tasks
+            later.pop(uid, None)
+            if taken.look_again_at is not None:
+                later[uid] = max(taken.look_again_at, now + timedelta(milliseconds=1))
+        old, new = before.node.snapshot, self.books.node.snapshot
+        if new.cpu is not old.cpu or new.memory is not old.memory:
+            self.tasks.append(Settle())
+        return later
+
+    def _concerns(self, record: PodRecord, before: Books) -> bool:
+        """Whether something became of a pod for whose end this one may wait."""
+        return any(
+            self.books.records.get(each.uid) is not before.records.get(each.uid)
+            for each in record.run.evicted
+        )

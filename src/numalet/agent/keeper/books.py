@@ -1,0 +1,111 @@
+"""Books: everything that the keeper knows and must not lose, as one immutable value.
+
+A request turns these books into the next ones; the store writes what differs. Until it has been
+written nobody sees it, and if it can not be written it is dropped: so what is in memory is never
+ahead of what is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.telemetry import cpu_gauges
+from numalet.agent.telemetry.cpu_gauges import CpuGauges
+from numalet.agent.telemetry.metrics import Counts, Labels
+from numalet.core.node.node import Node
+from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import PodRun
+
+EVENTS_KEPT: Final = 1000
+"""So many events are kept in memory and shown; the journal holds more."""
+_LOOKED_BACK: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """The node's promises, every pod's record by uid in order of acceptance, recent events.
+
+    ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
+    the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
+    owns the node in the agent's place. ``cpu_gauges`` are the kubelet's gauges that move with
+    events, None where they say what the node holds. ``gone`` are the versions at which records
+    went, by uid, since this was last published.
+    """
+
+    node: Node
+    records: Records = field(default_factory=Records)
+    events: tuple[NodeEvent, ...] = ()
+    resource_version: int = 0
+    counts: Counts = field(default_factory=Counts)
+    kubelet: KubeletLook | None = None
+    cpu_gauges: CpuGauges | None = None
+    gone: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def at(self, node: Node) -> Books:
+        """The same records over another node."""
+        if node is self.node:
+            return self
+        moved = cpu_gauges.after(self.cpu_gauges, self.node, node)
+        return replace(self, node=node, cpu_gauges=moved)
+
+    def emptied(self) -> Books:
+        """The books without any pod."""
+        node = self.node
+        for uid in self.records:
+            node = node.remove(uid)
+        return replace(self.at(node.release_stale()), records=Records())
+
+    def named(self, namespace: str, name: str) -> PodRecord | None:
+        """The record of the pod of this name; rather one that stays than one that is to go."""
+        return self.records.named(namespace, name)
+
+    def with_record(self, record: PodRecord) -> Books:
+        """The books with this record, which gets the next resource version."""
+        version = self.resource_version + 1
+        numbered = replace(record, resource_version=version)
+        return replace(self, records=self.records.with_record(numbered), resource_version=version)
+
+    def with_run(self, uid: str, run: PodRun) -> Books:
+        """The books after something happened to a pod."""
+        record = self.records[uid]
+        return self if record.run == run else self.with_record(replace(record, run=run))
+
+    def without(self, uid: str) -> Books:
+        """The books without this pod's record; going is a change too."""
+        version = self.resource_version + 1
+        gone = {**self.gone, uid: version}
+        return replace(self, records=self.records.without(uid), resource_version=version, gone=gone)
+
+    def renumbered(self) -> Books:
+        """The same under another version: something that has none of its own became different."""
+        return replace(self, resource_version=self.resource_version + 1)
+
+    def with_event(self, event: NodeEvent) -> Books:
+        """The books with one more event; one that repeats the last of its kind is counted."""
+        version = self.resource_version + 1
+        of_pod = [each for each in self.events[-_LOOKED_BACK:] if each.pod_uid == event.pod_uid]
+        last = next((each for each in reversed(of_pod) if _same(each, event)), None)
+        if last is not None:
+            event = replace(event, first_at=last.first_at or last.at, count=last.count + 1)
+        kept = self.events if last is None else [each for each in self.events if each is not last]
+        events = (*kept, replace(event, resource_version=version))[-EVENTS_KEPT:]
+        return replace(self, events=events, resource_version=version)
+
+    def counted(self, name: str, labels: Labels = (), amount: float = 1.0) -> Books:
+        """The books after something was counted."""
+        return replace(self, counts=self.counts.plus(name, labels, amount))
+
+
+def _same(one: NodeEvent, other: NodeEvent) -> bool:
+    """Whether two events of one pod tell the same."""
+    return (
+        one.reason == other.reason
+        and one.container == other.container
+        and one.kind == other.kind
+        and one.message == other.message
+    )

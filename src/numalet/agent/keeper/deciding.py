@@ -1,0 +1,109 @@
+"""How the keeper gets through what waits: one message after the other, and nobody else is held up.
+
+What takes long is decided in a thread, what waits for a device plugin aside (``asides``); between
+messages others get the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Final
+
+from numalet.agent.keeper import requests
+from numalet.agent.keeper.asides import Aside, Asides, Rehearsed
+from numalet.agent.keeper.batch import Batch
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.requests import FolderRead, Message
+from numalet.agent.keeper.surroundings import Surroundings
+from numalet.core.managers.device.preference import NO_SAY
+
+BUSY_SECONDS: Final = 0.02
+"""So long the keeper decides without letting others have the event loop."""
+
+
+class Decider:
+    """The part of a keeper that decides; ``tell`` is how an aside comes back to it.
+
+    ``group`` is where asides run; the keeper sets it when its life begins.
+    """
+
+    def __init__(self, around: Surroundings, tell: Callable[[Rehearsed], None]) -> None:
+        self.group: asyncio.TaskGroup | None = None
+        self._stopwatch = around.stopwatch
+        self._asks_plugins = around.plugins is not NO_SAY
+        self._tell = tell
+        self._asides = Asides(around.plugins)
+        self._asking: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no plugin is asked and nothing waits for one."""
+        return self._asides.is_empty
+
+    def undecided(self) -> list[Message]:
+        """What waits for a plugin, in order."""
+        return self._asides.messages()
+
+    def close(self) -> None:
+        """Wait for no plugin any more."""
+        for task in self._asking:
+            task.cancel()
+        self._asides.close()
+
+    def batch(self, books: Books, folder: FolderRead | None) -> Batch:
+        """A batch that begins with these books."""
+        behaviour = books.node.rules.behaviour
+        splits = self._asks_plugins and behaviour.a_plugin_holds_up_its_own_alone
+        return Batch(books, folder, self._stopwatch, splits_folder=splits)
+
+    async def decide_all(
+        self, batch: Batch, messages: Iterable[Message | Rehearsed], now: datetime
+    ) -> None:
+        """Decide one after the other; whoever only reads does not wait for it."""
+        loop = asyncio.get_running_loop()
+        last_pause = loop.time()
+        line = deque(messages)
+        while line:
+            message = line.popleft()
+            if isinstance(message, Rehearsed):
+                line.extendleft(reversed(self._rehearsed(batch, message.aside, now)))
+            else:
+                await self._decide_one(batch, message, now)
+            further, batch.further = batch.further, []
+            line.extendleft(reversed(self._asides.new(further)))
+            if loop.time() - last_pause > BUSY_SECONDS:
+                await asyncio.sleep(0)
+                last_pause = loop.time()
+
+    async def _decide_one(self, batch: Batch, message: Message, now: datetime) -> None:
+        if self._asides.holds_up(message, batch.books):
+            return
+        # A whole folder is only asked about where its pods have no messages of their own.
+        is_split = isinstance(message, FolderRead) and batch.splits_folder
+        if self._asks_plugins and requests.may_ask_a_plugin(message) and not is_split:
+            self._ask(self._asides.begin(message, batch.books), batch, now)
+        elif requests.is_large(message):
+            await asyncio.to_thread(batch.decide, message, now)
+        else:
+            batch.decide(message, now)
+
+    def _rehearsed(self, batch: Batch, aside: Aside, now: datetime) -> list[Message]:
+        """Decide with what the plugins said; what waited for it comes next."""
+        if self._asides.decide(aside, batch, now):
+            return self._asides.end(aside)
+        self._ask(aside, batch, now)
+        return []
+
+    def _ask(self, aside: Aside, batch: Batch, now: datetime) -> None:
+        asked = self._asides.ask(aside, batch, now)
+
+        async def told() -> None:
+            self._tell(await asked)
+
+        assert self.group is not None
+        task = self.group.create_task(told())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)

@@ -1,0 +1,276 @@
+"""What becomes of the books when something happened. Pure: books in, books out.
+
+A fact that came late or twice, or about a pod that is gone, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, assert_never
+
+from numalet.agent.host.runtime.port import Answered, Ended, NotStarted, Observed, Started
+from numalet.agent.keeper import decisions
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.requests import (
+    Began,
+    Delayed,
+    Fact,
+    FolderPod,
+    FolderRead,
+    Forgotten,
+    KubeletSeen,
+    Looked,
+    PluginExpired,
+    PluginReported,
+    PluginStopped,
+    SourcesReady,
+    TakenBack,
+)
+from numalet.agent.kubelet import observed as kubelet_look
+from numalet.agent.kubelet.observed import KubeletLook, PodName, Problem
+from numalet.agent.telemetry.metric_definitions import (
+    DRIFT_MENDED,
+    KUBELET_STATE_CHANGES,
+    STARTS_DELAYED,
+)
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.core.workload import folding, lifecycle
+from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.run import ContainerPhase, PodRun
+from numalet.wording import english, kubelet_events
+
+
+def told(books: Books, fact: Fact, now: datetime) -> Books:
+    """The books after a fact, but for those on which a decision hangs."""
+    match fact:
+        case Began(key, attempt, result) | Answered(key, attempt, result):
+            return _began(books, key, attempt, result, now)
+        case Ended(key, attempt, exit_):
+            return _ended(books, Ended(key, attempt, exit_), now)
+        case Delayed(key, why):
+            return _delayed(books, key, why, now)
+        case TakenBack(key):
+            return _with_run(books, key, lambda run: folding.start_taken_back(run, key.container))
+        case Forgotten(pod_uid):
+            record = books.records.get(pod_uid)
+            is_to_go = record is not None and record.run.deletion is not None
+            return books.without(pod_uid) if is_to_go else books
+        case Looked():
+            return _looked(books, fact, now)
+        case KubeletSeen():
+            return _kubelet_seen(books, fact, now)
+        case SourcesReady():
+            return heard(books)
+        case PluginReported(resource, devices):
+            return _devices_reported(books, resource, devices, now)
+        case PluginStopped(resource):
+            return _of_node(books, books.node.plugin_stopped(resource))
+        case PluginExpired(resource):
+            return _of_node(books, books.node.resource_expired(resource))
+        case FolderRead() | FolderPod():
+            return books
+        case _:
+            assert_never(fact)
+
+
+def _devices_reported(
+    books: Books, resource: str, devices: Sequence[Device], now: datetime
+) -> Books:
+    """The books with a plugin's devices; one without an id could not be asked for, nor told of."""
+    named = tuple(each for each in devices if each.device_id.strip())
+    after = _of_node(books, books.node.devices_reported({resource: named}))
+    if len(named) == len(devices):
+        return after
+    finding = Finding("devices/id-missing", {"resource": resource})
+    reason = kubelet_events.DEVICE_WITHOUT_ID
+    return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
+
+
+def _of_node(books: Books, node: Node) -> Books:
+    """The books over a node whose capacity may be another, which those who watch it are to see."""
+    return books if node is books.node else books.at(node).renumbered()
+
+
+def heard(books: Books) -> Books:
+    """The books after every source of pods was heard: what is held for nobody may go."""
+    if books.node.snapshot.sources_ready:
+        return books
+    node = books.node.sources_ready()
+    let_go = node.release_stale() if node.rules.behaviour.release_at_once else node
+    return _of_node(books, let_go)
+
+
+def taken_over(books: Books, observed: Iterable[Observed], now: datetime) -> Books:
+    """The books after a start, with what the runtime says became of every program."""
+    found = {each.key: each for each in observed}
+    for uid, record in books.records.items():
+        run = record.run
+        for name in record.run.containers:
+            run = _adopted(run, name, found.get(ContainerKey(uid, name)), now)
+        books = books.with_run(uid, run)
+    return books
+
+
+def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> PodRun:
+    of = run.of(name)
+    if seen is None or seen.attempt != of.attempt:
+        # Nobody knows of it: it never began, or it went while nobody looked.
+        return folding.lost(run, name, now) if of.phase is ContainerPhase.RUNNING else run
+    if seen.exit is not None:
+        return folding.ended(run, name, seen.attempt, seen.exit)
+    return folding.started(run, name, seen.attempt, seen.started_at or now, seen.level)
+
+
+def _began(
+    books: Books, key: ContainerKey, attempt: int, result: Started | NotStarted, now: datetime
+) -> Books:
+    name = key.container
+    match result:
+        case Started(at, _, level, shortfalls):
+            after = _with_run(
+                books, key, lambda run: folding.started(run, name, attempt, at, level, shortfalls)
+            )
+            kind, reason, message = (
+                EventKind.NORMAL,
+                kubelet_events.STARTED,
+                kubelet_events.started(name),
+            )
+        case NotStarted(code, fields):
+            text = english.of_finding(Finding(code, fields))
+            after = _with_run(
+                books, key, lambda run: folding.not_started(run, name, attempt, now, text)
+            )
+            kind, reason, message = (
+                EventKind.WARNING,
+                kubelet_events.FAILED,
+                kubelet_events.failed(text),
+            )
+        case _:
+            assert_never(result)
+    if after is books:
+        return books
+    if kind is EventKind.NORMAL:
+        text = kubelet_events.created(name)
+        after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
+    return _with_event(after, key, kind, reason, message, now)
+
+
+def _delayed(books: Books, key: ContainerKey, why: NotStarted, now: datetime) -> Books:
+    counted = books.counted(STARTS_DELAYED)
+    if key.pod_uid not in books.records:
+        return counted
+    message = kubelet_events.start_delayed(english.of_finding(Finding(why.code, why.fields)))
+    reason = kubelet_events.START_DELAYED
+    return _with_event(counted, key, EventKind.WARNING, reason, message, now)
+
+
+def _ended(books: Books, end: Ended, now: datetime) -> Books:
+    key, name = end.key, end.key.container
+    after = _with_run(books, key, lambda run: folding.ended(run, name, end.attempt, end.exit))
+    if after is books:
+        return books
+    record = after.records[key.pod_uid]
+    run = record.run.of(name)
+    again = lifecycle.will_restart(record.workload, record.workload.container(name), run)
+    if not run.back_off_seconds or not again or lifecycle.is_ending(record.workload, record.run):
+        return after
+    pod = record.workload.pod
+    message = kubelet_events.back_off(name, pod.name, pod.namespace, pod.uid)
+    return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
+
+
+def _looked(books: Books, look: Looked, now: datetime) -> Books:
+    for key, settings in look.mended.items():
+        for setting in settings:
+            books = books.counted(DRIFT_MENDED, (("setting", setting),))
+        if key.pod_uid in books.records:
+            message = kubelet_events.drift_mended(", ".join(settings))
+            books = _with_event(
+                books, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
+            )
+    for key, refusal in look.not_held.items():
+        if key.pod_uid in books.records:
+            message = kubelet_events.not_held(
+                english.of_finding(Finding(refusal.code, refusal.fields))
+            )
+            books = _with_event(
+                books, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
+            )
+    return books
+
+
+def _kubelet_seen(books: Books, seen: KubeletSeen, now: datetime) -> Books:
+    look = seen.look
+    after = replace(books, kubelet=look)
+    if seen.node is not None:
+        # What another owner holds is not stale, though nobody here knows its pods.
+        node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
+        node = node.sources_ready() if books.node.snapshot.sources_ready else node
+        after = _of_node(after, node)
+    for name in (*look.changed, *look.removed):
+        after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
+    for note in look.notes:
+        after = after.with_event(
+            _node_event(EventKind.NORMAL, kubelet_events.KUBELET_STARTED, note, now)
+        )
+    for problem in look.news:
+        after = after.with_event(_problem_event(look, problem, now))
+    return after
+
+
+_REASONS: Final[Mapping[str, str]] = {
+    kubelet_look.NOT_RUNNING: kubelet_events.KUBELET_NOT_RUNNING,
+    kubelet_look.KEEPS_RESTARTING: kubelet_events.KUBELET_KEEPS_RESTARTING,
+}
+
+
+def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -> NodeEvent:
+    """An event that is about no pod."""
+    return NodeEvent(
+        kind=kind,
+        reason=reason,
+        message=english.sentence(finding),
+        at=now,
+        resource_version=0,
+    )
+
+
+def _problem_event(look: KubeletLook, problem: Problem, now: datetime) -> NodeEvent:
+    """An event about a container of the kubelet, or about the node."""
+    key = problem.key
+    if key is None:
+        reason = _REASONS.get(problem.finding.code, kubelet_events.BOOKS_IN_DOUBT)
+        return _node_event(EventKind.WARNING, reason, problem.finding, now)
+    name = look.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
+    return NodeEvent(
+        kind=EventKind.WARNING,
+        reason=kubelet_events.NOT_AS_PROMISED,
+        message=english.sentence(problem.finding),
+        at=now,
+        resource_version=0,
+        pod_uid=key.pod_uid,
+        pod_name=name.name,
+        namespace=name.namespace,
+        container=key.container,
+    )
+
+
+def _with_run(books: Books, key: ContainerKey, fold: Callable[[PodRun], PodRun]) -> Books:
+    record = books.records.get(key.pod_uid)
+    if record is None:
+        return books
+    run = fold(record.run)
+    return books if run is record.run else books.with_run(key.pod_uid, run)
+
+
+def _with_event(
+    books: Books, key: ContainerKey, kind: EventKind, reason: str, message: str, now: datetime
+) -> Books:
+    pod = books.records[key.pod_uid].workload.pod
+    return books.with_event(decisions.event_of(pod, kind, reason, message, now, key.container))

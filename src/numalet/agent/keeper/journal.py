@@ -1,0 +1,131 @@
+"""The journal: events and verdicts, one JSON object per line, bounded.
+
+It is for people and for what the API shows of the past; no decision depends on it. So a line
+that a crash cut in half is passed over, and lines wait in memory while they can not be written.
+Two files are kept: when the current one is full it takes the place of the older one.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.core.model.pod import Pod
+from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.core.workload.run import Verdict
+from numalet.io import faults
+
+FILE_NAME: Final = "journal.jsonl"
+OLDER_NAME: Final = "journal.jsonl.1"
+MOST_BYTES: Final = 4 << 20
+_WAITING_LINES: Final = 1000
+
+
+class Journal:
+    """The journal below a folder; ``most_bytes`` is the size at which a new file begins."""
+
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+        self._path = folder / FILE_NAME
+        self._older = folder / OLDER_NAME
+        self._most_bytes = most_bytes
+        self._waiting: deque[str] = deque(maxlen=_WAITING_LINES)
+
+    def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Add lines. Raises ``OSError``; they are then tried again with the next ones."""
+        self._waiting.extend(json.dumps(line, separators=(",", ":")) for line in lines)
+        if not self._waiting:
+            return
+        self._make_room()
+        text = "".join(f"{line}\n" for line in self._waiting).encode()
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                text = b"\n" + text
+            with faults.point("journal.write"):
+                if os.write(descriptor, text) != len(text):
+                    os.ftruncate(descriptor, size)
+                    raise OSError(errno.ENOSPC, "the journal was written in part")
+        finally:
+            os.close(descriptor)
+        self._waiting.clear()
+
+    def lines(self) -> Iterator[Mapping[str, Any]]:
+        """What is in the journal, oldest first; lines that make no sense are passed over."""
+        for path in (self._older, self._path):
+            try:
+                text = path.read_text(errors="replace")
+            except OSError:
+                continue
+            for line in text.splitlines():
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(value, dict):
+                    yield value
+
+    def _make_room(self) -> None:
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return
+        if size >= self._most_bytes:
+            self._path.replace(self._older)
+
+
+def line_of(event: NodeEvent) -> dict[str, Any]:
+    """An event as a line of the journal."""
+    return {
+        "at": event.at.isoformat(),
+        "version": event.resource_version,
+        "type": event.kind.value,
+        "reason": event.reason,
+        "message": event.message,
+        "uid": event.pod_uid,
+        "pod": event.pod_name,
+        "namespace": event.namespace,
+        "container": event.container,
+        "count": event.count,
+        "first_at": None if event.first_at is None else event.first_at.isoformat(),
+    }
+
+
+def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
+    """What was decided about a pod, as a line of the journal."""
+    return {
+        "at": at.isoformat(),
+        "verdict": "admitted" if verdict.admitted else "rejected",
+        "uid": pod.uid,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "cause": verdict.cause,
+    }
+
+
+def event_of(line: Mapping[str, Any]) -> NodeEvent | None:
+    """The event that a line tells of; None if it tells of none."""
+    try:
+        first_at = line["first_at"]
+        return NodeEvent(
+            kind=EventKind(line["type"]),
+            reason=str(line["reason"]),
+            message=str(line["message"]),
+            at=datetime.fromisoformat(line["at"]),
+            resource_version=int(line["version"]),
+            pod_uid=str(line["uid"]),
+            pod_name=str(line["pod"]),
+            namespace=str(line["namespace"]),
+            container=str(line["container"]),
+            first_at=None if first_at is None else datetime.fromisoformat(first_at),
+            count=int(line["count"]),
+        )
+    except (KeyError, ValueError, TypeError):
+        return None

@@ -1,0 +1,58 @@
+"""The API for kubectl, beside the one on the agent's socket: where, with whose certificate.
+
+It is off unless it was asked for. A socket in a folder is guarded by the kernel; a port, also one
+of loopback, can be tried by every user of the machine, and a token is all that keeps them out.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from numalet.agent.host import kube_credentials
+from numalet.agent.host.kube_credentials import Credentials
+from numalet.agent.servers.api import tls_listening
+from numalet.agent.servers.door import Door
+from numalet.agent.servers.reach import KubeApi
+from numalet.core.model.findings import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where it is listened, and the file that kubectl takes."""
+
+    url: str
+    kubeconfig: Path
+
+
+@asynccontextmanager
+async def served(
+    door: Door,
+    wanted: KubeApi,
+    root: Path,
+    now: datetime,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+) -> AsyncIterator[Serving]:
+    """Serve until the end of the block. Raises ``BadInput`` if that can not begin."""
+    node_name = door.view().node_name
+    credentials = _credentials(wanted, root, node_name, now)
+    tls = tls_listening.context(credentials.certificate, credentials.key)
+    listener, address = tls_listening.bound(wanted.address)
+    try:
+        path = kube_credentials.write_kubeconfig(root, credentials, address.url(), node_name)
+    except BadInput:
+        listener.close()
+        raise
+    async with tls_listening.opened(door, listener, tls, credentials.token, report_bug):
+        yield Serving(address.url(), path)
+
+
+def _credentials(wanted: KubeApi, root: Path, node_name: str, now: datetime) -> Credentials:
+    if wanted.certificate is not None and wanted.key is not None:
+        return kube_credentials.given(root, wanted.certificate, wanted.key)
+    host = ipaddress.ip_address(wanted.address.host)
+    return kube_credentials.own(root, node_name, host, now)

@@ -1,0 +1,135 @@
+"""The configuration of the kubelet beside which an agent observes, as it is now.
+
+A kubelet that was started anew may have another file, and other flags: so the configuration
+belongs to a process and to the bytes of its files, and is read again when one of them changes.
+While no kubelet runs, the configuration of the last one holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from numalet.agent.keeper import recovery
+from numalet.agent.keeper.recovery import Premises
+from numalet.core.config.behaviour import Mode
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.io import kubelets
+from numalet.io.documents import kubelet_config, kubelet_flags
+from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.kubelets import KubeletProcess
+
+_Identity: TypeAlias = tuple[object, ...]
+
+_CONFIG_DIR = "config-dir"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedConfiguration:
+    """What the node of a kubelet is made from.
+
+    ``file`` names the configuration, empty if it is not known; then ``premises`` are the agent's
+    own. ``findings`` say why it is not known, or what is wrong with it.
+    """
+
+    premises: Premises
+    file: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class ConfigurationReader:
+    """Reads the configuration of the kubelet of a root directory, when it changes.
+
+    ``own`` is what holds for an agent beside a kubelet whose configuration is not known; with
+    ``named``, a file that the administrator named, that one counts and no other is read.
+    """
+
+    own: Premises
+    root: Path
+    proc: Path = kubelets.PROC
+    named: str = ""
+    _identity: _Identity | None = field(default=None, init=False)
+    _last: ObservedConfiguration | None = field(default=None, init=False)
+
+    def read(self) -> ObservedConfiguration:
+        """The configuration now. Blocks."""
+        if self.named:
+            return ObservedConfiguration(self.own, self.named)
+        process = kubelets.process_of(self.root, self.proc)
+        if process is None and self._last is not None and self._last.file:
+            return self._last
+        sources = _sources(self.root, process)
+        identity = (process, *_signatures(sources))
+        if self._last is None or identity != self._identity:
+            has_started = process is not None and process not in (self._identity or ())[:1]
+            self._identity = identity
+            self._last = self._read(sources, process)
+            if has_started:
+                # A kubelet runs with it, perhaps of a release that knows more than v1.32.
+                notes = [replace(each, severity=Severity.NOTE) for each in self._last.findings]
+                self._last = replace(self._last, findings=tuple(notes))
+        return self._last
+
+    def _read(
+        self, sources: ConfigSources | None, process: KubeletProcess | None
+    ) -> ObservedConfiguration:
+        if sources is None:
+            # There are other owners than kubelets, and a kubelet may come later.
+            unknown = () if not self.root.is_dir() else (self._unknown(),)
+            return ObservedConfiguration(self.own, "", unknown)
+        try:
+            loaded = kubelet_config.load(sources)
+            premises = replace(self.own, config=loaded.config)
+            recovery.start_node(premises, {}, ())
+        except BadInput as bad:
+            return ObservedConfiguration(self.own, "", (*bad.findings, self._unknown()))
+        return ObservedConfiguration(premises, _name_of(sources, process))
+
+    def _unknown(self) -> Finding:
+        fields = {"root": str(self.root)}
+        return Finding("agent/kubelet-config-unknown", fields, severity=Severity.NOTE)
+
+
+def _sources(root: Path, process: KubeletProcess | None) -> ConfigSources | None:
+    """Where the configuration comes from, None if nothing says so."""
+    file = kubelets.config_file(root, process)
+    given = () if process is None else process.flags()
+    flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
+    if file is None and not flags:
+        return None
+    folders = () if process is None else process.values(_CONFIG_DIR)
+    return ConfigSources(
+        config_file=file,
+        config_dir=process.path(folders[-1]) if process is not None and folders else None,
+        flags=flags,
+        base=Base.FLAGS_ONLY,
+        mode=Mode.EXACT,
+    )
+
+
+def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:
+    """What people call the file: its name in the kubelet's own file system."""
+    if sources.config_file is None:
+        return "on its command line"
+    name = str(sources.config_file)
+    return name if process is None else name.removeprefix(str(process.root))
+
+
+def _signatures(sources: ConfigSources | None) -> Iterator[object]:
+    """What changes when one of the files is written."""
+    if sources is None:
+        return
+    folder = None if sources.config_dir is None else Path(sources.config_dir)
+    files = [] if sources.config_file is None else [Path(sources.config_file)]
+    if folder is not None and folder.is_dir():
+        files += [folder, *sorted(folder.iterdir())]
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            yield path, None
+            continue
+        yield path, status.st_ino, status.st_mtime_ns, status.st_size

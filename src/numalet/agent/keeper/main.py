@@ -1,0 +1,173 @@
+"""The life of an agent in a process of its own: signals, log, socket, readiness."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from numalet.agent.host import logs
+from numalet.agent.host.logs import LogFormat
+from numalet.agent.keeper import garbage, notify, owners, wiring
+from numalet.agent.keeper.decisions import Heard
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.neighbours import Neighbours, neighbours
+from numalet.agent.keeper.owners import Owner
+from numalet.agent.keeper.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
+from numalet.agent.keeper.shortage import Shortage
+from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.telemetry import admission_log, node_log
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.model.findings import Finding, Severity
+from numalet.io.files import atomic
+from numalet.wording import english
+
+_SWITCH_SECONDS: Final = 0.0005
+
+
+def run(settings: AgentSettings) -> None:
+    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    # The thread that writes the books asks for the interpreter after every file; the default of
+    # 5 ms would make whoever waits for an answer wait for that many.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    _take_all_files()
+    atomic.share_out()
+    asyncio.run(_run(settings))
+
+
+def _take_all_files() -> None:
+    """Let as many files be open as may be: every container and every client takes one.
+
+    What is started has the limit with which the agent was started (``starting``), because programs
+    that still wait with ``select`` know no more than 1,024.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+async def _run(settings: AgentSettings) -> None:
+    log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
+    others = _others(settings)
+    asked, settings = settings, _standing(settings, others)
+    log.write([_line(each) for each in settings.notes if each not in asked.notes])
+    for each in others:
+        log.write([_line(Finding("agent/other-owner", {"owner": each.who}))])
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+
+    def say(what: Heard) -> None:
+        log.write(admission_log.of_admission(what.rules, what.decision, what.recording))
+
+    def heard(what: Heard) -> None:
+        # Whoever asked gets the answer first.
+        loop.call_soon(say, what)
+
+    def told(findings: Sequence[Finding]) -> None:
+        log.write([_line(each) for each in findings])
+
+    def fail(message: str, bug: Exception) -> None:
+        trace = "".join(traceback.format_exception(bug))
+        log.write([LogLine(message, {"err": trace}, is_error=True)])
+
+    def broke(bug: Exception) -> None:
+        fail("A request to the API failed", bug)
+
+    def misread(bug: Exception) -> None:
+        # Files are read beside the loop.
+        loop.call_soon_threadsafe(fail, "A bug in reading a manifest file", bug)
+
+    shortage = Shortage(lambda finding: told([finding]))
+    loop.set_exception_handler(shortage.handle)
+    hooks = Hooks(heard=heard, told=told, report_bug=misread, shortage=shortage)
+    near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
+    if near is not None:
+        near.relay.log = lambda line: log.write([line])
+    async with wiring.opened(settings, hooks, near) as keeper:
+        log.write(_begun(keeper.view()))
+        async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
+            await _ready(keeper)
+            log.write(lines)
+            garbage.after_start()
+            notify.tell("READY=1")
+            log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
+            tidying = asyncio.create_task(garbage.whenever_quiet(keeper.changed))
+            await stopped.wait()
+            tidying.cancel()
+            notify.tell("STOPPING=1")
+            # Before the plugins are let go of, whose calls would fail as if they had said no.
+            await keeper.stop()
+            log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+@asynccontextmanager
+async def _served(
+    keeper: Keeper, settings: AgentSettings, broke: Callable[[Exception], None]
+) -> AsyncIterator[list[LogLine]]:
+    """The API wherever it is wanted, and what the log says of it."""
+    async with (
+        wiring.served(keeper, settings, broke),
+        wiring.reached(keeper, settings, broke) as serving,
+    ):
+        if serving is None:
+            yield []
+            return
+        where = {"url": serving.url, "kubeconfig": str(serving.kubeconfig)}
+        yield [LogLine("Serving kubectl", where)]
+
+
+@asynccontextmanager
+async def _near(
+    near: Neighbours | None, keeper: Keeper, settings: AgentSettings
+) -> AsyncIterator[None]:
+    """Where another owner is, monitors and plugins talk to that one."""
+    if near is None:
+        yield
+        return
+    async with near.served(keeper, settings.root):
+        yield
+
+
+async def _ready(keeper: Keeper) -> None:
+    """Wait until every source of pods was heard."""
+    while not keeper.view().ready:
+        await keeper.changed()
+
+
+def _others(settings: AgentSettings) -> tuple[Owner, ...]:
+    """Other owners of this machine, if it is this machine that is kept."""
+    if settings.runtime is not RuntimeKind.PROCESS:
+        return ()
+    return owners.find(owners.beside(settings.kubelet_root))
+
+
+def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:
+    match settings.ownership:
+        case OwnerChoice.OBSERVE:
+            return observing(settings)
+        case OwnerChoice.ENFORCE:
+            owners.refuse_to_enforce(tuple(others))
+            return settings
+        case OwnerChoice.AUTO:
+            return observing(settings) if others else settings
+
+
+def _begun(view: AgentView) -> list[LogLine]:
+    """Which managers there are, and how containers will be held."""
+    policies = node_log.of_start(view.node.rules)
+    if view.standing is Standing.OBSERVING:
+        return policies
+    return [*policies, *node_log.of_guarantee(view.level, view.notes)]
+
+
+def _line(finding: Finding) -> LogLine:
+    is_error = finding.severity is not Severity.NOTE
+    return LogLine(english.sentence(finding), {"code": finding.code}, is_error=is_error)

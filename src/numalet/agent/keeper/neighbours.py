@@ -1,0 +1,60 @@
+"""The agent's gRPC servers: device plugins register with one, monitors ask the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numalet.agent.keeper.plugins import FromPlugins, Relay
+from numalet.agent.servers.device_plugins import DevicePlugins
+from numalet.agent.servers.door import Door
+from numalet.agent.servers.plugin_folder import PluginFolder
+from numalet.agent.servers.pod_resources import PodResourcesServer
+from numalet.agent.servers.reach import PodResourcesSettings
+from numalet.agent.telemetry.metrics import Counts
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """Made before the keeper, because decisions ask plugins; served as long as it lives."""
+
+    plugins: DevicePlugins
+    relay: Relay
+    asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
+    _pod_resources: PodResourcesServer | None = None
+
+    @property
+    def handing(self) -> FromPlugins:
+        """What containers are started with because of their devices."""
+        return FromPlugins(self.plugins)
+
+    def counted(self) -> Counts:
+        """What both servers count."""
+        others = [] if self._pod_resources is None else [self._pod_resources.counts]
+        return self.plugins.counted().and_also(others)
+
+    @asynccontextmanager
+    async def served(self, door: Door, root: Path) -> AsyncIterator[None]:
+        """Listen below the root folder until the end of the block. Raises ``BadInput``."""
+        registered = door.view().node.snapshot.device.inventory.registered
+        server = PodResourcesServer(door.view, self.asking)
+        await self.plugins.start(root, sorted(registered.keys() - self.plugins.described))
+        folder = PluginFolder(self.plugins)
+        try:
+            folder.start(root)
+            await server.start(root)
+            self._pod_resources = server
+            yield
+        finally:
+            await folder.stop()
+            await server.stop()
+            await self.plugins.stop()
+
+
+def neighbours(described: Iterable[str], asking: PodResourcesSettings) -> Neighbours:
+    """The servers of a node on which these resources were described by the administrator."""
+    relay = Relay()
+    plugins = DevicePlugins(relay, described=frozenset(described))
+    return Neighbours(plugins, relay, asking)

@@ -1,0 +1,86 @@
+"""Nobody pins while others do so under books of another root folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.keeper import announcements
+from numalet.agent.keeper.announcements import Announced
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
+
+_PAUSE_SECONDS: Final = 0.25
+
+
+@contextmanager
+def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
+    """Announce these books until the end of the block; findings instead if others are in use.
+
+    Others are waited for until the monotonic clock says ``last``. Raises ``BadInput``.
+    """
+    with ExitStack() as stack:
+        found = _claim(root)
+        while not isinstance(found, socket.socket) and time.monotonic() < last:
+            time.sleep(_PAUSE_SECONDS)
+            found = _claim(root)
+        if isinstance(found, socket.socket):
+            stack.enter_context(found)
+            yield ()
+        else:
+            yield _findings("run/other-books", root, found)
+
+
+@contextmanager
+def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
+    """The same for an agent; what is remarkable is given to the block.
+
+    An agent of root's does not let other users keep it from the machine: what they run ends some
+    day, and nothing new of theirs begins beside it.
+
+    Raises:
+        BadInput: books are in use that count for as much as these.
+    """
+    with announcements.turn():
+        found = announcements.others(root)
+        equals = [each for each in found if os.geteuid() != 0 or each.user in (0, None)]
+        if equals:
+            raise BadInput(_findings("agent/other-books", root, equals))
+        announced = _announce(root)
+    with announced:
+        yield _findings("agent/other-users-books", root, found, Severity.WARNING)
+
+
+def _claim(root: Path) -> socket.socket | tuple[Announced, ...]:
+    with announcements.turn():
+        return announcements.others(root) or _announce(root)
+
+
+def _announce(root: Path) -> socket.socket:
+    try:
+        return announcements.announce(root)
+    except OSError as error:
+        fields = {"path": str(root), "error": error.strerror or str(error)}
+        raise BadInput([Finding("agent/root-unusable", fields, Location(str(root)))]) from None
+
+
+def _findings(
+    code: str, root: Path, found: Sequence[Announced], severity: Severity = Severity.ERROR
+) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            code,
+            {
+                "root": str(root),
+                "other": each.root,
+                "pid": "unknown" if each.pid is None else each.pid,
+                "user": "unknown" if each.user is None else each.user,
+            },
+            severity=severity,
+        )
+        for each in found
+    )

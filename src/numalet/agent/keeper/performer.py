@@ -1,0 +1,346 @@
+"""The performer: the only one who asks the runtime for anything, one task after the other.
+
+It keeps nothing that matters. What is to be done it reads from the books at the moment when it
+does it, so a task that waited long is done as of now, or not at all. What came of it goes back
+to the keeper as a fact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Final, Protocol, assert_never
+
+from numalet.agent.host.runtime.port import (
+    PASSING_ERRORS,
+    Launch,
+    NotHeld,
+    NotStarted,
+    Offered,
+    Reality,
+    Runtime,
+    Started,
+)
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.requests import Began, Delayed, Fact, Forgotten, Looked, TakenBack
+from numalet.agent.keeper.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
+from numalet.core.enforcement import paths
+from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload import lifecycle
+from numalet.core.workload.run import ContainerPhase
+
+_TREE: Final = ContainerKey("", "")
+"""Who the cgroups above the containers count as, where settings are told by container."""
+
+START_PATIENCE_SECONDS: Final = 300.0
+"""So long a start is tried again for which the host lacks something."""
+_FIRST_PAUSE_SECONDS: Final = 0.2
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+
+_LEVEL: Final = "cgroup"
+"""What a mended cgroup above the containers counts as: names of pods would have no end."""
+
+
+class Wanted(Protocol):
+    """What the books mean for the kernel."""
+
+    def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
+        """The cgroups above the containers, by path."""
+
+    def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
+        """The cgroup of one pod, by path."""
+
+    def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
+        """What holds a container that runs or is to start."""
+
+    def cpus(self, books: Books, key: ContainerKey) -> CpuSet | None:
+        """The CPUs among these settings: all of them that can change while it runs."""
+
+    def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+        """What the kernel says against what was promised."""
+
+
+class Handing(Protocol):
+    """What containers get with their devices."""
+
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Whether a plugin is asked before the container starts."""
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """The environment for a container that is about to start, or why it can not."""
+
+
+class NothingHanded:
+    """No plugins, nothing to hand out."""
+
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Never."""
+        return False
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """Nothing."""
+        return {}
+
+
+class Performer:
+    """Does tasks in order. ``books`` gives those that are safe on the disk."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        wanted: Wanted,
+        books: Callable[[], Books],
+        report: Callable[[Fact], None],
+        clock: Callable[[], datetime],
+        handing: Handing,
+        start_patience_seconds: float = START_PATIENCE_SECONDS,
+    ) -> None:
+        self._start_patience = start_patience_seconds
+        self._handing = handing
+        self._runtime = runtime
+        self._wanted = wanted
+        self._books = books
+        self._report = report
+        self._clock = clock
+        self._tasks: asyncio.Queue[Task] = asyncio.Queue()
+        self._settled: object = None
+        self._given: dict[ContainerKey, ContainerSettings] = {}
+        self._arranged: Mapping[str, CgroupSettings] = {}
+        self._failed: list[Task] = []
+        self._look_waits = False
+        self._delayed: dict[StartContainer, tuple[float, float]] = {}
+        self._handed: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
+        self._handing_over: dict[StartContainer, asyncio.Task[None]] = {}
+        self.not_held: Mapping[ContainerKey, NotHeld] = {}
+        self.problem = ""
+
+    def ask(self, tasks: Iterable[Task]) -> None:
+        """Put tasks at the end of the line."""
+        for task in tasks:
+            if isinstance(task, Look):
+                if self._look_waits:
+                    # The next one sees what this one would; else they pile up where one is slow.
+                    continue
+                self._look_waits = True
+            self._tasks.put_nowait(task)
+
+    async def idle(self) -> None:
+        """Wait until nothing is left to do."""
+        await self._tasks.join()
+        while self._handing_over:
+            await asyncio.wait([*self._handing_over.values()])
+            await self._tasks.join()
+
+    async def run(self) -> None:
+        """Do what comes, until cancelled."""
+        try:
+            while True:
+                task = await self._tasks.get()
+                try:
+                    await self._try(task)
+                finally:
+                    self._tasks.task_done()
+        finally:
+            for asked in self._handing_over.values():
+                asked.cancel()
+
+    async def _try(self, task: Task) -> None:
+        try:
+            await self._do(task)
+            if not self._failed:
+                self.problem = ""
+        except OSError as error:
+            # The neighbour is broken, not the books; the next look tries again.
+            self.problem = error.strerror or str(error)
+            if not isinstance(task, Settle | Look):
+                self._failed.append(task)
+
+    async def _do(self, task: Task) -> None:
+        match task:
+            case StartContainer():
+                await self._start(task)
+            case StopContainer(key, grace_seconds):
+                await self._runtime.stop(key, grace_seconds)
+            case ForgetPod(pod_uid) if _goes_on(self._books(), pod_uid):
+                # It could not be done when it was asked for, and the uid has come again.
+                return
+            case ForgetPod(pod_uid):
+                await self._runtime.forget(pod_uid)
+                for key in [key for key in self._given if key.pod_uid == pod_uid]:
+                    del self._given[key]
+                self._report(Forgotten(pod_uid))
+            case Settle():
+                await self._settle()
+            case Look():
+                self._look_waits = False
+                await self._look()
+            case _:
+                assert_never(task)
+
+    def _hand_over(self, task: StartContainer, books: Books) -> None:
+        """Ask the plugins aside, and start the container when they have answered."""
+
+        async def asked() -> None:
+            try:
+                self._handed[task] = await self._handing.before_start(books, task.key)
+            finally:
+                del self._handing_over[task]
+            self._tasks.put_nowait(task)
+
+        if task not in self._handing_over:
+            self._handing_over[task] = asyncio.create_task(asked())
+
+    async def _start(self, task: StartContainer) -> None:
+        key, attempt = task.key, task.attempt
+        given = self._handed.pop(task, None)
+        delayed = self._delayed.pop(task, None)
+        books = self._books()
+        record = books.records.get(key.pod_uid)
+        if record is None or not _is_due(books, key, attempt):
+            return
+        if lifecycle.is_ending(record.workload, record.run):
+            self._report(TakenBack(key))
+            return
+        if given is None and self._handing.may_take_long(books, key):
+            if delayed is not None:
+                self._delayed[task] = delayed
+            self._hand_over(task, books)
+            return
+        result: Started | NotStarted | Offered
+        try:
+            # Whoever had these CPUs or this memory until now leaves before somebody comes.
+            await self._settle()
+            books = self._books()
+            if key.pod_uid not in books.records or not _is_due(books, key, attempt):
+                return
+            await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
+            handed = await self._handing.before_start(books, key) if given is None else given
+            if isinstance(handed, NotStarted):
+                self._report(Began(key, attempt, handed))
+                return
+            settings = self._wanted.container(books, key)
+            launch = Launch(
+                key=key,
+                attempt=attempt,
+                spec=record.workload.container(key.container),
+                settings=settings,
+                environment=handed,
+                runner=record.workload.runner,
+            )
+            result = await self._runtime.start(launch)
+            self._given[key] = settings
+        except OSError as error:
+            fields = {"error": error.strerror or str(error)}
+            result = NotStarted("runtime/failed", fields, error.errno in PASSING_ERRORS)
+        if isinstance(result, NotStarted) and result.is_passing and self._delay(task, delayed):
+            self._report(Delayed(key, result))
+            return
+        if not isinstance(result, Offered):
+            self._report(Began(key, attempt, result))
+
+    def _delay(self, task: StartContainer, before: tuple[float, float] | None) -> bool:
+        """Try a start again a little later, unless that was done for long enough.
+
+        ``before`` is when it was tried first, and how long is waited now.
+        """
+        loop = asyncio.get_running_loop()
+        since, pause = before or (loop.time(), _FIRST_PAUSE_SECONDS)
+        if loop.time() - since >= self._start_patience:
+            return False
+        self._delayed[task] = since, min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        loop.call_later(pause, self.ask, [task])
+        return True
+
+    async def _settle(self) -> None:
+        """Bring what runs to the books, where the promises became different.
+
+        Of what runs only the shared CPUs can change, and those with the ledger of CPUs. The
+        cgroups above are brought to their sums at every look.
+        """
+        books = self._books()
+        cpus = books.node.snapshot.cpu
+        if cpus is self._settled:
+            return
+        # What was started a moment ago runs too, though the books may not say so yet.
+        for key in (*running(books), *self._begun(books)):
+            given = self._given.get(key)
+            if given is None or given.cgroup.cpus != self._wanted.cpus(books, key):
+                wanted = self._wanted.container(books, key)
+                done = await self._runtime.settle(wanted, key)
+                # What is refused here is refused at the next look too, which tells it.
+                if not isinstance(done, NotHeld):
+                    self._given[key] = wanted
+        self._settled = cpus
+
+    def _begun(self, books: Books) -> list[ContainerKey]:
+        """What was given settings and is still on its way, as far as the books know."""
+        return [
+            key
+            for key in self._given
+            if key.pod_uid in books.records
+            and books.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
+        ]
+
+    async def _look(self) -> None:
+        failed, self._failed = self._failed, []
+        for task in failed:
+            await self._try(task)
+        books = self._books()
+        mended: dict[ContainerKey, tuple[str, ...]] = {}
+        audits: dict[ContainerKey, Audit] = {}
+        tree = self._wanted.tree(books)
+        arranged = await self._runtime.arrange(tree)
+        # Sums change with the pods; drift is what changed although the same was wanted before.
+        if drifted := [p for p in arranged.written if self._arranged.get(p) == tree[p]]:
+            mended[_TREE] = (_LEVEL,) * len(drifted)
+        not_held = {_holder(path): each for path, each in arranged.not_held.items()}
+        self._arranged = {
+            path: each for path, each in tree.items() if path not in arranged.not_held
+        }
+        for key in running(books):
+            wanted = self._wanted.container(books, key)
+            written = await self._runtime.settle(wanted, key)
+            if isinstance(written, NotHeld):
+                not_held[key] = written
+            else:
+                if written and self._given.get(key) == wanted:
+                    mended[key] = tuple(written)
+                self._given[key] = wanted
+            seen = await self._runtime.reality(key)
+            if seen is not None:
+                audits[key] = self._wanted.audit(books, key, seen, self._clock())
+        known, self.not_held = self.not_held, not_held
+        news = {key: each for key, each in not_held.items() if known.get(key) != each}
+        self._report(Looked(audits, mended, news))
+
+
+def _holder(path: str) -> ContainerKey:
+    """Who a cgroup above the containers counts as: the pod that it is for, or nobody."""
+    name = path.rpartition("/")[2]
+    uid = paths.name_of(name.removeprefix(paths.POD_PREFIX))
+    return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
+
+
+def _goes_on(books: Books, pod_uid: str) -> bool:
+    """Whether there is such a pod and nobody wants it gone."""
+    record = books.records.get(pod_uid)
+    return record is not None and record.run.deletion is None
+
+
+def running(books: Books) -> list[ContainerKey]:
+    """Every container that runs, as far as the books know."""
+    return [
+        ContainerKey(uid, name)
+        for uid, record in books.records.items()
+        for name, run in record.run.containers.items()
+        if run.phase is ContainerPhase.RUNNING
+    ]
+
+
+def _is_due(books: Books, key: ContainerKey, attempt: int) -> bool:
+    run = books.records[key.pod_uid].run.of(key.container)
+    return run.phase is ContainerPhase.STARTING and run.attempt == attempt

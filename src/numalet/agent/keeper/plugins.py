@@ -1,0 +1,96 @@
+"""Device plugins and the keeper: what plugins do is told to it, what they hand out is applied.
+
+A program here is one of the host, with the host's files. So the environment that a plugin hands
+out is given to it; a device node or a mount is there already if it has the same path on the
+host, and can not be had under another one, which refuses the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from numalet.agent.host import handed_out
+from numalet.agent.host.runtime.port import NotStarted
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
+from numalet.agent.servers.device_plugins import DevicePlugins
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.managers.device.ledger import DeviceRecord
+from numalet.core.managers.device.preference import CallFailed
+from numalet.core.model.pod import ContainerKey
+
+
+@dataclass(slots=True)
+class Relay:
+    """Tells a keeper what plugins do, and writes it to the log; before these are there, nobody."""
+
+    tell: Callable[[PluginNews], None] = field(default=lambda news: None)
+    log: Callable[[LogLine], None] = field(default=lambda line: None)
+    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def plugin_registered(self, resource: str, socket: str) -> None:
+        """The plugin is connected."""
+        self._counts.pop(resource, None)
+        self.log(LogLine("Device plugin registered", {"resourceName": resource, "socket": socket}))
+
+    def plugin_refused(self, resource: str, error: str) -> None:
+        """The plugin was not registered."""
+        keys = {"resourceName": resource, "err": error}
+        self.log(LogLine("Registration of a device plugin refused", keys, is_error=True))
+
+    def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
+        """The plugin's devices are these now."""
+        counts = len(devices), sum(each.health is Health.HEALTHY for each in devices)
+        # A plugin may send its list as often as it likes; the log has what is different.
+        if self._counts.get(resource) != counts:
+            self._counts[resource] = counts
+            keys = {"resourceName": resource, "totalCount": counts[0], "healthyCount": counts[1]}
+            self.log(LogLine("Processed device updates for resource", keys, level=2))
+        self.tell(PluginReported(resource, devices))
+
+    def plugin_stopped(self, resource: str) -> None:
+        """The plugin went."""
+        self._counts.pop(resource, None)
+        message = "Device plugin stopped; its devices are not given out"
+        self.log(LogLine(message, {"resourceName": resource}, is_error=True))
+        self.tell(PluginStopped(resource))
+
+    def plugin_expired(self, resource: str) -> None:
+        """The plugin went long ago."""
+        message = "Device plugin did not come back; the node has its resource no more"
+        self.log(LogLine(message, {"resourceName": resource}, is_error=True))
+        self.tell(PluginExpired(resource))
+
+
+@dataclass(frozen=True, slots=True)
+class FromPlugins:
+    """What containers are started with because of their devices."""
+
+    plugins: DevicePlugins
+
+    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+        """Whether a plugin is asked: it may take its time, and others are not to wait for it."""
+        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        return any(map(self.plugins.asks_before_start, records))
+
+    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+        """The environment for a container that is about to start, after its plugins agreed."""
+        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        for resource, record in sorted(records.items()):
+            refused = await self.plugins.pre_start(resource, record.device_ids)
+            if isinstance(refused, CallFailed):
+                return NotStarted("runtime/plugin-refused", {"error": refused.error})
+        return _environment(books, key, records)
+
+
+def _environment(
+    books: Books, key: ContainerKey, records: Mapping[str, DeviceRecord]
+) -> Mapping[str, str] | NotStarted:
+    given = handed_out.merged(record.response for _, record in sorted(records.items()))
+    for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
+        if path != host_path:
+            return NotStarted("runtime/plugin-mount", {"path": path, "host_path": host_path})
+    own = dict(books.records[key.pod_uid].workload.container(key.container).env)
+    return {name: text for name, text in given.environment.items() if name not in own}

@@ -1,0 +1,277 @@
+"""The start: from what is on the disk and at the runtime to books that are true.
+
+In this order: the state files are restored as the kubelet restores them; what became of every
+program is taken over from the runtime; every pod that is not finished asks for admission again,
+which changes nothing for one whose promises are in the books; what is held for nobody is let go;
+what runs for nobody is ended. Nothing that is healthy is restarted.
+
+A machine that changed while no agent ran (a reboot, a balloon, a CPU that went offline) does not
+keep an agent in native mode down: the files are rebased, and a pod that runs and is refused now
+goes on running with what the books still hold for it, marked as unpromised until a later start
+admits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+
+from numalet.agent.host.runtime.port import Observed
+from numalet.agent.keeper import decisions, facts, steps, unpromised
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.decisions import Heard, Stopwatch
+from numalet.agent.keeper.store import Found
+from numalet.agent.keeper.tasks import ForgetPod, StartContainer, Task
+from numalet.agent.telemetry import cpu_gauges
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.core.snapshot import placement
+from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import ContainerPhase
+from numalet.core.workload.spec import Source
+from numalet.insight.state import restart_check
+from numalet.insight.state.rebase import Lost, Rebased
+from numalet.wording import english, kubelet_start
+
+
+class OnInvalidState(Enum):
+    """What to do with state files that can not be restored."""
+
+    STOP = "stop"
+    REBASE = "rebase"
+    """Keep what still fits, as ``numalet state rebase`` does; nothing of a file that is damaged."""
+    BY_MODE = "by-mode"
+    """As the rule ``state_follows_the_machine`` says: rebase if it is the machine that changed and
+    no file is damaged, else stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """What the node is made from."""
+
+    config: KubeletConfig
+    machine: MachineInfo
+    behaviour: Behaviour
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    plugins: PreferredDevices = NO_SAY
+    on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
+    root: str = ""
+    identity: NodeIdentity = UNKNOWN_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The books to begin with, what is to be done at once, and what was decided anew.
+
+    ``findings`` tell what was lost or mended on the way.
+    """
+
+    books: Books
+    tasks: tuple[Task, ...]
+    heard: tuple[Heard, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def in_order(found: Found, uids: Iterable[str]) -> Found:
+    """The same with these pods first, in this order: so they ask again."""
+    first = {uid: found.records[uid] for uid in uids if uid in found.records}
+    return replace(found, records={**first, **found.records})
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A node on its state files, and how they were made to fit.
+
+    ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.
+    """
+
+    node: Node
+    drift: tuple[Finding, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What an administrator should know of it."""
+        return (*self.drift, *map(_record_lost, self.lost))
+
+
+def start_node(
+    premises: Premises, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> Started:
+    """The node on these files, rebased if they do not fit and that is permitted.
+
+    Raises:
+        BadInput: the node does not start; the kubelet's complaint, what became different, and
+            the mend.
+    """
+    running = tuple(running)
+    started = _start(premises, files, running)
+    if isinstance(started, Node):
+        return Started(started)
+    if not restart_check.is_about_files(started):
+        fields = {"text": kubelet_start.text(started), "stage": started.stage.value}
+        raise BadInput([Finding("agent/start-refused", fields)])
+    checked = restart_check.check(premises.config, premises.machine, files, premises.behaviour)
+    rebased = checked.rebased
+    if rebased is not None and _may_rebase(premises, checked.drift, rebased):
+        kept = {name: text for name, text in files.items() if name not in rebased.unusable}
+        mended = _start(premises, kept | dict(rebased.files), running)
+        if isinstance(mended, Node):
+            return Started(mended, checked.drift, rebased.lost)
+    text = kubelet_start.text(started, premises.root)
+    where = Location(premises.root)
+    mend = {"text": text, "root": premises.root, "stage": started.stage.value}
+    raise BadInput([Finding("agent/state-invalid", mend, where), *checked.drift])
+
+
+def _may_rebase(premises: Premises, drift: tuple[Finding, ...], rebased: Rebased) -> bool:
+    match premises.on_invalid_state:
+        case OnInvalidState.STOP:
+            return False
+        case OnInvalidState.REBASE:
+            return True
+        case OnInvalidState.BY_MODE:
+            follows = premises.behaviour.state_follows_the_machine
+            return follows and not rebased.unusable and restart_check.is_about_machine(drift)
+
+
+def _record_lost(lost: Lost) -> Finding:
+    key = lost.key
+    fields = {"uid": key.pod_uid, "container": key.container, "file": lost.file}
+    return Finding("agent/record-lost", fields | {"why": english.of_finding(lost.why)})
+
+
+def _start(
+    premises: Premises, files: StateFiles, running: tuple[ContainerKey, ...]
+) -> Node | StartRefused:
+    return nodes.start(
+        premises.config,
+        premises.machine,
+        files,
+        premises.devices,
+        running=running,
+        plugins=premises.plugins,
+        behaviour=premises.behaviour,
+        identity=premises.identity,
+    )
+
+
+def recover(
+    premises: Premises,
+    found: Found,
+    observed: Sequence[Observed],
+    pods_at_runtime: Iterable[str],
+    events: Sequence[NodeEvent],
+    now: datetime,
+    stopwatch: Stopwatch,
+    first_version: int = 1,
+) -> Recovered:
+    """The books after a start, under ``first_version`` or a later resource version.
+
+    Raises:
+        BadInput: there can be none; see ``start_node``.
+    """
+    running = [each.key for each in observed if each.exit is None]
+    started = start_node(premises, found.state_files, running)
+    node = _waiting(started.node, found.records)
+    version = max(
+        [record.resource_version for record in found.records.values()]
+        + [event.resource_version for event in events],
+        default=0,
+    )
+    books = Books(
+        node=node,
+        records=Records(found.records),
+        events=tuple(events),
+        resource_version=max(version + 1, first_version),
+        cpu_gauges=cpu_gauges.at_start(node),
+    )
+    books = facts.taken_over(books, observed, now)
+    books = unpromised.with_lost(books, started.lost, now)
+    books, asked = _readmitted(books, premises, started.lost, now, stopwatch)
+    tasks: list[Task] = [
+        StartContainer(ContainerKey(uid, name), run.attempt)
+        for uid, record in books.records.items()
+        for name, run in record.run.containers.items()
+        if run.phase is ContainerPhase.STARTING
+    ]
+    tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in books.records]
+    return Recovered(books, tuple(tasks), asked, started.findings)
+
+
+def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
+    """The node before its pods have been heard: what they hold is not stale yet."""
+    unheard = node.at(replace(node.snapshot, sources_ready=False))
+    if not node.rules.behaviour.release_at_once:
+        return unheard
+    held = set(placement.of_all(node.snapshot))
+    return unheard.assume_running(key for key in held if key.pod_uid in records)
+
+
+def _readmitted(
+    books: Books, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
+) -> tuple[Books, tuple[Heard, ...]]:
+    """Every pod that may run asks again, the oldest first."""
+    heard: list[Heard] = []
+    expected = {each.key for each in lost}
+    for uid, record in books.records.items():
+        if not _asks_again(record, now):
+            books = _let_go(books, uid)
+            continue
+        held = placement.of_pod(books.node.snapshot, record.workload.pod)
+        decided = decisions.readmit(books, record, now, stopwatch)
+        decision = decided.heard[0].decision
+        heard += decided.heard
+        if not decision.admitted and unpromised.goes_on(books, record):
+            books = unpromised.kept(books, decided, record, now)
+            continue
+        after = decision.placements
+        moved = [
+            name
+            for name, run in record.run.containers.items()
+            if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
+        ]
+        if premises.behaviour.release_at_once and not record.run.unpromised:
+            _refuse_lost_books(premises, record, [n for n in moved if (uid, n) not in expected])
+        books = unpromised.admitted(decided.books, record, moved, now)
+        if not decision.admitted:
+            books = _let_go(books, uid)
+    return books, tuple(heard)
+
+
+def _let_go(books: Books, uid: str) -> Books:
+    """The kubelet lets go at the next admission after all sources were heard."""
+    at_once = books.node.rules.behaviour.release_at_once
+    return books.at(books.node.remove(uid)) if at_once else books
+
+
+def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
+    """A running container whose promise is not in the books can not come from a crash."""
+    if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
+        return
+    fields = {"pod": str(record.workload.pod), "containers": ", ".join(moved)}
+    where = Location(premises.root)
+    raise BadInput([Finding("agent/books-lost-hold", fields, where)])
+
+
+def _asks_again(record: PodRecord, now: datetime) -> bool:
+    """Whether a pod is admitted anew after a start.
+
+    One that was rejected stays so, but for a static pod, which the kubelet hears of anew.
+    """
+    run = record.run
+    if run.verdict is not None and not run.verdict.admitted:
+        return record.workload.source is Source.FILE and run.deletion is None
+    return not steps.is_finished(record, now)

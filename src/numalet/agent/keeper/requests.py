@@ -1,0 +1,212 @@
+"""What the keeper is told, one after the other: requests that wait for an answer, and facts.
+
+A request that can not be written to the disk is refused, and nothing has happened. A fact has
+happened whether it can be written or not, so the keeper holds on to it until it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from numalet.agent.host.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
+from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.servers.door import Refused
+from numalet.core.enforcement.audit import Audit
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.spec import Workload
+
+Answer: TypeAlias = "asyncio.Future[PodRecord | Refused]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Create:
+    """Somebody wants this pod to run."""
+
+    workload: Workload
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Delete:
+    """Somebody wants this pod to end and go. ``grace_seconds`` None is the pod's own period."""
+
+    namespace: str
+    name: str
+    grace_seconds: float | None
+    uid: str | None
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Revise:
+    """Somebody wants ``before`` to be ``after``; ``version`` None is whichever there is."""
+
+    before: Workload
+    after: Workload
+    version: int | None
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The runtime started an attempt, or could not."""
+
+    key: ContainerKey
+    attempt: int
+    result: Started | NotStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """The host lacked something for a start, which is tried again."""
+
+    key: ContainerKey
+    why: NotStarted
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """An attempt that was recorded was not asked for: its pod is over."""
+
+    key: ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The runtime has nothing of this pod any more."""
+
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRead:
+    """What the manifest folder holds, and what is wrong in it by path.
+
+    ``unreadable`` are the paths whose pods are not known now: they are left as they are. The
+    path of the folder stands for all that may be in it.
+    ``remarks``, by uid, are what the author of a file should know though its pod is taken.
+    """
+
+    workloads: tuple[Workload, ...]
+    broken: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    unreadable: frozenset[str] = frozenset()
+    remarks: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPod:
+    """A pod of the manifest folder that is decided on by itself, since a plugin is asked for it."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at reality found: audits of running containers, settings that were mended.
+
+    ``mended`` are names of settings by container; the key of a cgroup above has no container.
+    ``not_held`` is what the kernel does not hold a cgroup to and was not known before.
+    """
+
+    audits: Mapping[ContainerKey, Audit]
+    mended: Mapping[ContainerKey, tuple[str, ...]]
+    not_held: Mapping[ContainerKey, NotHeld] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletSeen:
+    """A look at the kubelet that owns this node; ``node`` is its node, None if it is not known."""
+
+    node: Node | None
+    look: KubeletLook
+
+    @property
+    def audits(self) -> Mapping[ContainerKey, Audit]:
+        """Of the kubelet's containers."""
+        return self.look.audits
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesReady:
+    """Every source of pods has been heard since the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginReported:
+    """A device plugin says which devices it has."""
+
+    resource: str
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginStopped:
+    """A device plugin went."""
+
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginExpired:
+    """A device plugin went, and did not come back in time."""
+
+    resource: str
+
+
+PluginNews: TypeAlias = PluginReported | PluginStopped | PluginExpired
+Request: TypeAlias = Create | Revise | Delete
+Fact: TypeAlias = (
+    Began
+    | Answered
+    | Delayed
+    | TakenBack
+    | Ended
+    | Forgotten
+    | FolderRead
+    | FolderPod
+    | Looked
+    | KubeletSeen
+    | SourcesReady
+    | PluginNews
+)
+Message: TypeAlias = Request | Fact
+
+
+LARGE: Final = 50
+"""So many containers make a pod one that is not decided on in the event loop: each takes up to a
+millisecond."""
+
+
+def is_large(message: Message) -> bool:
+    """Whether deciding takes so long that others would notice it."""
+    match message:
+        case Create(workload):
+            return len(workload.containers) > LARGE
+        case FolderRead(workloads):
+            return sum(len(each.containers) for each in workloads) > LARGE
+        case _:
+            return False
+
+
+def may_ask_a_plugin(message: Message) -> bool:
+    """Whether deciding may wait for somebody else: only devices have plugins."""
+    match message:
+        case Create(workload) | FolderPod(workload):
+            return bool(resources_of(workload))
+        case FolderRead(workloads):
+            return any(map(resources_of, workloads))
+        case _:
+            return False
+
+
+def resources_of(workload: Workload) -> frozenset[str]:
+    """The resources of device plugins that a pod asks for."""
+    containers = workload.pod.containers()
+    return frozenset(name for each in containers for name in each.limits if "/" in name)

@@ -1,0 +1,260 @@
+"""What the administrator said about an agent, and what it comes to.
+
+Without a configuration file the agent has one of its own, fitted to the machine: all managers
+static, a part of the machine kept back for the system and split over the NUMA nodes so that the
+Memory Manager starts. It is what ``numalet reserve`` would work out.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.host import hosts
+from numalet.agent.keeper import other_roots
+from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
+from numalet.agent.keeper.recovery import OnInvalidState, Premises
+from numalet.agent.kubernetes import node_object
+from numalet.agent.servers import reach
+from numalet.agent.servers.reach import KubeApi, PodResourcesSettings
+from numalet.core.admission import predicates
+from numalet.core.config import node_allocatable, reservation
+from numalet.core.config.behaviour import EXACT, Behaviour, Mode
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.numalet_config import AS_THE_KUBELET
+from numalet.core.config.reservation import Spread
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.io import devices as device_door
+from numalet.io import kubelets
+from numalet.io.agent_client.places import SYSTEM_ROOT
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.files import trust
+from numalet.io.machines import LoadedMachine, MachineChoice
+
+_GI: Final = 1 << 30
+_MI: Final = 1 << 20
+
+
+class RuntimeKind(Enum):
+    """Which runtime starts the containers."""
+
+    PROCESS = "process"
+    FAKE = "fake"
+
+
+class OwnerChoice(Enum):
+    """Whether to enforce beside other owners of CPUs and memory."""
+
+    AUTO = "auto"
+    """Observe if there are others."""
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """As it was said on the command line."""
+
+    root: Path = SYSTEM_ROOT
+    config_file: Path | None = None
+    manifests: Path | None = None
+    runtime: RuntimeKind = RuntimeKind.PROCESS
+    exact: bool = False
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    devices_file: str | None = None
+    devices: Sequence[str] = ()
+    on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
+    node_name: str = ""
+    ownership: OwnerChoice = OwnerChoice.AUTO
+    verbosity: int = 2
+    log_format: str = "console"
+    podresources_qps: float = reach.REQUESTS_PER_SECOND
+    kube_api: str = ""
+    kube_api_certificate: Path | None = None
+    kube_api_key: Path | None = None
+    kubelet_root: Path = kubelets.ROOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """What an agent is made from. ``notes`` are what the administrator should know."""
+
+    premises: Premises
+    root: Path
+    manifests: Path | None
+    runtime: RuntimeKind
+    node_name: str
+    is_node_named: bool = False
+    verbosity: int = 2
+    log_format: str = "console"
+    ownership: OwnerChoice = OwnerChoice.AUTO
+    observe: bool = False
+    asking: PodResourcesSettings = field(default_factory=PodResourcesSettings)
+    notes: tuple[Finding, ...] = ()
+    kube_api: KubeApi | None = None
+    config_file: Path | None = None
+    kubelet_root: Path = kubelets.ROOT
+
+
+def resolve(options: AgentOptions) -> AgentSettings:
+    """The settings. Raises ``BadInput`` with everything that is wrong."""
+    options = _from_here(options)
+    findings = Findings()
+    machine = findings.collect(options.machine.open)
+    mode = Mode.EXACT if options.exact else None
+    sources = ConfigSources(config_file=options.config_file, mode=mode)
+    loaded = findings.collect(lambda: kubelet_config.load(sources))
+    reached = findings.collect(lambda: _kube_api(options))
+    findings.raise_errors()
+    if machine is None or loaded is None:
+        raise BadInput(findings.all)
+    _refuse_described(options, machine)
+    behaviour = loaded.behaviour
+    if not options.exact and loaded.numalet is AS_THE_KUBELET:
+        # Nobody named a mode, and an agent of ours need not have the kubelet's accidents.
+        behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
+    config = loaded.config if options.config_file is not None else fitted(machine.info)
+    named = device_door.devices_on(machine, options.devices_file, list(options.devices))
+    return AgentSettings(
+        premises=Premises(
+            config=config,
+            machine=machine.info,
+            behaviour=behaviour,
+            devices=named,
+            on_invalid_state=options.on_invalid_state,
+            root=str(options.root),
+            identity=_identity(options, machine.info),
+        ),
+        root=options.root,
+        manifests=options.manifests,
+        runtime=options.runtime,
+        node_name=_node_name(options),
+        is_node_named=bool(options.node_name),
+        verbosity=options.verbosity,
+        log_format=options.log_format,
+        ownership=options.ownership,
+        asking=_asking(options, config, behaviour),
+        notes=(*machine.reading_notes, *loaded.warnings, *_of_folders(options)),
+        kube_api=reached,
+        config_file=options.config_file,
+        kubelet_root=options.kubelet_root,
+    )
+
+
+def _from_here(options: AgentOptions) -> AgentOptions:
+    """The same with whole paths: they are kept, told to others and made into uids of pods."""
+    config, manifests = options.config_file, options.manifests
+    return replace(
+        options,
+        root=options.root.absolute(),
+        kubelet_root=options.kubelet_root.absolute(),
+        config_file=None if config is None else config.absolute(),
+        manifests=None if manifests is None else manifests.absolute(),
+    )
+
+
+def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
+    """What is remarkable about the folders that are named. Raises ``BadInput``."""
+    runs_here = options.runtime is RuntimeKind.PROCESS
+    others = other_roots.remarks(options.root) if runs_here else ()
+    folder = options.manifests
+    if folder is None:
+        return others
+    finding = trust.doubt(folder) if runs_here else None
+    if finding is not None:
+        raise BadInput([finding])
+    if folder.exists():
+        return others
+    # It may still come, but its name may also be misspelt.
+    where = Location(str(folder))
+    return (*others, Finding("agent/manifests-missing", {}, where, Severity.WARNING))
+
+
+def _kube_api(options: AgentOptions) -> KubeApi | None:
+    return reach.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
+
+
+def _asking(
+    options: AgentOptions, config: KubeletConfig, behaviour: Behaviour
+) -> PodResourcesSettings:
+    """Whether monitors may ask for one pod: always natively, else as the kubelet's gate says."""
+    gate = config.feature_gates.get("KubeletPodResourcesGet", False)
+    return PodResourcesSettings(
+        get_is_enabled=gate or behaviour.release_at_once,
+        requests_per_second=options.podresources_qps or None,
+    )
+
+
+def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
+    """What the node is called; its Node object has these labels and no others."""
+    name = _node_name(options)
+    labels = node_object.labels(name, machine.os, hosts.architecture())
+    return NodeIdentity(name=name, labels=labels, has_all_labels=True)
+
+
+def _node_name(options: AgentOptions) -> str:
+    return (options.node_name or socket.gethostname()).lower()
+
+
+def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
+    """A described machine is not the one on which real programs would be pinned."""
+    if options.machine.text is not None and options.runtime is RuntimeKind.PROCESS:
+        fields = {"machine": options.machine.text, "nodes": len(machine.info.nodes)}
+        raise BadInput([Finding("agent/described-machine", fields, Location("-m"))])
+
+
+def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:
+    """The same for an agent that only looks on.
+
+    It has the rules of a kubelet; and the configuration of the kubelet that it looks at, if that
+    can be found and nobody named another one. Its node is called as that kubelet calls it.
+    """
+    premises = replace(settings.premises, behaviour=EXACT, on_invalid_state=OnInvalidState.STOP)
+    root = settings.kubelet_root
+    name = "" if settings.is_node_named else kubelets.node_name(root, proc)
+    if name:
+        labels = {**premises.identity.labels, predicates.HOST_LABEL: name}
+        premises = replace(premises, identity=replace(premises.identity, name=name, labels=labels))
+    seeing = replace(
+        settings, observe=True, premises=premises, node_name=name or settings.node_name
+    )
+    theirs = configuration_reader(seeing, proc).read()
+    return replace(seeing, premises=theirs.premises, notes=(*settings.notes, *theirs.findings))
+
+
+def configuration_reader(
+    settings: AgentSettings, proc: Path = kubelets.PROC
+) -> ConfigurationReader:
+    """What reads the configuration of the kubelet beside which an agent observes."""
+    named = "" if settings.config_file is None else str(settings.config_file)
+    return ConfigurationReader(settings.premises, settings.kubelet_root, proc, named)
+
+
+def fitted(machine: MachineInfo) -> KubeletConfig:
+    """The embedded configuration on this machine. Raises ``BadInput`` if it is too small."""
+    memory = machine.memory_capacity_bytes
+    kept_back = max(256 * _MI, min(2 * _GI, memory // 20 // _MI * _MI))
+    config = KubeletConfig(
+        cpu_manager_policy="static",
+        memory_manager_policy="Static",
+        topology_manager_policy="restricted",
+        kube_reserved={
+            "cpu": "500m" if machine.cpu_count < 4 else "1",
+            "memory": f"{kept_back // _MI}Mi",
+        },
+        eviction_hard=node_allocatable.default_eviction(machine.os),
+    )
+    findings = Findings()
+    parts = reservation.memory_parts(config, machine, findings)
+    findings.raise_errors()
+    shares = reservation.split(machine, parts.total, Spread.EVEN)
+    if isinstance(shares, Finding):
+        raise BadInput([shares])
+    return replace(config, reserved_memory=reservation.entries(shares))

@@ -1,0 +1,64 @@
+"""When the agent can open no more files, it takes no new connections for a moment: that is shown.
+
+The event loop of asyncio then leaves a listening socket alone for a second, tries again, and tells
+only its exception handler. Here it becomes a line of the log, a counter and a note of the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from numalet.agent.host.runtime.port import PASSING_ERRORS
+from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.model.findings import Finding
+
+NOTE: Final = "agent/connections-refused"
+NOTED_SECONDS: Final = 60.0
+"""So long the note stays, and so often a line is written, while it goes on."""
+_PAUSE_SECONDS: Final = 0.9
+"""A little less than the pause of asyncio, which reports one pause many times."""
+
+
+@dataclass(slots=True)
+class Shortage:
+    """The exception handler of an event loop. ``report`` takes what the log is to say."""
+
+    report: Callable[[Finding], None] = field(default=lambda finding: None)
+    counts: Counts = field(default_factory=Counts)
+    _now: Callable[[], float] = field(default=lambda: asyncio.get_running_loop().time())
+    _last: float | None = None
+    _reported: float | None = None
+
+    def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What the loop can raise to nobody."""
+        error = context.get("exception")
+        if (
+            not isinstance(error, OSError)
+            or error.errno not in PASSING_ERRORS
+            or "socket" not in context
+        ):
+            loop.default_exception_handler(context)
+            return
+        now = loop.time()
+        if self._last is not None and now - self._last < _PAUSE_SECONDS:
+            return
+        self._last = now
+        self.counts = self.counts.plus(ACCEPT_PAUSES)
+        if self._reported is None or now - self._reported >= NOTED_SECONDS:
+            self._reported = now
+            most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            self.report(Finding(NOTE, {"error": error.strerror or str(error), "limit": most}))
+
+    def notes(self) -> tuple[str, ...]:
+        """The codes of what is so now, or was a moment ago."""
+        is_recent = self._last is not None and self._now() - self._last < NOTED_SECONDS
+        return (NOTE,) if is_recent else ()
+
+    def counted(self) -> Counts:
+        """How often no connection was taken for a second."""
+        return self.counts

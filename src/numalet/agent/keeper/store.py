@@ -1,0 +1,231 @@
+"""The store: the books on the disk, below the agent's root folder.
+
+One commit writes what differs between two books, in this order: the state files, all or none;
+the records, all or none; the journal. What a commit that failed may have left half done, the next
+one writes again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.keeper import node_file, record_file, root_folder
+from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.journal import Journal
+from numalet.agent.keeper.record_file import RecordFile
+from numalet.agent.keeper.root_folder import LOCK
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.node.node import Node
+from numalet.core.workload.record import PodRecord
+from numalet.io.agent_client.places import KUBECONFIG
+from numalet.io.files import atomic, state_directory
+from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
+
+_LETTING_GO_SECONDS: Final = 3.0
+"""So long a lock may outlive a holder that was killed while it started a program."""
+_PAUSE_SECONDS: Final = 0.01
+_WRITTEN: Final = (
+    *state_directory.FILE_NAMES,
+    record_file.FILE_NAME,
+    node_file.FILE_NAME,
+    KUBECONFIG,
+)
+
+Encode: TypeAlias = Callable[[PodRecord], bytes]
+Decode: TypeAlias = Callable[[bytes, str], PodRecord]
+"""From a text and the name of its file; raises ``BadInput``."""
+
+
+class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
+    """The books could not be written; ``problem`` is the operating system's complaint."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was on the disk: state files by name, and records by uid, oldest first."""
+
+    state_files: Mapping[str, str]
+    records: Mapping[str, PodRecord]
+
+
+class Store:
+    """The files below one root folder. Held by one process at a time."""
+
+    def __init__(self, root: Path, encode: Encode, decode: Decode) -> None:
+        self.root = root
+        self.journal = Journal(root)
+        self._encode = encode
+        self._decode = decode
+        self._lock: int | None = None
+        self._directory = StateDirectory(root, {})
+        self._records = RecordFile(root)
+        self.journal_problem = ""
+
+    def open(self) -> Found:
+        """Make the folders, take the lock, read everything.
+
+        Raises:
+            BadInput: the folder belongs to somebody else, another process holds the books, or
+                a file can not be read.
+        """
+        try:
+            root_folder.claim(self.root, [DEVICE_PLUGINS])
+            self.root.chmod(root_folder.MODE)
+            self._lock = _locked(self.root / LOCK)
+        except OSError as error:
+            fields = {"path": str(self.root), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields, _here(self.root))]) from None
+        for folder in (self.root, self.root / DEVICE_PLUGINS):
+            atomic.sweep(folder, _WRITTEN)
+        self._directory = state_directory.read(self.root)
+        texts = record_file.read(self.root)
+        records = sorted(
+            (self._decode(text, str(self._records.path)) for text in texts.values()),
+            key=lambda record: (record.run.accepted_at, record.resource_version),
+        )
+        return Found(self._directory.files, {record.uid: record for record in records})
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def commit(
+        self, before: Books | None, after: Books, lines: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Put on the disk what is different in ``after``. Blocks.
+
+        Raises:
+            StorageFailed: it could not be done. The next commit makes good what may be half done.
+        """
+        old = {} if before is None else before.records
+        changed = {
+            uid: self._encode(each)
+            for uid, each in after.records.items()
+            if old.get(uid) is not each
+        }
+        gone = old.keys() - after.records.keys()
+        try:
+            self._write(before, after, changed, gone)
+        except (BadInput, OSError) as error:
+            self._directory = StateDirectory(self.root, {})
+            raise StorageFailed(problem_of(error)) from None
+        self._note(lines)
+
+    def _write(
+        self,
+        before: Books | None,
+        after: Books,
+        changed: Mapping[str, bytes],
+        gone: Collection[str],
+    ) -> None:
+        texts: dict[Path, str | bytes] = {}
+        files = self._directory.files
+        if before is None or not files or not _same_files(before.node, after.node):
+            wanted = after.node.state_files()
+            for name in sorted(wanted):
+                if files.get(name) != wanted[name]:
+                    texts[self._directory.path_of(name)] = wanted[name]
+            files = wanted
+        whole = self._records.whole(changed, gone, _outdated(before, after, changed))
+        if whole is not None:
+            texts[self._records.path] = whole
+        with ExitStack() as until_written:
+            until_written.enter_context(atomic.replaced(texts))
+            self._directory = StateDirectory(self.root, files)
+            appended = []
+            if whole is None and (changed or gone):
+                descriptor = until_written.enter_context(self._records.appended(changed, gone))
+                appended.append((self._records.path, descriptor))
+            atomic.sync_folders({path.parent for path in texts}, appended)
+        self._records.keep(changed, gone, whole)
+
+    def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """The journal decides nothing, so that it fails is told and nothing else."""
+        try:
+            self.journal.append(lines)
+            self.journal_problem = ""
+        except OSError as error:
+            self.journal_problem = error.strerror or str(error)
+
+
+def _outdated(before: Books | None, after: Books, changed: Collection[str]) -> list[str]:
+    """Uids of pods that became others of the same uid: their former programs are past."""
+    if before is None:
+        return []
+    both = ((uid, before.records.get(uid)) for uid in changed)
+    return [
+        uid
+        for uid, old in both
+        if old is not None and old.workload.containers is not after.records[uid].workload.containers
+    ]
+
+
+def _same_files(before: Node, after: Node) -> bool:
+    """Whether the state files of both nodes are the same for sure; making them takes long."""
+    old, new = before.snapshot, after.snapshot
+    return (
+        before.rules is after.rules
+        and old.cpu is new.cpu
+        and old.memory is new.memory
+        and old.device is new.device
+        and old.files_as_read is new.files_as_read
+    )
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the lock file, locked; the process that holds it is written in it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    patience = time.monotonic() + _LETTING_GO_SECONDS
+    while not _is_taken(descriptor):
+        holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
+        if _is_gone(holder) and time.monotonic() < patience:
+            time.sleep(_PAUSE_SECONDS)
+            continue
+        os.close(descriptor)
+        fields = {"path": str(path), "holder": holder}
+        raise BadInput([Finding("agent/books-held", fields, _here(path))])
+    # Who reads this wants to know whom to ask; the lock itself is the kernel's.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor
+
+
+def _is_taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether this process has ended; a child that it began may not have let go of its files."""
+    found = family.process(int(holder)) if holder.isdecimal() else None
+    return holder.isdecimal() and (found is None or found.is_dead)
+
+
+def problem_of(error: BadInput | OSError) -> str:
+    """The operating system's complaint."""
+    if isinstance(error, BadInput):
+        return str(error.findings[0].fields.get("error", error.findings[0].code))
+    return error.strerror or str(error)
+
+
+def _here(path: Path) -> Location:
+    return Location(str(path))

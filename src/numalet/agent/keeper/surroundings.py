@@ -1,0 +1,49 @@
+"""What a keeper works with: its neighbours, its clock, and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from numalet.agent.host.runtime.port import Runtime
+from numalet.agent.keeper.decisions import Heard
+from numalet.agent.keeper.performer import START_PATIENCE_SECONDS, Handing, NothingHanded, Wanted
+from numalet.agent.keeper.store import Store
+from numalet.agent.servers.door import Standing
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the keeper works with.
+
+    ``heard`` is told of every decision that is safe on the disk, for logs and tests.
+    ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
+    counters of others that are shown with the agent's, ``also_noted`` their notes; ``handing`` is
+    what devices come with.
+    ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
+    it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
+    """
+
+    store: Store
+    runtime: Runtime
+    wanted: Wanted
+    clock: Callable[[], datetime]
+    stopwatch: Callable[[], float]
+    node_name: str
+    standing: Standing = Standing.ENFORCING
+    notes: tuple[str, ...] = ()
+    config: KubeletConfig = field(default_factory=KubeletConfig)
+    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    look_every_seconds: float = 10.0
+    start_patience_seconds: float = START_PATIENCE_SECONDS
+    plugins: PreferredDevices = NO_SAY
+    handing: Handing = field(default_factory=NothingHanded)
+    also_counted: Sequence[Callable[[], Counts]] = ()
+    also_noted: Callable[[], Sequence[str]] = field(default=lambda: ())
+    node_created_at: datetime | None = None
+    unschedulable: bool = False
+    keep_cordon: Callable[[bool], None] = field(default=lambda unschedulable: None)

@@ -1,0 +1,316 @@
+"""The only place where the agent's parts meet: settings in, a running agent out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from numalet.agent.host.cgroup_v2 import hold
+from numalet.agent.host.procfs import kernel
+from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.host.runtime.port import Runtime
+from numalet.agent.host.runtime.process import ProcessRuntime
+from numalet.agent.keeper import journal, kube_api, node_file, observing, other_books, recovery
+from numalet.agent.keeper.books import EVENTS_KEPT
+from numalet.agent.keeper.decisions import Heard
+from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.keeper.kube_api import Serving
+from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.neighbours import Neighbours
+from numalet.agent.keeper.node_file import NodeAge
+from numalet.agent.keeper.observing import KubeletPlaces, KubeletWatch
+from numalet.agent.keeper.performer import START_PATIENCE_SECONDS
+from numalet.agent.keeper.recovery import Recovered
+from numalet.agent.keeper.requests import SourcesReady
+from numalet.agent.keeper.settings import AgentSettings, RuntimeKind, configuration_reader
+from numalet.agent.keeper.shortage import Shortage
+from numalet.agent.keeper.store import Found, StorageFailed, Store
+from numalet.agent.keeper.surroundings import Surroundings
+from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.servers.api import listening
+from numalet.agent.servers.door import Standing
+from numalet.core.enforcement import limits
+from numalet.core.enforcement.limits import Limits
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.workload.record import NodeEvent
+from numalet.io.agent_client.places import SOCKET_NAME
+from numalet.io.documents import pod_record
+
+RUNS = "runs"
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What tests put in the place of the world."""
+
+    runtime: Runtime | None = None
+    clock: Callable[[], datetime] = utc_now
+    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
+    report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
+    shortage: Shortage = field(default_factory=Shortage)
+    look_every_seconds: float = 10.0
+    start_patience_seconds: float = START_PATIENCE_SECONDS
+    kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
+
+
+@asynccontextmanager
+async def opened(
+    settings: AgentSettings, hooks: Hooks = Hooks(), near: Neighbours | None = None
+) -> AsyncIterator[Keeper]:
+    """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
+
+    Raises:
+        BadInput: the agent can not start: books, configuration, machine, or another owner.
+    """
+    if near is not None:
+        settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
+    store = Store(settings.root, pod_record.encode, pod_record.decode)
+    found = store.open()
+    try:
+        if settings.observe:
+            found = Found({}, {})
+        age = node_file.begin(settings.root, hooks.clock())
+        runtime = hooks.runtime or _runtime(settings)
+        # Longer than anything of ours is in the tree: its lock goes last.
+        with (
+            _claimed(settings, runtime) as remarks,
+            hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None),
+        ):
+            hooks.told(remarks)
+            try:
+                recovered = await _recovered(settings, found, hooks, store, runtime, age)
+                around = _surroundings(settings, hooks, store, runtime, near)
+                around = replace(
+                    around,
+                    node_created_at=age.created_at,
+                    unschedulable=age.unschedulable,
+                    keep_cordon=partial(node_file.keep_cordon, settings.root, age),
+                )
+                begun = _begun(recovered, settings, hooks, around)
+                if near is not None:
+                    near.relay.tell = begun.keeper.tell
+                async with _running(begun) as keeper:
+                    yield keeper
+            finally:
+                await runtime.close()
+    except BaseExceptionGroup as several:
+        # One trouble need not look like many; whoever waits for BadInput shall get it.
+        if len(several.exceptions) == 1:
+            raise several.exceptions[0] from None
+        raise
+    finally:
+        store.close()
+
+
+@contextmanager
+def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Finding, ...]]:
+    """Others know that these books are in use, where real programs are pinned under them."""
+    if settings.observe or not isinstance(runtime, ProcessRuntime):
+        yield ()
+        return
+    with other_books.claimed_by_agent(settings.root) as remarks:
+        yield remarks
+
+
+async def _recovered(
+    settings: AgentSettings,
+    found: Found,
+    hooks: Hooks,
+    store: Store,
+    runtime: Runtime,
+    age: NodeAge,
+) -> Recovered:
+    observed = await runtime.open()
+    if isinstance(runtime, FakeRuntime):
+        found = recovery.in_order(found, runtime.order())
+    return recovery.recover(
+        settings.premises,
+        found,
+        observed,
+        await runtime.pods(),
+        _events(store),
+        hooks.clock(),
+        time.perf_counter,
+        age.first_version,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A keeper before its life, and what it hears of."""
+
+    keeper: Keeper
+    settings: AgentSettings
+    hooks: Hooks
+
+
+def _begun(
+    recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: Surroundings
+) -> _Begun:
+    """A keeper with the books of a recovery, which are on the disk."""
+    books = recovered.books
+    if not settings.observe:
+        try:
+            around.store.commit(None, books, ())
+        except StorageFailed as failed:
+            fields = {"path": str(settings.root), "error": failed.problem}
+            where = Location(str(settings.root))
+            raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+    keeper = Keeper(books, around)
+    keeper.begin(recovered.tasks)
+    hooks.told(recovered.findings)
+    for heard in recovered.heard:
+        hooks.heard(heard)
+    return _Begun(keeper, settings, hooks)
+
+
+@asynccontextmanager
+async def _running(begun: _Begun) -> AsyncIterator[Keeper]:
+    keeper = begun.keeper
+    async with asyncio.TaskGroup() as group:
+        life = group.create_task(keeper.run())
+        source = group.create_task(_sources(keeper, begun.settings, begun.hooks))
+        try:
+            yield keeper
+        finally:
+            source.cancel()
+            await keeper.stop()
+            life.cancel()
+
+
+@asynccontextmanager
+async def served(
+    keeper: Keeper,
+    settings: AgentSettings,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+) -> AsyncIterator[None]:
+    """The API on its socket, as long as this lasts.
+
+    Raises:
+        BadInput: the socket can not be made.
+    """
+    async with listening.opened(keeper, settings.root / SOCKET_NAME, report_bug):
+        yield
+
+
+@asynccontextmanager
+async def reached(
+    keeper: Keeper,
+    settings: AgentSettings,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+) -> AsyncIterator[Serving | None]:
+    """The API for kubectl, as long as this lasts; None where it is not wanted.
+
+    Raises:
+        BadInput: its port, certificate or folder can not be used.
+    """
+    wanted = settings.kube_api
+    if wanted is None:
+        yield None
+        return
+    async with kube_api.served(keeper, wanted, settings.root, utc_now(), report_bug) as serving:
+        yield serving
+
+
+async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
+    """Hear the manifest folder, if there is one; then every source has been heard."""
+    if settings.observe:
+        await _follow(keeper, settings, hooks)
+        return
+    if settings.manifests is None:
+        keeper.tell(SourcesReady())
+        return
+    folder = ManifestFolder(
+        settings.manifests,
+        settings.node_name,
+        hooks.clock,
+        runs_here=settings.runtime is RuntimeKind.PROCESS,
+        behaviour=settings.premises.behaviour,
+        report_bug=hooks.report_bug,
+    )
+    is_first = True
+    async for read in folder.looks():
+        keeper.tell(read)
+        if is_first:
+            keeper.tell(SourcesReady())
+            is_first = False
+
+
+async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
+    """Look at the kubelet that owns this node, again and again."""
+    places = replace(hooks.kubelet, root=settings.kubelet_root)
+    watch = KubeletWatch(
+        places=places,
+        configuration=configuration_reader(settings, places.proc),
+        page_sizes=_limits(settings).page_sizes,
+        clock=hooks.clock,
+        every_seconds=hooks.look_every_seconds,
+    )
+    is_first = True
+    async for seen in watch.looks():
+        keeper.tell(seen)
+        hooks.told(observing.log_findings(seen.look))
+        if is_first:
+            keeper.tell(SourcesReady())
+            is_first = False
+
+
+def _surroundings(
+    settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime, near: Neighbours | None
+) -> Surroundings:
+    premises = settings.premises
+    around = Surroundings(
+        store=store,
+        runtime=runtime,
+        wanted=FromBooks(_limits(settings)),
+        clock=hooks.clock,
+        stopwatch=time.perf_counter,
+        node_name=settings.node_name,
+        standing=Standing.OBSERVING if settings.observe else Standing.ENFORCING,
+        notes=runtime.capabilities().shortfalls,
+        config=premises.config,
+        heard=hooks.heard,
+        look_every_seconds=hooks.look_every_seconds,
+        start_patience_seconds=hooks.start_patience_seconds,
+        also_counted=(hooks.shortage.counted,),
+        also_noted=hooks.shortage.notes,
+    )
+    if near is None:
+        return around
+    counted = (*around.also_counted, near.counted)
+    return replace(around, plugins=near.plugins, handing=near.handing, also_counted=counted)
+
+
+def _runtime(settings: AgentSettings) -> Runtime:
+    if settings.observe:
+        return FakeRuntime()
+    match settings.runtime:
+        case RuntimeKind.FAKE:
+            return FakeRuntime(settings.root / RUNS)
+        case RuntimeKind.PROCESS:
+            return ProcessRuntime(settings.root, page_sizes=_limits(settings).page_sizes)
+
+
+def _limits(settings: AgentSettings) -> Limits:
+    """What holds for all pods; a described machine has no kernel that could be asked."""
+    premises = settings.premises
+    is_here = settings.runtime is RuntimeKind.PROCESS
+    ours = kernel.here() if is_here else limits.SOME_KERNEL
+    return limits.resolve(premises.config, premises.machine, premises.behaviour, ours)
+
+
+def _events(store: Store) -> Sequence[NodeEvent]:
+    """The latest events of the journal."""
+    found = [journal.event_of(line) for line in store.journal.lines()]
+    return [event for event in found if event is not None][-EVENTS_KEPT:]

@@ -1,0 +1,103 @@
+"""What was seen of a kubelet that owns the node, as documents: its books, its containers, its pods.
+
+Sizes in bytes. A pod is called as the links to its logs call it; without any it is called by its
+uid, in the namespace ``default``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from numalet.agent.kubelet.observed import KubeletLook, PodName, Problem
+from numalet.agent.kubernetes import pod_placement
+from numalet.core.model import moments
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot.placement import Placement
+from numalet.insight.state.verify import FileReport
+from numalet.wording import english
+
+OBSERVED: Final = "Observed"
+"""The status of a pod that somebody else keeps."""
+STALE: Final = "Stale"
+"""The status of one that its kubelet does not know any more, though its state files do."""
+
+
+def kubelet_document(look: KubeletLook | None) -> dict[str, Any] | None:
+    """What was seen, but for what the containers hold; None where nobody else owns the node."""
+    if look is None:
+        return None
+    evidence = look.evidence
+    asked = bool(evidence.config and evidence.files)
+    return {
+        "root": evidence.root,
+        "configuration": evidence.config or None,
+        "at": moments.seconds(look.at),
+        "running": None if evidence.running is None else bool(evidence.running),
+        "process": evidence.running or None,
+        "since": moments.seconds(look.state_since),
+        "startsWithItsFiles": evidence.refusal is None if asked else None,
+        "files": [_file(each) for each in look.files],
+        "containersFound": len(look.audits),
+        "problems": [_problem(each) for each in look.told],
+    }
+
+
+def _file(report: FileReport) -> dict[str, Any]:
+    return {
+        "name": report.name,
+        "policy": report.policy_name,
+        "soundness": report.soundness.value,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    finding, key = problem.finding, problem.key
+    return {
+        "code": finding.code,
+        "text": english.sentence(finding),
+        "since": moments.seconds(problem.since),
+        "podUID": None if key is None else key.pod_uid,
+        "container": None if key is None else key.container,
+    }
+
+
+def placements(look: KubeletLook) -> list[dict[str, Any]]:
+    """The placement of every pod of the kubelet that its state files know, as of our own pods."""
+    pods: dict[str, dict[str, Placement]] = {}
+    for key, held in look.held.items():
+        pods.setdefault(key.pod_uid, {})[key.container] = held
+    return [_placement(look, uid, held) for uid, held in pods.items()]
+
+
+def _placement(look: KubeletLook, uid: str, held: Mapping[str, Placement]) -> dict[str, Any]:
+    named = look.evidence.pods.get(uid, PodName("default", uid))
+    audits = [look.audits[key] for name in held if (key := ContainerKey(uid, name)) in look.audits]
+    return {
+        "metadata": {
+            "name": named.name,
+            "namespace": named.namespace,
+            "uid": uid,
+            "creationTimestamp": None,
+        },
+        "ready": _ready(look, uid, named, held),
+        "status": STALE if look.is_stale(uid) else OBSERVED,
+        "restarts": 0,
+        **pod_placement.whole(held, audits),
+        "containers": [
+            pod_placement.container(name, each, look.audits.get(ContainerKey(uid, name)))
+            for name, each in held.items()
+        ],
+    }
+
+
+def _ready(look: KubeletLook, uid: str, named: PodName, held: Mapping[str, Placement]) -> str:
+    """How many containers run, of how many, as ``kubectl get pods`` counts them.
+
+    Init containers that are no sidecars do not count. Which those are only the kubelet knows; if it
+    does not say, all containers count that have a name here.
+    """
+    running = {key.container for key in look.evidence.realities if key.pod_uid == uid}
+    counted = (look.evidence.app_containers or {}).get(named)
+    names = frozenset(held) | running if counted is None else counted
+    return f"{len(running & names)}/{len(names)}"

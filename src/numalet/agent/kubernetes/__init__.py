@@ -1,0 +1,1 @@
+"""Kubernetes API objects made from the core's values. Pure."""

@@ -1,0 +1,160 @@
+"""The node as the Node object that Kubernetes' clients know.
+
+It has no NUMA facts: Kubernetes knows sums over the machine only. Capacity is what the machine
+has; allocatable is capacity without the reservation, and without the huge pages where memory is
+concerned. Kubelet: ``nodestatus.MachineInfo``, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+
+from numalet.core.admission import node_resources, predicates
+from numalet.core.model import moments as kube_time
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from numalet.wording import kubelet_status
+
+UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
+_PRESSURES: Final = ("Memory", "Disk", "PID")
+
+
+class Unready(Enum):
+    """Why a node takes no pods; the value is the reason of its condition."""
+
+    OBSERVING = "AgentObserves"
+    STARTING = "SourcesNotReady"
+    BOOKS = "BooksNotWritable"
+    STOPPING = "AgentStops"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletCondition:
+    """Whether the kubelet that owns the node runs, since when; None if that can not be known."""
+
+    is_running: bool | None
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What the node object says of the host; empty where it is not known.
+
+    ``architecture`` in Go's words (``amd64``), ``version`` that of this program.
+    """
+
+    name: str
+    created_at: datetime
+    started_at: datetime
+    unready: Unready | None = None
+    unschedulable: bool = False
+    version: str = ""
+    architecture: str = ""
+    kernel_version: str = ""
+    os_image: str = ""
+    machine_id: str = ""
+    boot_id: str = ""
+    kubelet: KubeletCondition | None = None
+
+
+def node_object(node: Node, facts: NodeFacts) -> dict[str, Any]:
+    """The whole object, but for its resource version."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": facts.name,
+            "uid": facts.name,
+            "creationTimestamp": kube_time.seconds(facts.created_at),
+            "labels": labels(facts.name, node.rules.machine.os, facts.architecture),
+        },
+        "spec": _spec(facts),
+        "status": {
+            "capacity": _texts(capacity(node)),
+            "allocatable": _texts(allocatable(node)),
+            "conditions": _conditions(facts),
+            "addresses": [{"type": "Hostname", "address": facts.name}],
+            "nodeInfo": _node_info(node, facts),
+        },
+    }
+
+
+def _spec(facts: NodeFacts) -> dict[str, Any]:
+    """As ``kubectl cordon``, and the taint that follows it, leave it."""
+    if not facts.unschedulable:
+        return {}
+    taint = {"key": UNSCHEDULABLE_TAINT, "effect": "NoSchedule"}
+    return {"unschedulable": True, "taints": [taint]}
+
+
+def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, str]:
+    """The labels of a node; without one whose value is not known."""
+    found = {
+        "kubernetes.io/arch": architecture,
+        predicates.HOST_LABEL: name,
+        predicates.OS_LABEL: system.value,
+    }
+    return {label: value for label, value in found.items() if value}
+
+
+def capacity(node: Node) -> dict[str, Quantity]:
+    """What the node has."""
+    return node_resources.capacity(node.rules, node.snapshot)
+
+
+def allocatable(node: Node) -> dict[str, Quantity]:
+    """What pods may have of it."""
+    return node_resources.allocatable(node.rules, node.snapshot)
+
+
+def _texts(amounts: dict[str, Quantity]) -> dict[str, str]:
+    return {name: str(amounts[name]) for name in sorted(amounts)}
+
+
+def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
+    at = kube_time.seconds(facts.started_at)
+    moments = {"lastHeartbeatTime": at, "lastTransitionTime": at}
+    ready = {
+        "type": "Ready",
+        "status": "False" if facts.unready else "True",
+        "reason": facts.unready.value if facts.unready else "AgentReady",
+        "message": kubelet_status.NODE_MESSAGES[facts.unready.value if facts.unready else ""],
+    }
+    pressures = [
+        {"type": f"{what}Pressure", "status": "Unknown", "reason": "NotWatched"}
+        for what in _PRESSURES
+    ]
+    conditions = [{**condition, **moments} for condition in (*pressures, ready)]
+    if facts.kubelet is not None:
+        status, reason = _KUBELET_RUNNING[facts.kubelet.is_running]
+        since = {"lastTransitionTime": kube_time.seconds(facts.kubelet.since)}
+        running = {"type": "KubeletRunning", "status": status, "reason": reason}
+        conditions.append({**running, **moments, **since})
+    return conditions
+
+
+_KUBELET_RUNNING: Final = {
+    True: ("True", "KubeletRuns"),
+    False: ("False", "KubeletNotRunning"),
+    None: ("Unknown", "ProcessesNotVisible"),
+}
+
+
+def _node_info(node: Node, facts: NodeFacts) -> dict[str, str]:
+    release = node.rules.release.value
+    return {
+        "architecture": facts.architecture,
+        "bootID": facts.boot_id,
+        "containerRuntimeVersion": f"process://{facts.version}",
+        "kernelVersion": facts.kernel_version,
+        "kubeProxyVersion": "",
+        "kubeletVersion": f"v{release}.0+numalet.{facts.version or '0'}",
+        "machineID": facts.machine_id,
+        "operatingSystem": node.rules.machine.os.value,
+        "osImage": facts.os_image,
+        "systemUUID": facts.machine_id,
+    }

@@ -1,0 +1,166 @@
+"""The conditions of a pod, and since when each is so.
+
+The agent keeps no history of conditions; the moment of a change is the moment of what brought it
+about: a decision, the start of a container, its end. ``numalet.dev/Enforced`` is our own and says
+how strongly the running containers are held to what was promised; ``numalet.dev/Promised`` is false
+of a pod that runs although its promise does not fit the machine any more, and absent of all others.
+Kubelet: ``status.GenerateContainersReadyCondition`` and its neighbours, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from numalet.agent.kubernetes import container_statuses
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import moments
+from numalet.core.model.pod import ContainerKind
+from numalet.core.workload import lifecycle
+from numalet.core.workload.phase import PodPhase
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ContainerRun, PodRun
+from numalet.wording import english, kubelet, kubelet_status
+
+ENFORCED: Final = "numalet.dev/Enforced"
+PROMISED: Final = "numalet.dev/Promised"
+
+_LEVEL_REASONS: Final = {
+    GuaranteeLevel.KERNEL: "Kernel",
+    GuaranteeLevel.PROCESS: "ProcessSettings",
+    GuaranteeLevel.NONE: "BooksOnly",
+}
+
+
+class _Condition(NamedTuple):
+    type: str
+    holds: bool
+    since: datetime
+    reason: str = ""
+    message: str = ""
+
+    def shown(self) -> dict[str, Any]:
+        texts = {"reason": self.reason, "message": self.message}
+        return {
+            "type": self.type,
+            "status": "True" if self.holds else "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": moments.seconds(self.since),
+            **{name: text for name, text in texts.items() if text},
+        }
+
+
+def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
+    """``status.conditions``; none of a rejected pod, one before the decision."""
+    run = record.run
+    scheduled = _Condition("PodScheduled", holds=True, since=run.accepted_at)
+    if run.verdict is None:
+        return [scheduled.shown()]
+    if run.verdict.reason == kubelet.PREEMPTING:
+        return [_preempted(run)]
+    if not run.verdict.admitted:
+        return []
+    found = [
+        _initialized(record, phase),
+        *_ready(record, phase),
+        scheduled,
+        *_enforced(record),
+        *_unpromised(record),
+    ]
+    return [condition.shown() for condition in found]
+
+
+def _preempted(run: PodRun) -> dict[str, Any]:
+    """What says that it had to go for another pod."""
+    since = run.decided_at or run.accepted_at
+    reason, message = "TerminationByKubelet", kubelet.PREEMPTED_CONDITION
+    found = _Condition("DisruptionTarget", holds=True, since=since, reason=reason, message=message)
+    return found.shown()
+
+
+def _initialized(record: PodRecord, phase: PodPhase) -> _Condition:
+    if lifecycle.is_initialized(record.workload, record.run):
+        since = _latest_end(record, (ContainerKind.INIT,))
+        reason = "PodCompleted" if phase is PodPhase.SUCCEEDED else ""
+        return _Condition("Initialized", holds=True, since=since, reason=reason)
+    waiting = [
+        each.name
+        for each in record.workload.containers
+        if each.kind is not ContainerKind.APP and not container_statuses.is_ready(record, each)
+    ]
+    return _Condition(
+        "Initialized",
+        holds=False,
+        since=_decided(record),
+        reason="ContainersNotInitialized",
+        message=kubelet_status.incomplete(waiting),
+    )
+
+
+def _ready(record: PodRecord, phase: PodPhase) -> list[_Condition]:
+    working = [each for each in record.workload.containers if each.kind is not ContainerKind.INIT]
+    missing = [each.name for each in working if not container_statuses.is_ready(record, each)]
+    kinds = (ContainerKind.APP, ContainerKind.SIDECAR)
+    reason = message = ""
+    if phase is PodPhase.SUCCEEDED:
+        reason = "PodCompleted"
+    elif phase is PodPhase.FAILED:
+        reason = "PodFailed"
+    elif missing:
+        reason, message = "ContainersNotReady", kubelet_status.unready(missing)
+    since = _latest_end(record, kinds) if reason else _latest_start(record)
+    return [
+        _Condition(name, holds=not reason, since=since, reason=reason, message=message)
+        for name in ("Ready", "ContainersReady")
+    ]
+
+
+def _enforced(record: PodRecord) -> list[_Condition]:
+    """How the running containers are held; nothing where none runs."""
+    runs = [run for run in record.run.containers.values() if run.level is not None]
+    if not runs:
+        return []
+    order = list(GuaranteeLevel)
+    weakest = max((run.level for run in runs if run.level is not None), key=order.index)
+    short = [run for run in runs if run.shortfalls]
+    return [
+        _Condition(
+            ENFORCED,
+            holds=weakest is GuaranteeLevel.KERNEL and not short,
+            since=_latest_start(record),
+            reason=_LEVEL_REASONS[weakest],
+            message="; ".join(_shortfalls(run) for run in short),
+        )
+    ]
+
+
+def _unpromised(record: PodRecord) -> list[_Condition]:
+    """That the books do not promise a running pod what it runs with."""
+    message = record.run.unpromised
+    if not message:
+        return []
+    since = _latest_start(record)
+    return [_Condition(PROMISED, holds=False, since=since, reason="DoesNotFit", message=message)]
+
+
+def _shortfalls(run: ContainerRun) -> str:
+    return f"{run.name}: {', '.join(map(english.of_shortfall, run.shortfalls))}"
+
+
+def _decided(record: PodRecord) -> datetime:
+    return record.run.decided_at or record.run.accepted_at
+
+
+def _latest_end(record: PodRecord, kinds: Iterable[ContainerKind]) -> datetime:
+    exits = (
+        record.run.of(each.name).last_exit
+        for each in record.workload.containers
+        if each.kind in kinds
+    )
+    return max((each.finished_at for each in exits if each), default=_decided(record))
+
+
+def _latest_start(record: PodRecord) -> datetime:
+    starts = (run.started_at for run in record.run.containers.values())
+    return max((at for at in starts if at is not None), default=_decided(record))

@@ -1,0 +1,113 @@
+"""Where one pod is: what it was promised of the node, and what the kernel says of it.
+
+The document behind ``numalet ps`` and ``numalet describe``; sizes in bytes. What is None was not
+looked at, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is
+not promised has no NUMA nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numalet.core.enforcement.audit import Audit
+from numalet.core.model import cpu_set, moments
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ContainerRun
+
+
+def pod_placement(
+    record: PodRecord, snapshot: Snapshot, audits: Mapping[ContainerKey, Audit]
+) -> dict[str, Any]:
+    """The placement of a pod, container by container and summed up.
+
+    A pod that was rejected, or is over, has none: what the books may still hold for it is nobody's.
+    """
+    verdict = record.run.verdict
+    is_active = verdict is not None and verdict.admitted and record.uid in snapshot.pods
+    pod = record.workload.pod
+    held = placement.of_pod(snapshot, pod) if is_active else {}
+    found = {key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active}
+    return {
+        **whole(held, list(found.values())),
+        "unpromised": record.run.unpromised or None,
+        "containers": [
+            _of_run(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
+            for name, each in held.items()
+        ],
+    }
+
+
+def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, Any]:
+    """What the containers of one pod hold together, and what audits of some of them say."""
+    cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
+    return {
+        "numaNodes": sorted({node_id for each in held.values() for node_id in each.memory_nodes}),
+        "cpus": cpu_set.text(cpus),
+        "memory": _sums(held),
+        "aligned": all(audit.aligned for audit in audits) if audits else None,
+        "misplacedBytes": sum(audit.misplaced_bytes for audit in audits),
+    }
+
+
+def _sums(held: Mapping[str, Placement]) -> dict[str, int]:
+    """Bytes by memory type, over all containers as the books have them."""
+    sums: dict[str, int] = {}
+    for each in held.values():
+        for block in each.memory:
+            sums[block.resource] = sums.get(block.resource, 0) + block.size_bytes
+    return sums
+
+
+def _of_run(run: ContainerRun, held: Placement, audit: Audit | None) -> dict[str, Any]:
+    return {
+        **container(run.name, held, audit),
+        "guarantee": None if run.level is None else run.level.value,
+        "shortfalls": list(run.shortfalls),
+    }
+
+
+def container(name: str, held: Placement, audit: Audit | None) -> dict[str, Any]:
+    """What one container holds, which the agent does not say that it holds it to."""
+    return {
+        "name": name,
+        "cpus": cpu_set.text(held.cpus),
+        "memory": blocks(held),
+        "devices": devices(held),
+        "guarantee": None,
+        "shortfalls": [],
+        "audit": None if audit is None else audit_document(audit),
+    }
+
+
+def blocks(held: Placement) -> list[dict[str, Any]]:
+    """The memory of one container, by type and NUMA nodes."""
+    return [
+        {"type": block.resource, "numaNodes": list(block.nodes), "sizeBytes": block.size_bytes}
+        for block in held.memory
+    ]
+
+
+def devices(held: Placement) -> dict[str, list[str]]:
+    """The ids of one container's devices, by resource."""
+    return {name: list(ids) for name, ids in held.devices.items()}
+
+
+def audit_document(audit: Audit) -> dict[str, Any]:
+    """One look at a container."""
+    return {
+        "at": moments.seconds(audit.at),
+        "aligned": audit.aligned,
+        "promisedNumaNodes": list(audit.memory_nodes),
+        "bytesByNumaNode": {
+            kind: {str(node_id): size for node_id, size in sorted(sizes.items())}
+            for kind, sizes in sorted(audit.pages_bytes.items())
+        },
+        "misplacedBytes": audit.misplaced_bytes,
+        "strayCpus": cpu_set.text(audit.stray_cpus),
+        "strayNumaNodes": list(audit.stray_nodes),
+    }

@@ -1,0 +1,147 @@
+"""What the PodResources API says of a node, as plain values.
+
+Order is ours where the kubelet has none: pods by namespace and name, resources, device ids and
+NUMA nodes ascending. Source: pod-resources ``server_v1.go`` and the managers' ``GetDevices``,
+``GetExclusiveCPUs``, ``GetMemory`` and ``GetAllocatable…``, kubelet v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from numalet.core.managers.device.ledger import NO_NODE
+from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """One device on at most one NUMA node; ``node_id`` is None where no node is known.
+
+    A device of several nodes has one entry for each.
+    """
+
+    resource: str
+    device_id: str
+    node_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """Bytes of one memory type on one NUMA node, or on several together."""
+
+    memory_type: str
+    size_bytes: int
+    node_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEntry:
+    """One container. ``cpus`` are its exclusive CPUs: the shared pool is not told."""
+
+    name: str
+    devices: tuple[DeviceEntry, ...]
+    cpus: tuple[int, ...]
+    memory: tuple[MemoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodEntry:
+    """One pod with its sidecars and app containers; ``app_containers`` are the latter's names."""
+
+    name: str
+    namespace: str
+    containers: tuple[ContainerEntry, ...]
+    app_containers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocatable:
+    """What the node has to give, given away or not."""
+
+    devices: tuple[DeviceEntry, ...]
+    cpus: tuple[int, ...]
+    memory: tuple[MemoryEntry, ...]
+
+
+def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
+    """What these pods hold, by namespace and name.
+
+    Device records of pods that are not active are left out once all sources were heard, as the
+    kubelet drops them before it answers; CPUs and memory of such pods are told.
+    """
+    ordered = sorted(known, key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    return tuple(
+        pod_entry(snapshot, pod, stale=snapshot.sources_ready and pod.uid not in snapshot.pods)
+        for pod in ordered
+    )
+
+
+def pod_entry(snapshot: Snapshot, pod: Pod, *, stale: bool = False) -> PodEntry:
+    """What one pod holds; a stale one no devices."""
+    shown = [container for container in pod.containers() if _is_shown(container)]
+    return PodEntry(
+        name=pod.name,
+        namespace=pod.namespace,
+        containers=tuple(_container(snapshot, pod.uid, each.name, stale) for each in shown),
+        app_containers=frozenset(container.name for container in pod.app_containers),
+    )
+
+
+def allocatable(node: Node) -> Allocatable:
+    """What the node has to give. Healthy devices only; CPUs and memory without what is reserved."""
+    inventory = node.snapshot.device.inventory
+    static_cpus = node.roster.static_cpus
+    return Allocatable(
+        devices=tuple(
+            entry
+            for resource in sorted(inventory.registered)
+            for device_id in sorted(inventory.healthy(resource))
+            for entry in _placed(
+                resource, device_id, inventory.devices_of(resource).by_id[device_id].numa_nodes
+            )
+        ),
+        cpus=() if static_cpus is None else tuple(sorted(static_cpus.allocatable)),
+        memory=tuple(
+            MemoryEntry(memory_type, table.allocatable, (node_id,))
+            for node_id, memory in sorted(node.snapshot.memory.nodes.items())
+            for memory_type, table in sorted(memory.tables.items())
+            if table.allocatable > 0
+        ),
+    )
+
+
+def _is_shown(container: Container) -> bool:
+    return container.kind is not ContainerKind.INIT
+
+
+def _container(snapshot: Snapshot, pod_uid: str, name: str, stale: bool) -> ContainerEntry:
+    held = placement.of_container(snapshot, pod_uid, name)
+    return ContainerEntry(
+        name=name,
+        devices=() if stale else tuple(_devices(snapshot, pod_uid, name)),
+        cpus=tuple(sorted(held.cpus)),
+        memory=tuple(
+            MemoryEntry(block.resource, block.size_bytes, block.nodes) for block in held.memory
+        ),
+    )
+
+
+def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[DeviceEntry]:
+    """Devices with the NUMA nodes of the time when they were allocated."""
+    records = snapshot.device.records.get(pod_uid, {}).get(container, {})
+    for resource, record in sorted(records.items()):
+        for device_id in sorted(record.device_ids):
+            nodes = [node for node, ids in record.by_node.items() if device_id in ids]
+            yield from _placed(resource, device_id, (n for n in nodes if n != NO_NODE))
+
+
+def _placed(resource: str, device_id: str, node_ids: Iterable[int]) -> Iterator[DeviceEntry]:
+    ordered = sorted(set(node_ids))
+    if not ordered:
+        yield DeviceEntry(resource, device_id, None)
+    for node_id in ordered:
+        yield DeviceEntry(resource, device_id, node_id)

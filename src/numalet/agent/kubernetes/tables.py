@@ -1,0 +1,191 @@
+"""Kubernetes' objects as rows: the columns that a server gives to ``kubectl get``.
+
+A cell is a text or a number; columns of priority 1 are those of ``-o wide``. Ages are worked out
+here, at the moment of the answer. Kubernetes: ``pkg/printers/internalversion``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from numalet.agent.kubernetes import table_columns
+from numalet.agent.kubernetes.ages import UNKNOWN, age
+
+Cell: TypeAlias = "str | int"
+_Object: TypeAlias = Mapping[str, Any]
+
+NONE: Final = "<none>"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. ``format`` is ``name`` for the column that names the object."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+
+    def definition(self) -> dict[str, Any]:
+        """As a Table says it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": "",
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """The columns of a kind, and the cells of an object of it at a moment."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[_Object, datetime], tuple[Cell, ...]]
+
+
+def printer(kind: str) -> Printer:
+    """How objects of this kind are shown; name and age where nothing better is known."""
+    return _PRINTERS.get(kind, _ANY)
+
+
+def _named(*names: str, wide: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    named = Column("Name", format="name")
+    narrow = (Column(name) for name in names)
+    return (named, *narrow, *(Column(name, priority=1) for name in wide))
+
+
+def _pod(pod: _Object, now: datetime) -> tuple[Cell, ...]:
+    found = table_columns.columns(pod)
+    restarts = str(found.restarts)
+    if found.restarts and found.restarted_at:
+        restarts += f" ({age(found.restarted_at, now)} ago)"
+    spec, status = pod.get("spec", {}), pod.get("status", {})
+    return (
+        pod["metadata"]["name"],
+        found.ready,
+        found.status,
+        restarts,
+        _age(pod, now),
+        status.get("podIP") or NONE,
+        spec.get("nodeName") or NONE,
+        status.get("nominatedNodeName") or NONE,
+        _gates(spec, status),
+    )
+
+
+def _gates(spec: _Object, status: _Object) -> str:
+    gates = [each.get("conditionType") for each in spec.get("readinessGates") or ()]
+    true = {each["type"] for each in status.get("conditions") or () if each.get("status") == "True"}
+    return f"{sum(gate in true for gate in gates)}/{len(gates)}" if gates else NONE
+
+
+def _node(node: _Object, now: datetime) -> tuple[Cell, ...]:
+    status = node["status"]
+    info, addresses = status["nodeInfo"], status.get("addresses") or ()
+    by_type = {each["type"]: each["address"] for each in reversed(addresses)}
+    return (
+        node["metadata"]["name"],
+        _node_status(node),
+        NONE,
+        _age(node, now),
+        info["kubeletVersion"],
+        by_type.get("InternalIP", NONE),
+        by_type.get("ExternalIP", NONE),
+        info["osImage"] or UNKNOWN,
+        info["kernelVersion"] or UNKNOWN,
+        info["containerRuntimeVersion"] or UNKNOWN,
+    )
+
+
+def _node_status(node: _Object) -> str:
+    ready = [each for each in node["status"]["conditions"] if each["type"] == "Ready"]
+    words = ["Ready" if each["status"] == "True" else "NotReady" for each in ready] or ["Unknown"]
+    if node["spec"].get("unschedulable"):
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def _namespace(namespace: _Object, now: datetime) -> tuple[Cell, ...]:
+    return (namespace["metadata"]["name"], namespace["status"]["phase"], _age(namespace, now))
+
+
+def _event(event: _Object, now: datetime) -> tuple[Cell, ...]:
+    about, source = event["involvedObject"], event["source"]
+    first = age(event.get("firstTimestamp"), now)
+    return (
+        age(event.get("lastTimestamp"), now) if event.get("lastTimestamp") else first,
+        event["type"],
+        event["reason"],
+        f"{about['kind'].lower()}/{about['name']}",
+        about.get("fieldPath", ""),
+        ", ".join(source[name] for name in ("component", "host") if source.get(name)),
+        event["message"].strip(),
+        first,
+        event.get("count") or 1,
+        event["metadata"]["name"],
+    )
+
+
+def _placement(placement: _Object, now: datetime) -> tuple[Cell, ...]:
+    nodes = ",".join(map(str, placement["numaNodes"]))
+    return (
+        placement["metadata"]["name"],
+        placement["ready"],
+        placement["status"],
+        placement["restarts"],
+        nodes or NONE,
+        placement["cpus"] or NONE,
+        _age(placement, now),
+    )
+
+
+def _any(value: _Object, now: datetime) -> tuple[Cell, ...]:
+    return (value["metadata"]["name"], _age(value, now))
+
+
+def _age(value: _Object, now: datetime) -> str:
+    return age(value["metadata"].get("creationTimestamp"), now)
+
+
+_ANY: Final = Printer(_named("Age"), _any)
+_PRINTERS: Final[Mapping[str, Printer]] = {
+    "Pod": Printer(
+        _named(
+            *("Ready", "Status", "Restarts", "Age"),
+            wide=("IP", "Node", "Nominated Node", "Readiness Gates"),
+        ),
+        _pod,
+    ),
+    "Node": Printer(
+        _named(
+            *("Status", "Roles", "Age", "Version"),
+            wide=("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
+        ),
+        _node,
+    ),
+    "Namespace": Printer(_named("Status", "Age"), _namespace),
+    "Event": Printer(
+        (
+            *(Column(name) for name in ("Last Seen", "Type", "Reason", "Object")),
+            *(Column(name, priority=1) for name in ("Subobject", "Source")),
+            Column("Message"),
+            Column("First Seen", priority=1),
+            Column("Count", "integer", priority=1),
+            Column("Name", format="name", priority=1),
+        ),
+        _event,
+    ),
+    "PodPlacement": Printer(
+        (
+            *_named("Ready", "Status"),
+            Column("Restarts", "integer"),
+            *(Column(name) for name in ("NUMA Nodes", "CPUs", "Age")),
+        ),
+        _placement,
+    ),
+}

@@ -1,0 +1,165 @@
+"""The child that becomes the command: how it is started, and how it is accompanied to its end.
+
+The command stays in our session and process group, so that it has the terminal. What the terminal
+sends goes to the whole group, the command included; only what somebody sends to us alone is
+passed on. When the command stops, so do we, and the shell takes its terminal back. It has the
+descriptors that our caller gave to us; all of our own are closed when it begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from numalet.agent.host.runtime import starting
+from numalet.agent.host.runtime.port import NotStarted
+from numalet.agent.host.runtime.watcher import begin
+from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
+from numalet.io import faults
+
+EXIT_REFUSED: Final = 125
+EXIT_NOT_EXECUTABLE: Final = 126
+EXIT_NOT_FOUND: Final = 127
+EXITS: Final[Mapping[str, int]] = {
+    "runtime/program-not-found": EXIT_NOT_FOUND,
+    "runtime/not-executable": EXIT_NOT_EXECUTABLE,
+    "runtime/program-refused": EXIT_NOT_EXECUTABLE,
+}
+_PASSED_ON: Final = frozenset(
+    {
+        signal.SIGINT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGTSTP,
+        signal.SIGCONT,
+    }
+)
+_WATCHED: Final = frozenset({*_PASSED_ON, signal.SIGCHLD})
+_FROM_TERMINAL: Final = 128
+"""``SI_KERNEL``: the kernel sent it, on behalf of the terminal, and not a process."""
+
+
+_ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The step at which a start failed, and the error number of the kernel."""
+
+    stage: str
+    number: int
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Let signals wait for ``accompany``, from before the command begins."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def why(problem: Problem, setup: Setup) -> NotStarted:
+    """What a step that failed means to the user."""
+    given = {
+        "argv": setup.argv,
+        "cpus": setup.cpus,
+        "memory_nodes": setup.memory_nodes,
+        "user": setup.user,
+        "working_dir": setup.working_dir,
+        "cgroup": setup.cgroup,
+    }
+    return starting.not_started(problem.stage, problem.number, given)
+
+
+def start(setup: Setup, score: int) -> int | Problem:
+    """The id of the process that became the command, or why it did not; signals are held."""
+    answer, report = os.pipe2(os.O_CLOEXEC)
+    parent = os.getpid()
+    try:
+        with faults.point("process.fork"):
+            pid = os.fork()
+    except OSError as error:
+        for each in (answer, report):
+            os.close(each)
+        return Problem("fork", error.errno or 0)
+    if pid == 0:
+        _be_child(setup, score, parent, report)
+    os.close(report)
+    with os.fdopen(answer, "rb") as file:
+        problem: dict[str, Any] | None = json.loads(file.read() or b"null")
+    if problem is None:
+        return pid
+    os.waitpid(pid, 0)
+    return Problem(problem["stage"], problem["errno"])
+
+
+def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
+    """In the child: become the command, or say why not."""
+    try:
+        # Nothing of Python's own is to answer a signal before the command does.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        begin.spare(score)
+        begin.become(replace(setup, env=_addressed(setup.env, parent)), parent)
+    except StageFailed as failed:
+        problem = {"stage": failed.stage.value, "errno": failed.number}
+        os.write(report, json.dumps(problem).encode())
+    finally:
+        os._exit(EXIT_REFUSED)
+
+
+def _addressed(env: Mapping[str, str], parent: int) -> Mapping[str, str]:
+    """The environment of this process, with what was meant for our parent's process meant for it.
+
+    A service manager that hands sockets over, or wants signs of life, names the process that may
+    take them (``sd_listen_fds(3)``, ``sd_watchdog_enabled(3)``); the sockets are inherited.
+    """
+    own = {name: str(os.getpid()) for name in _ADDRESSEES if env.get(name) == str(parent)}
+    return {**env, **own}
+
+
+def accompany(pid: int) -> int:
+    """Pass signals on until the command ends; its status, as it is waited for."""
+    while True:
+        info = signal.sigwaitinfo(_WATCHED)
+        if info.si_signo != signal.SIGCHLD:
+            if info.si_code != _FROM_TERMINAL:
+                os.kill(pid, info.si_signo)
+            continue
+        status = _looked(pid)
+        if status is None:
+            continue
+        if os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(pid, signal.SIGCONT)
+            continue
+        return status
+
+
+def exit_status(status: int) -> int:
+    """The status as a shell has it: 128 and more for a signal."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _looked(pid: int) -> int | None:
+    """The status of the command if it stopped or ended; orphans that ended are put to rest."""
+    found = None
+    while True:
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        except ChildProcessError:
+            return found
+        if child == 0:
+            return found
+        if child == pid:
+            found = status

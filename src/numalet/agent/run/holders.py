@@ -1,0 +1,133 @@
+"""Who holds a place: a run is there as long as it holds the lock of a file of its own.
+
+The kernel lets go of the lock when the process goes, however it goes, and shows it to everybody
+who sees the file: also to those in other PID namespaces, such as containers that share the root
+folder, to whom the process's id says nothing or names somebody else. Ids are for people, and for
+what can only be done to a process: asking the kernel to move it, or waiting for its end.
+
+A holder without such a file is one of the former format, known by id, start time and boot.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.run.request import CONTAINER
+from numalet.core.model.pod import ContainerKey
+
+FOLDER: Final = "holders"
+_FOLDER_MODE: Final = 0o700
+_MODE: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """One run: its pod, and the process that stays with its command.
+
+    ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` tell it from a later process
+    with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its cgroup
+    below the root, empty without one. ``unpromised`` says why the books do not hold all that it
+    runs with, since the machine changed.
+    """
+
+    uid: str
+    pid: int
+    ticks: int
+    boot: str
+    command: str
+    is_shared: bool
+    path: str = ""
+    unpromised: str = ""
+
+    @property
+    def key(self) -> ContainerKey:
+        """Its container."""
+        return ContainerKey(self.uid, CONTAINER)
+
+
+class Holders:
+    """The locks of the runs of one folder. Only used while the books are held."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+
+    def take(self, uid: str) -> int:
+        """Take the lock of a new run, as a descriptor that its process keeps.
+
+        Raises ``OSError``.
+        """
+        self._folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._path(uid), flags, _MODE)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.pwrite(descriptor, json.dumps({"pid_namespace": family.pid_namespace()}).encode(), 0)
+        return descriptor
+
+    def let_go(self, uid: str, descriptor: int) -> None:
+        """Give the lock back, and remove its file."""
+        self._path(uid).unlink(missing_ok=True)
+        os.close(descriptor)
+
+    def is_alive(self, holder: Holder) -> bool:
+        """Whether its run is still there."""
+        held = self._is_held(holder.uid)
+        return _is_this_process(holder) if held is None else held
+
+    def pid_here(self, holder: Holder) -> int | None:
+        """The id by which its process can be asked for here; None if it has none here."""
+        try:
+            namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
+        except FileNotFoundError:
+            namespace = family.pid_namespace()
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        here = namespace == family.pid_namespace() and _is_this_process(holder)
+        return holder.pid if here else None
+
+    def since(self, holder: Holder) -> datetime | None:
+        """When its run got its place; None for one of the former format."""
+        try:
+            return datetime.fromtimestamp(self._path(holder.uid).stat().st_mtime, UTC)
+        except OSError:
+            return None
+
+    def sweep(self, uids: Iterable[str]) -> None:
+        """Remove the files of those who are gone, other than these."""
+        known = frozenset(uids)
+        with suppress(OSError):
+            for path in self._folder.iterdir():
+                if path.name not in known and not self._is_held(path.name):
+                    path.unlink(missing_ok=True)
+
+    def _is_held(self, uid: str) -> bool | None:
+        """Whether somebody holds the lock of this run; None if it has none."""
+        try:
+            descriptor = os.open(self._path(uid), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            # In doubt somebody is there.
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def _path(self, uid: str) -> Path:
+        return self._folder / uid
+
+
+def _is_this_process(holder: Holder) -> bool:
+    return holder.boot == family.boot_id() and family.is_alive(holder.pid, holder.ticks)

@@ -1,0 +1,154 @@
+"""The command in a place that an agent keeps: taken over from the agent, run, and handed back.
+
+We are the watcher of our own program: we hold the attempt's lock, and leave the papers that the
+agent's own watchers leave, so it does not matter whether the agent is there while the command
+runs. See ``agent.host.runtime.offers``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.agent.host.runtime.watcher import begin, family, papers, watch
+from numalet.agent.host.runtime.watcher.begin import Setup
+from numalet.agent.host.runtime.watcher.outputs import stamp
+from numalet.agent.host.runtime.watcher.papers import Paper
+from numalet.agent.run import child, leftovers, program
+from numalet.agent.run.child import EXIT_REFUSED, Problem
+from numalet.agent.run.program import Outcome
+from numalet.core.model.findings import Finding
+from numalet.insight.output.run_document import RunDocument
+from numalet.io import faults
+
+PAUSE_SECONDS: Final = 0.005
+_RELEASE_SECONDS: Final = 5.0
+"""How long to wait at the end for the agent to let go, so that whoever comes next finds it free."""
+_RING: Final = b"!"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An order that is ours: its folder, its lock as a descriptor, and what it says."""
+
+    folder: Path
+    lock: int
+    order: Mapping[str, Any]
+
+
+def take(folder: Path) -> Taken | None:
+    """Take the order that lies in an attempt's folder; None if there is none now.
+
+    The lock is touched only where an order lies. Held for a moment at every look, it would tell an
+    agent that prepares this attempt again (an earlier one died over it) that we are at it already,
+    and it would leave no order; see ``ProcessRuntime.start``.
+    """
+    if not (folder / papers.LAUNCH).exists():
+        return None
+    try:
+        descriptor = os.open(folder / papers.LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        order = papers.read(folder, papers.LAUNCH)
+        if order is not None and not (folder / papers.STARTED).exists():
+            return Taken(folder, descriptor, order)
+    os.close(descriptor)
+    return None
+
+
+def run(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Outcome:
+    """Run the command to its end; nothing of it is left, and the agent has let go of its place."""
+    setup = _setup(taken, place, command)
+    begin.adopt_orphans()
+    with child.signals_held():
+        try:
+            return _run(setup, taken, place)
+        except OSError as error:
+            fields = {"error": error.strerror or str(error)}
+            return Outcome(EXIT_REFUSED, Finding("runtime/storage", fields))
+        finally:
+            leftovers.reap()
+            os.close(taken.lock)
+            _ring(taken.folder)
+            _wait_for_release(taken.folder)
+
+
+def _run(setup: Setup, taken: Taken, place: RunDocument) -> Outcome:
+    order, cgroup = taken.order, setup.cgroup
+    started, refused, end = (
+        Paper(taken.folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
+    )
+    before, since = watch.out_of_memory(cgroup), stamp()
+    pid = child.start(setup, order["oom_score_adj"])
+    if isinstance(pid, Problem):
+        refused.write({"stage": pid.stage, "errno": pid.number})
+        return program.not_started(child.why(pid, setup))
+    refused.discard()
+    found = family.process(pid)
+    ticks = 0 if found is None else found.started
+    with faults.point("runs.started"):
+        started.write(
+            {"pid": pid, "ticks": ticks, "at": since, "notes": [], "watcher": os.getpid()}
+        )
+    _ring(taken.folder)
+    status = child.accompany(pid)
+    until = stamp()
+    leftovers.reap()
+    told = watch.end_paper(status, (since, until), cgroup, before)
+    end.write(told)
+    code = child.exit_status(status)
+    if told["oom_kills"] <= 0 or code != 128 + 9:
+        return Outcome(code)
+    limit = order["memory_max_bytes"] or 0
+    return Outcome(code, program.killed_for_memory(told["limit_hits"], limit, place.numa_nodes))
+
+
+def _setup(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Setup:
+    given = taken.order["setup"]
+    own = program.told_to_command(taken.order["granted_cpus"], place.numa_nodes, place.devices)
+    return Setup(
+        argv=command,
+        env={**os.environ, **taken.order["handed"], **own, family.MARK: given["env"][family.MARK]},
+        cgroup=given["cgroup"],
+        cpus=given["cpus"],
+        memory_nodes=given["memory_nodes"],
+    )
+
+
+def _ring(folder: Path) -> None:
+    """Tell the agent that there is news; without an agent nobody hears it."""
+    with suppress(OSError):
+        bell = os.open(folder / papers.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.write(bell, _RING)
+        finally:
+            os.close(bell)
+
+
+def _is_heard(folder: Path) -> bool:
+    with suppress(OSError):
+        os.close(os.open(folder / papers.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        return True
+    return False
+
+
+def _wait_for_release(folder: Path) -> None:
+    until(lambda: not folder.exists() or not _is_heard(folder), _RELEASE_SECONDS)
+
+
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until it holds, so long; whether it does."""
+    last = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= last:
+            return False
+        time.sleep(PAUSE_SECONDS)
+    return True

@@ -1,0 +1,46 @@
+"""What a run leaves when its command has ended, or when it was itself killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.run.holders import Holder
+
+NO_SESSION: Final = -1
+_PATIENCE_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.01
+
+
+def clear(holder: Holder, tree: CgroupTree | None) -> None:
+    """Kill what is left of a run whose process is gone, and remove its cgroups."""
+    family.kill(family.strays(NO_SESSION, holder.uid))
+    if tree is not None and holder.path:
+        remove(tree, holder.path.rpartition("/")[0])
+
+
+def remove(tree: CgroupTree, path: str) -> None:
+    """Kill everything in a cgroup and remove it, with patience for the kernel."""
+    last = time.monotonic() + _PATIENCE_SECONDS
+    try:
+        tree.kill(path)
+        while not tree.remove(path) and time.monotonic() < last:
+            time.sleep(_PAUSE_SECONDS)
+    except OSError:
+        # It stays; an agent, or the next run, finds it again.
+        return
+
+
+def reap() -> None:
+    """Kill all that the command started and left, which is below this process by now."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            family.kill(family.descendants(os.getpid()))
+            time.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,117 @@
+"""What runs under shared books, as an agent would show its pods and its node."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.agent.host.runtime import levels
+from numalet.agent.keeper import recovery, settings
+from numalet.agent.keeper.settings import AgentOptions
+from numalet.agent.kubernetes import pod_placement
+from numalet.agent.run import placing
+from numalet.agent.run.holders import Holder
+from numalet.agent.run.request import CONTAINER
+from numalet.agent.run.shared_books import Content, SharedBooks
+from numalet.agent.servers.api import node_state
+from numalet.agent.servers.api.served import OWN_GROUP
+from numalet.core.model.findings import BadInput
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+
+NAMESPACE: Final = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The commands that run, as PodPlacement objects, and the node, None if it is not known.
+
+    A configuration other than the fitted one, which ``numalet run -c`` may have named, is not in
+    the books: where the state files do not agree with the fitted one, only the commands are known.
+    """
+
+    placements: Sequence[Mapping[str, Any]]
+    node: Mapping[str, Any] | None
+
+
+def listing(root: Path) -> Listing | None:
+    """What runs under the books of this root folder; None without such books.
+
+    Raises:
+        BadInput: they can not be read, or belong to somebody else.
+    """
+    books = SharedBooks(root)
+    try:
+        if not books.folder.is_dir():
+            return None
+    except PermissionError:
+        # Opening says whose they are.
+        books.open()
+        books.close()
+    with books.held() as content:
+        return _listed(root, books, content)
+
+
+def _listed(root: Path, books: SharedBooks, content: Content) -> Listing:
+    node, live = _node(root, content)
+    items = [_placement(each, books.holders.since(each), node) for each in live]
+    return Listing(items, None if node is None else _state(node))
+
+
+def _node(root: Path, content: Content) -> tuple[Node | None, tuple[Holder, ...]]:
+    """The node, None if it is not known, and the runs as they are on the machine of now."""
+    keys = [each.key for each in content.live]
+    files = content.files if keys else {}
+    try:
+        premises = settings.resolve(AgentOptions(root=root)).premises
+        started = recovery.start_node(premises, files, keys)
+    except BadInput:
+        return None, content.live
+    live = tuple(placing.marked(each, started.lost) for each in content.live)
+    return started.node.assume_running(keys).release_stale(), live
+
+
+def _placement(holder: Holder, since: datetime | None, node: Node | None) -> dict[str, Any]:
+    held = (
+        {}
+        if node is None
+        else {CONTAINER: placement.of_container(node.snapshot, holder.uid, CONTAINER)}
+    )
+    return {
+        "kind": "PodPlacement",
+        "apiVersion": OWN_GROUP,
+        "metadata": {
+            "name": f"{_name(holder.command)}-{holder.uid[:8]}",
+            "namespace": NAMESPACE,
+            "uid": holder.uid,
+            "creationTimestamp": None if since is None else since.isoformat(timespec="seconds"),
+        },
+        "ready": "1/1",
+        "status": "Running",
+        "restarts": 0,
+        "pid": holder.pid,
+        "command": holder.command,
+        **pod_placement.whole(held, ()),
+        "unpromised": holder.unpromised or None,
+        "containers": [pod_placement.container(name, each, None) for name, each in held.items()],
+    }
+
+
+def _name(command: str) -> str:
+    words = command.split()
+    return words[0].rpartition("/")[2] if words else "command"
+
+
+def _state(node: Node) -> dict[str, Any]:
+    return {
+        "kind": "NodeState",
+        "apiVersion": OWN_GROUP,
+        "metadata": {"name": socket.gethostname().lower()},
+        "standing": "no agent",
+        "guarantee": levels.ground().capabilities.level.value,
+        **node_state.of_node(node, {}),
+    }

@@ -1,0 +1,48 @@
+"""What was said on the command line, and how the user is told something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.agent.run.request import RunRequest
+from numalet.core.model.findings import Finding
+from numalet.insight.explain.case import Case
+from numalet.insight.output.run_document import RunDocument
+from numalet.io import kubelets
+
+SEARCH_SECONDS: Final = 2
+"""How long to look for what would have admitted a command that is refused."""
+
+Explained: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """As it was said on the command line. ``wait_seconds`` is None for not waiting."""
+
+    request: RunRequest
+    root: Path | None = None
+    config_file: Path | None = None
+    policy: str | None = None
+    devices_file: str | None = None
+    wait_seconds: float | None = None
+    dry_run: bool = False
+    kubelet_root: Path = kubelets.ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How the user is told something.
+
+    ``explained`` finds out why there is no place, and hears how many other commands run: the
+    document of ``numalet explain``, which an agent gives in its place. ``explain`` tells it.
+    ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
+    """
+
+    tell: Callable[[Finding], None]
+    explained: Callable[[Case, int], Explained]
+    explain: Callable[[Explained], None]
+    show: Callable[[RunDocument], None] | None = None

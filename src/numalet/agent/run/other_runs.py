@@ -1,0 +1,98 @@
+"""The other runs of the same books: moved where the shared pool changes, waited for."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from typing import Final
+
+from numalet.agent.host.cgroup_v2 import writing
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime import process_look
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.run import leftovers
+from numalet.agent.run.holders import Holder, Holders
+from numalet.core.enforcement.settings import CgroupSettings
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.node.node import Node
+
+_PAUSE_SECONDS: Final = 0.25
+_LONGEST_POLL_SECONDS: Final = 2**31 / 1000 - 1
+
+
+class OtherRuns:
+    """What can be done to the processes of other runs, as far as they can be seen from here."""
+
+    def __init__(self, holders: Holders, tree: CgroupTree | None) -> None:
+        self._holders = holders
+        self._tree = tree
+
+    def share(self, node: Node, live: Sequence[Holder]) -> None:
+        """Give the shared pool, as it is now, to those who run in it."""
+        pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
+        for each in live:
+            if not each.is_shared:
+                continue
+            if self._tree is not None and self._has_cgroup(each):
+                writing.apply(self._tree, each.path, pool)
+            else:
+                process_look.move_all(self._processes(each) or (), pool)
+
+    def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[Holder]) -> None:
+        """Raise ``BadInput`` if CPUs go that a run shares which can not be moved from here."""
+        if before.snapshot.cpu.default <= after.snapshot.cpu.default:
+            return
+        shared = (each for each in live if each.is_shared)
+        unseen = [e for e in shared if not self._has_cgroup(e) and self._processes(e) is None]
+        if unseen:
+            fields = [{"pid": each.pid, "command": each.command} for each in unseen]
+            raise BadInput([Finding("run/out-of-sight", each) for each in fields])
+
+    def wait(self, live: Sequence[Holder], seconds: float) -> None:
+        """Sleep until one of these runs is gone, or the time is over.
+
+        Where none is left somebody ended a moment ago. Those whose processes can not be seen are
+        looked at again and again.
+        """
+        if not live:
+            return
+        with ExitStack() as stack:
+            poll = select.poll()
+            unseen = []
+            for each in live:
+                descriptor = _pidfd(self._holders.pid_here(each))
+                if descriptor is None:
+                    unseen.append(each)
+                else:
+                    stack.callback(os.close, descriptor)
+                    poll.register(descriptor, select.POLLIN)
+                if not self._holders.is_alive(each):
+                    return
+            last = time.monotonic() + seconds
+            longest = _PAUSE_SECONDS if unseen else _LONGEST_POLL_SECONDS
+            while (left := last - time.monotonic()) > 0:
+                if poll.poll(min(left, longest) * 1000):
+                    return
+                if not all(map(self._holders.is_alive, unseen)):
+                    return
+
+    def _has_cgroup(self, holder: Holder) -> bool:
+        tree = self._tree
+        return tree is not None and bool(holder.path) and tree.folder(holder.path).is_dir()
+
+    def _processes(self, holder: Holder) -> tuple[int, ...] | None:
+        """The ids here of all that a run started; None if that can not be seen."""
+        pid = self._holders.pid_here(holder)
+        if pid is not None:
+            return family.offspring(pid)
+        return family.strays(leftovers.NO_SESSION, holder.uid) or None
+
+
+def _pidfd(pid: int | None) -> int | None:
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            return os.pidfd_open(pid)
+    return None

@@ -1,0 +1,229 @@
+"""Deciding about one command, among all that run: admitted, refused, or to be waited for."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from numalet.agent.host.procfs import kernel
+from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.watcher import family
+from numalet.agent.keeper import owners, recovery
+from numalet.agent.keeper.owners import Places
+from numalet.agent.keeper.recovery import Premises
+from numalet.agent.run import leftovers
+from numalet.agent.run.holders import Holder
+from numalet.agent.run.other_runs import OtherRuns
+from numalet.agent.run.request import CONTAINER
+from numalet.agent.run.shared_books import Content, SharedBooks
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import NotAligned
+from numalet.core.checkpoint import cpu_file
+from numalet.core.enforcement import desired, limits
+from numalet.core.enforcement.limits import Limits
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.state.rebase import Lost
+from numalet.wording import english
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The command has its place, and the books say so."""
+
+    pod: Pod
+    snapshot: Snapshot
+    placement: Placement
+    settings: ContainerSettings
+    above: CgroupSettings
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The node before the decision, for telling why, and the others that run.
+
+    ``fits_when_empty`` says whether it would fit a node on which nothing runs.
+    """
+
+    node: Node
+    pod: Pod
+    holders: tuple[Holder, ...]
+    decision: Decision
+    fits_when_empty: bool
+
+    @property
+    def running(self) -> int:
+        """How many others run."""
+        return len(self.holders)
+
+
+Answer: TypeAlias = Placed | NoPlace
+
+_LOOSER: Final = ("restricted", "best-effort")
+
+
+class Placer:
+    """Decides on commands over shared books, beside other owners that are looked for.
+
+    ``remarks`` are what a user should know of the books as they were found.
+    """
+
+    def __init__(
+        self, books: SharedBooks, premises: Premises, ground: Ground, places: Places
+    ) -> None:
+        self._books = books
+        self._premises = premises
+        self._places = places
+        self._others = OtherRuns(books.holders, ground.tree)
+        self._lock: int | None = None
+        self.ground = ground
+        self.remarks: list[Finding] = []
+        self._limits = limits.resolve(
+            premises.config, premises.machine, premises.behaviour, kernel.here()
+        )
+
+    def preview(self, pod: Pod) -> Answer:
+        """What would be decided now; nothing is changed. Raises ``BadInput``."""
+        with self._books.held() as content:
+            node, live = self._node(content)
+            return self._decided(node, pod, live)[0]
+
+    def place(self, pod: Pod, command: str) -> Answer:
+        """Admit the pod and write it down. Raises ``BadInput``."""
+        with self._books.held() as content:
+            self._clear(content)
+            before, live = self._node(content)
+            answer, after = self._decided(before, pod, live)
+            if isinstance(answer, Placed):
+                self._others.refuse_unless_movable(before, after, live)
+                self._write(after, live, self._holder(answer, command))
+                self._others.share(after, live)
+            return answer
+
+    def admitting_policy(self, answer: NoPlace) -> str | None:
+        """A looser topology policy by which it would get a place now; None if there is none.
+
+        Raises ``BadInput``.
+        """
+        if not isinstance(answer.decision.rejection, NotAligned):
+            return None
+        for policy in _LOOSER:
+            config = replace(self._premises.config, topology_manager_policy=policy)
+            premises = replace(self._premises, config=config)
+            placer = Placer(self._books, premises, self.ground, self._places)
+            if isinstance(placer.preview(answer.pod), Placed):
+                return policy
+        return None
+
+    def _write(self, after: Node, live: Sequence[Holder], ours: Holder) -> None:
+        """The books with this run in them, which is there from now on. Raises ``BadInput``."""
+        try:
+            self._lock = self._books.holders.take(ours.uid)
+        except OSError as error:
+            fields = {"path": str(self._books.folder), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields)]) from None
+        try:
+            self._books.write(after.state_files(), (*live, ours))
+        except BadInput:
+            self._unlock(ours.uid)
+            raise
+
+    def _unlock(self, uid: str) -> None:
+        if self._lock is not None:
+            self._books.holders.let_go(uid, self._lock)
+            self._lock = None
+
+    def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:
+        """The same, tried again whenever a command ends, until the monotonic clock says ``last``.
+
+        Raises ``BadInput``.
+        """
+        while True:
+            answer = self.place(pod, command)
+            left = last - time.monotonic()
+            if isinstance(answer, Placed) or not answer.fits_when_empty or left <= 0:
+                return answer
+            with self._books.held() as content:
+                live = content.live
+            self._others.wait(live, left)
+            # A kubelet may have come to this machine meanwhile.
+            owners.refuse_to_pin(owners.find(self._places))
+
+    def release(self, uid: str) -> None:
+        """Give back what a run held. Raises ``BadInput``."""
+        with self._books.held() as content:
+            kept = tuple(each for each in content.live if each.uid != uid)
+            others = replace(content, live=kept)
+            self._clear(others)
+            node, live = self._node(others)
+            self._books.write(node.state_files(), live)
+            self._unlock(uid)
+            self._others.share(node, live)
+
+    def _clear(self, content: Content) -> None:
+        """Kill and remove what those who are gone left."""
+        for each in content.dead:
+            leftovers.clear(each, self.ground.tree)
+
+    def _node(self, content: Content) -> tuple[Node, tuple[Holder, ...]]:
+        """The node on which these runs hold what the books say, and the runs as they are now."""
+        live = content.live
+        keys = [each.key for each in live]
+        try:
+            started = recovery.start_node(self._premises, content.files if live else {}, keys)
+        except BadInput as bad:
+            if not live:
+                raise
+            fields = {"text": bad.findings[0].fields["text"]}
+            raise BadInput([Finding("run/other-configuration", fields)]) from None
+        as_now = [marked(each, started.lost) for each in live]
+        for before, after in zip(live, as_now, strict=True):
+            if before is not after:
+                of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
+                finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
+                self.remarks.append(finding)
+        return started.node.assume_running(keys).release_stale(), tuple(as_now)
+
+    def _decided(self, node: Node, pod: Pod, live: tuple[Holder, ...]) -> tuple[Answer, Node]:
+        after, decision = node.admit(pod)
+        if not decision.admitted:
+            empty, _ = self._node(Content({}))
+            _, alone = empty.admit(pod)
+            return NoPlace(node, pod, live, decision, alone.admitted), node
+        settings = desired.container(self._limits, after.snapshot, pod, CONTAINER)
+        held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
+        parent = settings.path.rpartition("/")[0]
+        above = desired.tree(self._limits, after.snapshot, [pod])[parent]
+        placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
+        return placed, after.pod_started(pod.uid)
+
+    def _holder(self, placed: Placed, command: str) -> Holder:
+        own = family.process(os.getpid())
+        return Holder(
+            uid=placed.pod.uid,
+            pid=os.getpid(),
+            ticks=0 if own is None else own.started,
+            boot=family.boot_id(),
+            command=command,
+            is_shared=not placed.placement.cpus,
+            path="" if self.ground.tree is None else placed.settings.path,
+        )
+
+
+def marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
+    """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
+    of_it = [each for each in lost if each.key == holder.key]
+    if not of_it:
+        return holder
+    why = "; ".join(english.of_finding(each.why) for each in of_it)
+    shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
+    return replace(holder, unpromised=why, is_shared=shares)

@@ -1,0 +1,164 @@
+"""Who waits for a place, in the order in which they came.
+
+A ticket is a file whose name is its number, locked as long as its process lives: one that was
+killed leaves a ticket that nobody holds, and the next who looks removes it. The order is strict:
+whoever is first is tried first, and nobody behind overtakes, even where it would fit. So a large
+request is not starved by small ones, and small ones wait for it. It holds among those who wait;
+who does not wait takes what is free at the moment. The tickets do not know who decides, so the
+queue is the same with an agent and without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
+
+FOLDER: Final = "queue"
+_LOCK: Final = "lock"
+_DIGITS: Final = 12
+_PAUSE_SECONDS: Final = 0.05
+
+
+class Ticket:
+    """A place in the queue below one folder."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder = folder
+        self._number = number
+
+    def ahead(self) -> int:
+        """How many wait before this one."""
+        with _held(self._folder):
+            return len(self._before())
+
+    def wait_for_turn(self, last: float) -> bool:
+        """Wait until nobody is before this one, or the monotonic clock says ``last``."""
+        while True:
+            with _held(self._folder):
+                before = self._before()
+            if not before:
+                return True
+            # Only one is looked at again and again, however many wait.
+            while _is_held(before[-1]):
+                if time.monotonic() >= last:
+                    return False
+                time.sleep(_PAUSE_SECONDS)
+
+    def _before(self) -> list[Path]:
+        """The tickets before this one, in order; those that nobody holds are removed."""
+        found = []
+        for path in _tickets(self._folder):
+            if int(path.name) < self._number:
+                if _is_held(path):
+                    found.append(path)
+                else:
+                    path.unlink(missing_ok=True)
+        return found
+
+
+@contextmanager
+def joined(folder: Path) -> Iterator[Ticket]:
+    """Take a ticket, at the end of the queue, as long as the block lasts. Raises ``BadInput``."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with _held(folder):
+            number = max((int(path.name) for path in _tickets(folder)), default=0) + 1
+            path = folder / f"{number:0{_DIGITS}}"
+            descriptor = _opened(path)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        fields = {"path": str(folder), "error": error.strerror or str(error)}
+        where = Location(str(folder))
+        raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+    try:
+        yield Ticket(folder, number)
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+class Waiter:
+    """One command that waits: its ticket is taken once, and its time begins once.
+
+    Both are kept when an agent goes and another one, or nobody, decides from then on.
+    """
+
+    def __init__(
+        self, folder: Path, seconds: float | None, command: str, tell: Callable[[Finding], None]
+    ) -> None:
+        self._folder = folder
+        self._command = command
+        self._tell = tell
+        self._ticket: Ticket | None = None
+        self._held = ExitStack()
+        self.waits = seconds is not None
+        """Whether it waits at all."""
+        self.last = time.monotonic() + (seconds or 0.0)
+        """Until when, by the monotonic clock."""
+
+    def __enter__(self) -> Waiter:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.leave()
+
+    def turn(self) -> Finding | None:
+        """Queue up, unless it has, until it is its turn; a finding if the time is over before.
+
+        Raises ``BadInput``.
+        """
+        if self._ticket is None:
+            self._ticket = self._held.enter_context(joined(self._folder))
+            ahead = self._ticket.ahead()
+            if ahead:
+                fields = {"ahead": ahead, "command": self._command}
+                self._tell(Finding("run/waits", fields, severity=Severity.NOTE))
+        if self._ticket.wait_for_turn(self.last):
+            return None
+        fields = {"ahead": self._ticket.ahead(), "command": self._command}
+        return Finding("run/not-its-turn", fields)
+
+    def leave(self) -> None:
+        """Let the next one have its turn."""
+        self._ticket = None
+        self._held.close()
+
+
+def _tickets(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.name.isdecimal())
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Nobody takes or removes a ticket meanwhile."""
+    descriptor = _opened(folder / _LOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,164 @@
+"""The books that all runs of one root folder share: locks, state files, and who holds what."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from numalet.agent.keeper import root_folder
+from numalet.agent.keeper.root_folder import LOCK
+from numalet.agent.run.holders import Holder, Holders
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import faults
+from numalet.io.files import atomic, state_directory
+
+FOLDER: Final = "run"
+HOLDERS: Final = "runs.json"
+
+
+_PIDS: Final = 1 << 31
+_HOLDERS: Final = msgspec.json.Decoder(tuple[Holder, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the books hold: state files by name, and the holders in order of admission.
+
+    ``live`` are those whose runs are there, ``dead`` what others left.
+    """
+
+    files: StateFiles
+    live: tuple[Holder, ...] = ()
+    dead: tuple[Holder, ...] = ()
+
+
+class SharedBooks:
+    """The books below a root folder, which is held as long as this object is open."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / FOLDER
+        self.holders = Holders(self.folder)
+        self._root = root
+        self._descriptor: int | None = None
+
+    def open(self) -> bool:
+        """Make the folders and take our part of the lock; False if an agent keeps the books.
+
+        Raises ``BadInput``.
+        """
+        try:
+            _refuse_others(self._root)
+            root_folder.claim(self._root, [FOLDER])
+            self._descriptor = _opened(self._root / LOCK)
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            # An agent that is refused names the process that is written here.
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
+        except BlockingIOError:
+            self.close()
+            return False
+        except OSError as error:
+            self.close()
+            raise BadInput([_unusable(self._root, error)]) from None
+        return True
+
+    def close(self) -> None:
+        """Let go of the root folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    @contextmanager
+    def held(self) -> Iterator[Content]:
+        """The books, while nobody else looks at them or changes them. Raises ``BadInput``."""
+        try:
+            descriptor = _opened(self.folder / LOCK)
+        except OSError as error:
+            fields = {"path": str(self.folder), "error": error.strerror or str(error)}
+            raise BadInput([Finding("agent/root-unusable", fields)]) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
+            yield self._read()
+        finally:
+            os.close(descriptor)
+
+    def write(self, files: StateFiles, holders: tuple[Holder, ...]) -> None:
+        """Put new books in their place, all or none. Only while they are held.
+
+        Raises ``BadInput``.
+        """
+        texts = {self.folder / name: text for name, text in files.items()}
+        texts[self.folder / HOLDERS] = json.dumps(list(map(_as_plain, holders)))
+        with faults.point("books.write"):
+            atomic.write_texts(texts)
+        self.holders.sweep(each.uid for each in holders)
+
+    def _read(self) -> Content:
+        files = state_directory.read(self.folder).files
+        text = state_directory.read_file(self.folder / HOLDERS)
+        try:
+            holders = _HOLDERS.decode(text or "[]")
+            _check(holders)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            path = str(self.folder / HOLDERS)
+            fields: Mapping[str, str] = {"path": path, "error": str(error)}
+            raise BadInput([Finding("run/books-damaged", fields, Location(path))]) from None
+        alive = {each.uid for each in holders if self.holders.is_alive(each)}
+        return Content(
+            files,
+            live=tuple(each for each in holders if each.uid in alive),
+            dead=tuple(each for each in holders if each.uid not in alive),
+        )
+
+
+def _as_plain(holder: Holder) -> dict[str, Any]:
+    """Without what came later and is not there, for programs of the release before still run."""
+    plain = asdict(holder)
+    return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
+
+
+def _check(holders: Iterable[Holder]) -> None:
+    """Raise ``ValueError`` for a holder that no run has written: it would be killed by these names.
+
+    A cgroup is named by a path below ours, a process by an id of its own, and a uid by a file.
+    """
+    for each in holders:
+        parts = each.path.split("/") if each.path else []
+        is_name = each.uid not in ("", ".", "..") and "/" not in each.uid
+        is_below = {"", ".", ".."}.isdisjoint(parts)
+        if not (is_name and is_below and 0 < each.pid < _PIDS):
+            raise ValueError(f"{each.uid!r} is no run of process {each.pid}")
+
+
+def _refuse_others(root: Path) -> None:
+    """Raise ``BadInput`` if the books are those of somebody else, whom we can not act for."""
+    with suppress(FileNotFoundError):
+        owner = root.stat().st_uid
+        if os.geteuid() not in (0, owner):
+            fields = {"root": str(root), "owner": str(owner)}
+            raise BadInput([Finding("run/not-allowed", fields, Location(str(root)))])
+
+
+def _unusable(root: Path, error: OSError) -> Finding:
+    """Why these books can not be used: they are another user's, or what the kernel said."""
+    where = Location(str(root))
+    if isinstance(error, PermissionError):
+        with suppress(OSError):
+            fields = {"root": str(root), "owner": str(root.stat().st_uid)}
+            return Finding("run/not-allowed", fields, where)
+    fields = {"path": str(root), "error": error.strerror or str(error)}
+    return Finding("agent/root-unusable", fields, where)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,75 @@
+"""Where a command is and what holds it there, as findings for its user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from numalet.agent.run.options import Explained, Voice
+from numalet.agent.run.placing import NoPlace
+from numalet.agent.run.request import CONTAINER
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.snapshot import placement
+from numalet.insight.output.run_document import RunDocument
+from numalet.wording import english
+
+_MOST_NAMED: Final = 5
+
+
+def held(place: RunDocument, reason: str) -> Iterator[Finding]:
+    """Where it is; ``reason`` says why the kernel does not hold it, where it does not."""
+    what = _what(place)
+    if place.guarantee is GuaranteeLevel.KERNEL:
+        yield Finding("run/held-by-kernel", {"what": what}, severity=Severity.NOTE)
+    else:
+        fields = {"what": what, "reason": reason}
+        yield Finding("run/held-by-process", fields, severity=Severity.NOTE)
+    if os.geteuid() != 0:
+        yield Finding("run/rootless", severity=Severity.WARNING)
+
+
+def refused(place: RunDocument, told: Explained | None, voice: Voice) -> None:
+    """Why there is no place; ``told`` is None where nobody found the time to tell.
+
+    What explains is the managers' decision. Where they would admit the pod somebody else refused
+    it, or a place came free since: then the words of the refusal are all there is to say.
+    """
+    if told is not None and told["admitted"]:
+        told = None
+    if voice.show is not None:
+        explanation = None if told is None else dict(told)
+        voice.show(msgspec.structs.replace(place, explanation=explanation))
+    elif told is not None:
+        voice.explain(told)
+    else:
+        voice.tell(Finding("run/refused", {"reason": place.reason, "message": place.message}))
+
+
+def holders(answer: NoPlace) -> str:
+    """Who has what, by process and command; empty if nobody has anything."""
+    lines = []
+    for each in answer.holders[:_MOST_NAMED]:
+        held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
+        what = f"CPUs {cpu_set.text(held.cpus)}" if held.cpus else "the shared CPUs"
+        fields = {"pid": each.pid, "command": each.command, "what": what}
+        lines.append(english.of_finding(Finding("run/holder", fields)))
+    if len(answer.holders) > _MOST_NAMED:
+        lines.append("...")
+    return "; ".join(lines) or "none"
+
+
+def _what(place: RunDocument) -> str:
+    """What the command got, in one line."""
+    parts = [f"CPUs {place.cpus}" if place.cpus else "the shared CPUs"]
+    for each in place.memory:
+        nodes = cpu_set.text(each.numa_nodes)
+        parts.append(f"{english.size(each.size_bytes)} {each.type} of NUMA nodes {nodes}")
+    if not place.memory and place.numa_nodes:
+        parts.append(f"memory of NUMA nodes {cpu_set.text(place.numa_nodes)} without a size")
+    parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]
+    return ", ".join(parts)

@@ -1,0 +1,65 @@
+"""The whole API of one agent as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from numalet.agent.host.runtime.port import PASSING_ERRORS
+from numalet.agent.servers.api.cluster import Cluster
+from numalet.agent.servers.api.discovery import Discovery
+from numalet.agent.servers.api.health import Health
+from numalet.agent.servers.api.logs import Logs
+from numalet.agent.servers.api.openapi import OpenApi
+from numalet.agent.servers.api.own import Own
+from numalet.agent.servers.api.pods import Pods
+from numalet.agent.servers.api.runs import Runs
+from numalet.agent.servers.api.served import Served
+from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.door import Door
+from numalet.wording import kubernetes_api as words
+
+_ROOMS: Final = (Discovery, Pods, Logs, Cluster, Own, Runs, Health)
+_TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
+
+
+def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug: None) -> Any:
+    """The application; ``report_bug`` hears of every exception that nobody expected."""
+    served = Served(door)
+
+    async def failed(_request: Request, failure: Exception) -> Response:
+        assert isinstance(failure, Failure)
+        return failure.response()
+
+    async def refused(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        text = _TEXTS.get(error.status_code, error.detail)
+        code = error.status_code if error.status_code in _TEXTS else 400
+        return Failure(code, text).response()
+
+    async def broken(_request: Request, bug: Exception) -> Response:
+        report_bug(bug)
+        return Failure(500, words.BUG).response()
+
+    async def starved(request: Request, error: Exception) -> Response:
+        assert isinstance(error, OSError)
+        if error.errno not in PASSING_ERRORS:
+            return await broken(request, error)
+        text = words.STARVED.format(error=error.strerror or error)
+        return Failure(503, text).response()
+
+    routes = [route for room in _ROOMS for route in room(served).routes()]
+    return Starlette(
+        routes=[*routes, *OpenApi(routes).routes()],
+        exception_handlers={
+            Failure: failed,
+            HTTPException: refused,
+            OSError: starved,
+            Exception: broken,
+        },
+    )

@@ -1,0 +1,97 @@
+"""Objects of one kind, as they are, were and become: what a list or a watch is asked of.
+
+A list is sorted by namespace and name, as a kube-apiserver's is, and may come in chunks; all
+chunks of one list, and a list of an exact version, are of one moment: the changes since then are
+taken back from what there is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from numalet.agent.servers.api import forms, requests, status, versions, watching
+from numalet.agent.servers.api.objects import Shown
+from numalet.agent.servers.api.selectors import Selector, is_selecting
+from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.api.versions import Match, Token
+from numalet.agent.servers.api.watching import Step
+from numalet.agent.servers.door import ChangeKind, Refused
+from numalet.wording import kubernetes_api as words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """Objects of one kind by key, ``namespace/name`` or the name alone.
+
+    ``now`` gives all objects and their version, ``since`` the changes after a version and those to
+    come, ``past`` those up to now. Where nothing can be watched ``since`` is None.
+    """
+
+    kind: str
+    api_version: str
+    now: Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
+    past: Callable[[int], Sequence[Step] | Refused]
+    since: Callable[[int], AsyncIterator[Step] | Refused] | None = None
+
+
+def key_of(item: Mapping[str, Any]) -> str:
+    """What an object is known and sorted by."""
+    metadata = item["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def response(request: Request, of: Collection, passes: Selector) -> Response:
+    """The answer to a request for a list, or a watch. Raises ``Failure``."""
+    if requests.flag(request, "watch"):
+        if of.since is None:
+            raise Failure(405, words.METHOD)
+        return watching.response(request, of.kind, of.api_version, of.now, of.since, passes)
+    wanted = versions.of_list(request)
+    limit = requests.whole_number(request, "limit") or 0
+    version, items = of.now()
+    at, after = version, ""
+    if wanted.token is not None:
+        at, after = wanted.token.version or version, wanted.token.after
+    elif wanted.version is not None and (wanted.match is Match.EXACT or wanted.version > version):
+        at = wanted.version
+    found = dict(items)
+    if at != version:
+        changes = of.past(at)
+        if isinstance(changes, Refused):
+            raise _refused(changes, of.kind, wanted.token)
+        found = _as_before(found, changes)
+    chosen = [found[key] for key in sorted(found) if key > after and passes(found[key].value)]
+    goes_on = 0 < limit < len(chosen)
+    more: dict[str, Any] = {}
+    if goes_on:
+        more["continue"] = Token(key_of(chosen[limit - 1].value), at).text()
+        if not is_selecting(request):
+            more["remainingItemCount"] = len(chosen) - limit
+    shown = chosen[:limit] if goes_on else chosen
+    return forms.of_list(request, of.kind, of.api_version, at, shown, more)
+
+
+def _as_before(now: Mapping[str, Shown], changes: Sequence[Step]) -> dict[str, Shown]:
+    """The objects as they were before these changes, which are oldest first."""
+    found = dict(now)
+    for change in reversed(changes):
+        if change.kind is ChangeKind.ADDED or change.before is None:
+            found.pop(change.key, None)
+        else:
+            found[change.key] = change.before
+    return found
+
+
+def _refused(refused: Refused, kind: str, token: Token | None) -> Failure:
+    """Why there is no list of this version; with a token to go on with what there is now."""
+    failure = status.of_refusal(refused, kind, "")
+    if token is None or failure.code != 410:
+        return failure
+    metadata = {"continue": Token(token.after).text()}
+    return Failure(410, words.CONTINUE_TOO_OLD, metadata=metadata)

@@ -1,0 +1,65 @@
+"""What a request to delete a pod says: in the query, or in a body of ``DeleteOptions``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from numalet.agent.servers.api import requests, status
+from numalet.agent.servers.api.status import Failure
+from numalet.core.workload.record import PodRecord
+from numalet.wording import kubernetes_api as words
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """``grace_seconds`` None is the pod's own period; ``uid`` and ``version`` None are any."""
+
+    grace_seconds: float | None
+    uid: str | None
+    version: str | None
+    is_dry: bool
+
+    def check(self, record: PodRecord) -> None:
+        """Raise ``Failure`` 409 if the record is not of the pod that is meant."""
+        name = record.workload.pod.name
+        if self.uid not in (None, record.uid):
+            problem = words.UID_DIFFERS.format(asked=self.uid, found=record.uid)
+            raise status.conflict("pods", name, problem)
+        if self.version not in (None, str(record.resource_version)):
+            raise status.conflict("pods", name, words.VERSION_DIFFERS)
+
+
+async def wanted(request: Request) -> Deletion:
+    """What is asked for. Raises ``Failure``."""
+    document = await requests.document(request)
+    return of_options(request, document.value if document is not None else {})
+
+
+def of_options(request: Request, options: object) -> Deletion:
+    """What ``DeleteOptions`` and the query of a request ask for. Raises ``Failure``."""
+    if not isinstance(options, Mapping):
+        raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
+    in_body = options.get("dryRun")
+    dry = [*(in_body if isinstance(in_body, list) else [in_body])]
+    conditions = options.get("preconditions")
+    given = conditions if isinstance(conditions, Mapping) else {}
+    uid, version = given.get("uid"), given.get("resourceVersion")
+    return Deletion(
+        grace_seconds=_grace_seconds(request, options),
+        uid=None if uid is None else str(uid),
+        version=None if version is None else str(version),
+        is_dry=requests.dry_run([*dry, *request.query_params.getlist("dryRun")]),
+    )
+
+
+def _grace_seconds(request: Request, options: Mapping[Any, Any]) -> float | None:
+    asked = requests.whole_number(request, "gracePeriodSeconds")
+    grace = asked if asked is not None else options.get("gracePeriodSeconds")
+    is_number = isinstance(grace, int) and not isinstance(grace, bool) and 0 <= grace < 2**31
+    if grace is not None and not is_number:
+        raise status.bad_query("gracePeriodSeconds", str(grace)[:40], "seconds are expected")
+    return None if grace is None else float(grace)

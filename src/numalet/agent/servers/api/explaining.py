@@ -1,0 +1,61 @@
+"""Explanations: why a pod is decided on as it is, and what would have it otherwise.
+
+A posted pod is decided on the node as it is now. A stored one too, as if it asked anew: the node
+is taken without it. Nothing of the node changes, and no plugin is asked. The work is done in a
+thread, a few at a time, and a search for what would admit the pod ends with its budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final
+
+from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.door import AgentView
+from numalet.core.model.pod import Pod
+from numalet.insight.explain import case as cases
+from numalet.insight.explain import document, search, story
+from numalet.insight.explain.case import Case
+from numalet.insight.simulate.session import Session
+from numalet.wording import kubernetes_api as words
+
+MOST_AT_ONCE: Final = 2
+LONGEST_BUDGET_SECONDS: Final = 10.0
+
+
+class Explainer:
+    """Explains, a bounded number of pods at a time."""
+
+    def __init__(self) -> None:
+        self._working = 0
+
+    async def explain(self, view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
+        """The document of ``numalet explain -o json``. Raises ``Failure`` 429 when busy."""
+        if self._working >= MOST_AT_ONCE:
+            raise Failure(429, words.BUSY)
+        self._working += 1
+        try:
+            budget = min(budget_seconds, LONGEST_BUDGET_SECONDS)
+            return await asyncio.to_thread(_explained, view, pod, budget)
+        finally:
+            self._working -= 1
+
+
+def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
+    case = _case(view, pod)
+    told = story.tell(case.node, pod)
+    end = time.monotonic() + budget_seconds
+    wanted = budget_seconds > 0 and not told.decision.admitted
+    tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
+    assumed = {key.pod_uid for key in case.node.snapshot.assumed}
+    return document.explanation(case, told, tuple(tallies), len(assumed))
+
+
+def _case(view: AgentView, pod: Pod) -> Case:
+    node = view.node.asking_nobody()
+    if pod.uid in node.snapshot.pods:
+        node = node.remove(pod.uid).release_stale()
+    pods = {uid: record.workload.pod for uid, record in view.records.items()}
+    session = Session(view.config, node.rules.machine, node, pods=pods)
+    return cases.build(session, (), pod, files=node.state_files())

@@ -1,0 +1,111 @@
+"""What becomes of fields that no release knows, and of fields that come twice, in a posted pod.
+
+A client asks for it in ``fieldValidation``, as of a kube-apiserver: with ``Strict`` the request is
+refused, with ``Warn`` (which counts if nothing is said) the answer has warnings, with ``Ignore``
+nothing is said. What is accepted is kept without such fields. Kubernetes v1.32:
+``apiserver/pkg/endpoints/handlers``, ``finishRequest`` and ``applyPatch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from numalet.agent.servers.api.status import Failure
+from numalet.core.model.findings import Finding
+from numalet.wording import english
+from numalet.wording import kubernetes_api as words
+
+_UNKNOWN: Final = "document/unknown-field"
+_TWICE: Final = "document/duplicate-key"
+_WRONG_TYPE: Final = "document/type"
+
+
+class FieldValidation(Enum):
+    """What a client asks for."""
+
+    IGNORE = "Ignore"
+    STRICT = "Strict"
+    WARN = "Warn"
+
+
+PARAMETER: Final = {"type": "string", "enum": [each.value for each in FieldValidation]}
+"""The query parameter in an OpenAPI document."""
+
+
+def wanted(request: Request) -> FieldValidation:
+    """What the client asks for. Raises ``Failure`` 422 for anything else."""
+    given = request.query_params.get("fieldValidation") or FieldValidation.WARN.value
+    try:
+        return FieldValidation(given)
+    except ValueError:
+        supported = ", ".join(f'"{each.value}"' for each in FieldValidation)
+        problem = words.UNSUPPORTED.format(value=given[:40], supported=supported)
+        cause = {"reason": "FieldValueNotSupported", "message": problem}
+        causes = [{**cause, "field": "fieldValidation"}]
+        message = f"fieldValidation: {problem}"
+        raise Failure(422, message, details={"causes": causes}) from None
+
+
+def check_body(wants: FieldValidation, _name: str, findings: Sequence[Finding]) -> None:
+    """Refuse a strict request whose body has such fields, as far as its types can be read.
+
+    Raises ``Failure`` 400.
+    """
+    if problem := _problem(wants, findings):
+        message = words.NOT_DECODED.format(version="v1", kind="Pod", problem=problem)
+        raise Failure(400, message, details=_details(findings))
+
+
+def check_patched(wants: FieldValidation, name: str, findings: Sequence[Finding]) -> None:
+    """Refuse a strict patch that makes such fields. Raises ``Failure`` 422."""
+    if problem := _problem(wants, findings):
+        message = words.INVALID.format(kind="Pod", name=name, problems=f"patch: {problem}")
+        raise Failure(422, message, details={"name": name, "kind": "Pod", **_details(findings)})
+
+
+def warnings(wants: FieldValidation, findings: Iterable[Finding]) -> list[str]:
+    """The texts of the warnings that the answer has about such fields."""
+    return [*_texts(findings)] if wants is FieldValidation.WARN else []
+
+
+def others(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that are about something else."""
+    return [each for each in findings if each.code not in (_UNKNOWN, _TWICE)]
+
+
+def _problem(wants: FieldValidation, findings: Sequence[Finding]) -> str:
+    """What a strict request is refused for; empty for nothing, or where types are wrong."""
+    texts = [*_texts(findings)]
+    is_readable = all(each.code != _WRONG_TYPE for each in findings)
+    if wants is not FieldValidation.STRICT or not texts or not is_readable:
+        return ""
+    return words.NOT_STRICT.format(problems=", ".join(texts))
+
+
+def _texts(findings: Iterable[Finding]) -> Iterable[str]:
+    for each in findings:
+        if each.code == _UNKNOWN:
+            yield words.FIELD_UNKNOWN.format(path=_path(each))
+        elif each.code == _TWICE:
+            yield words.FIELD_TWICE.format(path=_path(each))
+
+
+def _path(finding: Finding) -> str:
+    """The path of the field, as Kubernetes writes it."""
+    if finding.code == _TWICE:
+        return str(finding.fields["path"]).removeprefix("$").removeprefix(".")
+    return f"{finding.where.path}.{finding.fields['name']}".removeprefix("$").removeprefix(".")
+
+
+def _details(findings: Iterable[Finding]) -> dict[str, Any]:
+    """A cause for each such field; that of an unknown one names the nearest that is known."""
+    causes = [
+        {"reason": "FieldValueInvalid", "message": english.of_finding(each), "field": _path(each)}
+        for each in findings
+        if each.code in (_UNKNOWN, _TWICE)
+    ]
+    return {"causes": causes}

@@ -1,0 +1,168 @@
+"""The form of an answer: objects as they are, or as rows of a table if the client prefers that.
+
+kubectl asks for ``application/json;as=Table;v=v1;g=meta.k8s.io`` and prints the rows it gets, so
+that columns such as STATUS are the server's to work out. What a client asks for is in its Accept
+header alone; nothing depends on who it is. A table is made for each answer anew: it has ages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from numalet.agent.kubernetes import tables
+from numalet.agent.servers.api.objects import JSON, Shown, listed, shown
+from numalet.agent.servers.api.status import Failure, bad_query
+from numalet.wording import kubernetes_api as words
+
+_META: Final = "meta.k8s.io"
+_JSON_RANGES: Final = (JSON, "application/*", "*/*")
+_VERSIONS: Final = ("v1", "v1beta1")
+_INCLUDES: Final = ("", "Metadata", "Object", "None")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table is wanted, in this version; ``include`` says what each row has of its object."""
+
+    version: str
+    include: str = "Metadata"
+
+    def document(
+        self,
+        kind: str,
+        items: Iterable[Shown],
+        metadata: Mapping[str, Any],
+        *,
+        headed: bool = True,
+    ) -> dict[str, Any]:
+        """The Table object; without its columns where a client has them already."""
+        printer, now = tables.printer(kind), datetime.now(UTC)
+        found: dict[str, Any] = {
+            "kind": "Table",
+            "apiVersion": f"{_META}/{self.version}",
+            "metadata": dict(metadata),
+            "columnDefinitions": [each.definition() for each in printer.columns] if headed else [],
+            "rows": [
+                {"cells": printer.cells(item.value, now), "object": self._object(item)}
+                for item in items
+            ],
+        }
+        return found
+
+    def _object(self, item: Shown) -> Any:
+        match self.include:
+            case "None":
+                return None
+            case "Object":
+                return msgspec.Raw(item.text)
+            case _:
+                return {
+                    "kind": "PartialObjectMetadata",
+                    "apiVersion": f"{_META}/{self.version}",
+                    "metadata": item.value["metadata"],
+                }
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The metadata of objects alone is wanted, in this version."""
+
+    version: str
+
+    def head(self, kind: str) -> dict[str, str]:
+        """What the document says it is."""
+        return {"kind": kind, "apiVersion": f"{_META}/{self.version}"}
+
+    def of(self, item: Shown) -> Shown:
+        """What is shown of an object."""
+        return shown({**self.head("PartialObjectMetadata"), "metadata": item.value["metadata"]})
+
+
+def wanted(request: Request) -> Table | Partial | None:
+    """The form that the client prefers of those there are; None if it takes objects as they are.
+
+    Raises:
+        Failure: 406, there is none that it takes.
+    """
+    accepted = request.headers.get("accept", "") or "*/*"
+    for part in accepted.split(","):
+        media, *given = (text.strip() for text in part.split(";"))
+        parameters = dict(text.partition("=")[::2] for text in given)
+        if media.lower() not in _JSON_RANGES or parameters.get("q", "1").strip("0.") == "":
+            continue
+        shape, version = parameters.get("as", ""), parameters.get("v", "v1")
+        if not shape:
+            return None
+        if parameters.get("g", _META) != _META or version not in _VERSIONS:
+            continue
+        if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+            return Partial(version)
+        if shape == "Table":
+            include = request.query_params.get("includeObject", "")
+            if include not in _INCLUDES:
+                raise bad_query("includeObject", include[:40], "Metadata, Object or None")
+            return Table(version, include or "Metadata")
+    raise Failure(406, words.NOT_ACCEPTABLE.format(accepted=JSON))
+
+
+def of_list(
+    request: Request,
+    kind: str,
+    api_version: str,
+    version: int,
+    items: Iterable[Shown],
+    more: Mapping[str, Any],
+) -> Response:
+    """The answer to a request for a list of objects of this kind; ``more`` is of its metadata."""
+    form = wanted(request)
+    metadata = {"resourceVersion": str(version), **more}
+    if isinstance(form, Table):
+        return _answer(form.document(kind, items, metadata))
+    if isinstance(form, Partial):
+        head = form.head("PartialObjectMetadataList")
+        return Response(listed(head, metadata, map(form.of, items)), media_type=JSON)
+    head = {"kind": f"{kind}List", "apiVersion": api_version}
+    return Response(listed(head, metadata, items), media_type=JSON)
+
+
+def of_one(request: Request, item: Shown) -> Response:
+    """The answer to a request for one object."""
+    form = wanted(request)
+    if isinstance(form, Partial):
+        item = form.of(item)
+    if not isinstance(form, Table):
+        return Response(item.text, media_type=JSON)
+    version = item.value["metadata"].get("resourceVersion", "")
+    return _answer(form.document(item.value["kind"], [item], {"resourceVersion": version}))
+
+
+def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
+    """What becomes of each object of a watch. Only the first table of a watch has its columns."""
+    form = wanted(request)
+    if form is None:
+        return lambda item: item
+    if isinstance(form, Partial):
+        return form.of
+    headed = True
+
+    def tabled(item: Shown) -> Shown:
+        nonlocal headed
+        version = item.value["metadata"].get("resourceVersion", "")
+        # A bookmark is a version and no object, so it has no row.
+        rows = [item] if "name" in item.value["metadata"] else []
+        made = form.document(kind, rows, {"resourceVersion": version}, headed=headed)
+        headed = headed and not rows
+        return shown(made)
+
+    return tabled
+
+
+def _answer(document: Mapping[str, Any]) -> Response:
+    return Response(msgspec.json.encode(document), media_type=JSON)

@@ -1,0 +1,77 @@
+"""What monitoring asks for: health, readiness, metrics, the configuration in force."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from numalet.agent.kubernetes.node_object import Unready
+from numalet.agent.servers import metrics
+from numalet.agent.servers.api.served import Served
+from numalet.io.documents.kubelet_config_document import configz
+
+_READINESS: Final = {
+    "books": Unready.BOOKS,
+    "sources": Unready.STARTING,
+    "shutdown": Unready.STOPPING,
+}
+"""Checks of readiness, by the state of the agent that they notice."""
+
+
+class Health:
+    """Handlers of ``/healthz``, ``/livez``, ``/readyz``, ``/metrics`` and ``/configz``."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        return [
+            Route("/healthz", self.healthy, methods=["GET"]),
+            Route("/livez", self.alive, methods=["GET"]),
+            Route("/readyz", self.ready, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/configz", self.config, methods=["GET"]),
+        ]
+
+    async def healthy(self, request: Request) -> Response:
+        """Whether anything is wrong: it answers, and the books can be written."""
+        unready = self._served.door.view().unready
+        checks = {"ping": True, "books": unready is not Unready.BOOKS}
+        return _report(checks, "healthz", verbose="verbose" in request.query_params)
+
+    async def alive(self, request: Request) -> Response:
+        """That the agent answers at all; another one could do no more."""
+        return _report({"ping": True}, "livez", verbose="verbose" in request.query_params)
+
+    async def ready(self, request: Request) -> Response:
+        """Whether the books can be written, all sources were heard, and it goes on."""
+        unready = self._served.door.view().unready
+        checks = {"ping": True} | {name: unready is not why for name, why in _READINESS.items()}
+        return _report(checks, "readyz", verbose="verbose" in request.query_params)
+
+    async def metrics(self, _request: Request) -> Response:
+        """The metrics in the text format of Prometheus."""
+        door = self._served.door
+        page = metrics.text(door.view(), door.counts())
+        return Response(page, headers={"content-type": metrics.CONTENT_TYPE})
+
+    async def config(self, _request: Request) -> Response:
+        """The configuration, as a kubelet shows its own."""
+        return JSONResponse(configz(self._served.door.view().config))
+
+
+def _report(checks: dict[str, bool], name: str, *, verbose: bool) -> Response:
+    """As a kubelet answers: ``ok``, or a line for each check."""
+    passed = all(checks.values())
+    if passed and not verbose:
+        return PlainTextResponse("ok")
+    lines = [
+        f"[+]{check} ok" if fine else f"[-]{check} failed: reason withheld"
+        for check, fine in checks.items()
+    ]
+    verdict = f"{name} check {'passed' if passed else 'failed'}"
+    return PlainTextResponse("\n".join([*lines, verdict, ""]), 200 if passed else 500)

@@ -1,0 +1,204 @@
+"""The API as OpenAPI documents: version 3 in full, version 2 as far as clients need one to go on.
+
+The third describes every path, with its parameters and answers; it is made from the routes that
+are served, so a path is in it because it is there. kubectl before 1.27 takes the second only, as
+protocol buffers (``openapi_v2``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from numalet import __version__
+from numalet.agent.servers.api import field_validation, openapi_types, openapi_v2
+from numalet.agent.servers.api.changing import LISTS, PATCHES
+from numalet.agent.servers.api.status import Failure
+from numalet.wording import kubernetes_api as words
+
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_ASKED_FOR: Final = (PROTOBUF, PROTOBUF.replace("v2.v1", "v2@v1"))
+"""The older of the two names is no legal media type, so only the newer one is ever said back."""
+
+_TITLE: Final = "numalet"
+_JSON: Final = "application/json"
+_OBJECT: Final = {"type": "object"}
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_FLAG: Final = {"type": "boolean"}
+_DRY: Final = {"dryRun": {"type": "string", "enum": ["All"]}}
+_CHANGING: Final = {**_DRY, "fieldManager": _TEXT, "fieldValidation": field_validation.PARAMETER}
+_SELECTING: Final = {
+    "labelSelector": _TEXT,
+    "fieldSelector": _TEXT,
+    "limit": _COUNT,
+    "continue": _TEXT,
+    "resourceVersion": _TEXT,
+    "resourceVersionMatch": {"type": "string", "enum": ["Exact", "NotOlderThan"]},
+}
+_WATCHING: Final = {
+    "watch": _FLAG,
+    "timeoutSeconds": _COUNT,
+    "allowWatchBookmarks": _FLAG,
+    "sendInitialEvents": _FLAG,
+}
+_PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("GET", "log"): {
+        "container": _TEXT,
+        "follow": _FLAG,
+        "previous": _FLAG,
+        "tailLines": _COUNT,
+        "limitBytes": _COUNT,
+    },
+    ("GET", "pods"): {**_SELECTING, **_WATCHING},
+    ("GET", "events"): {**_SELECTING, **_WATCHING},
+    ("GET", "podplacements"): {**_SELECTING, **_WATCHING},
+    ("GET", "nodes"): {**_SELECTING, **_WATCHING},
+    ("GET", "namespaces"): {**_SELECTING, **_WATCHING},
+    ("GET", "nodestates"): _SELECTING,
+    ("GET", "explanation"): {"budgetSeconds": _COUNT},
+    ("POST", "explanations"): {
+        "budgetSeconds": _COUNT,
+        "foreground": _TEXT,
+        "fieldValidation": field_validation.PARAMETER,
+    },
+    ("POST", "runs"): {
+        "pid": _COUNT,
+        "ticks": _COUNT,
+        "boot": _TEXT,
+        "dryRun": _TEXT,
+        "waitMilliseconds": _COUNT,
+    },
+    ("POST", "pods"): _CHANGING,
+    ("POST", "eviction"): _DRY,
+    ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT, **_DRY},
+    ("PATCH", "{name}"): _CHANGING,
+    ("PUT", "{name}"): _CHANGING,
+    ("GET", "healthz"): {"verbose": _TEXT},
+    ("GET", "livez"): {"verbose": _TEXT},
+    ("GET", "readyz"): {"verbose": _TEXT},
+}
+"""By method and the last word of a path."""
+
+_POD_PATH: Final = re.compile(r"/api/v1(/namespaces/\{namespace\})?/pods(/\{name\})?")
+_LISTED: Final = frozenset({"events", "namespaces", "nodes", "nodestates", "podplacements"})
+_OF_A_POD: Final = {_JSON: {"schema": openapi_types.ref(openapi_types.POD)}}
+_BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "POST": _OF_A_POD,
+    "PUT": _OF_A_POD,
+    "PATCH": {
+        each: {"schema": {"type": "array", "items": _OBJECT} if each in LISTS else _OBJECT}
+        for each in PATCHES
+    },
+}
+_PLAIN: Final = frozenset({"log", "metrics", "healthz", "livez", "readyz"})
+
+
+class OpenApi:
+    """Handlers of ``/openapi/v2`` and ``/openapi/v3``."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._by_group: dict[str, list[Route]] = {}
+        for route in routes:
+            self._by_group.setdefault(_group_of(route.path), []).append(route)
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        return [
+            Route("/openapi/v2", self.second, methods=["GET"]),
+            Route("/openapi/v3", self.third, methods=["GET"]),
+            Route("/openapi/v3/{group:path}", self.group, methods=["GET"]),
+        ]
+
+    async def second(self, request: Request) -> Response:
+        """A document of version 2, of which old clients need a few facts."""
+        accepted = request.headers.get("accept", "")
+        if any(name in accepted for name in _ASKED_FOR):
+            return Response(openapi_v2.as_protobuf(_TITLE, __version__), media_type=PROTOBUF)
+        return JSONResponse(openapi_v2.document(_TITLE, __version__))
+
+    async def third(self, _request: Request) -> Response:
+        """Where the documents of version 3 are, by group."""
+        paths = {
+            group: {"serverRelativeURL": f"/openapi/v3/{group}"} for group in sorted(self._by_group)
+        }
+        return JSONResponse({"paths": paths})
+
+    async def group(self, request: Request) -> Response:
+        """The document of one group, or of the paths beside all groups: ``other``."""
+        group = request.path_params["group"]
+        if group not in self._by_group:
+            raise Failure(404, words.PATH_UNKNOWN)
+        return JSONResponse(document(self._by_group[group]))
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """An OpenAPI document of these routes."""
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": _TITLE, "version": __version__},
+        "paths": {route.path: _path(route) for route in routes},
+        "components": {
+            "schemas": dict(openapi_types.schemas()),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _path(route: Route) -> dict[str, Any]:
+    methods = sorted((route.methods or set()) - {"HEAD"})
+    named = [
+        {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    return {**{each.lower(): _operation(each, route.path) for each in methods}, "parameters": named}
+
+
+def _operation(method: str, path: str) -> dict[str, Any]:
+    last = path.rsplit("/", 1)[-1]
+    media = "text/plain" if last in _PLAIN else _JSON
+    schema = _answer(method, path) if media == _JSON else _TEXT
+    good = {"description": "It was done.", "content": {media: {"schema": schema}}}
+    operation: dict[str, Any] = {
+        "parameters": [
+            {"name": name, "in": "query", "schema": schema}
+            for name, schema in _PARAMETERS.get((method, last), {}).items()
+        ],
+        "responses": {
+            "201" if method == "POST" and last in ("pods", "eviction") else "200": good,
+            "default": {
+                "description": "It came to nothing.",
+                "content": {_JSON: {"schema": openapi_types.ref(openapi_types.STATUS)}},
+            },
+        },
+    }
+    if method in _BODIES:
+        of_any = {_JSON: {"schema": _OBJECT}}
+        content = of_any if last == "eviction" else _BODIES[method]
+        operation["requestBody"] = {"content": content}
+    if _POD_PATH.fullmatch(path):
+        operation["x-kubernetes-group-version-kind"] = openapi_types.kind("Pod")
+    return operation
+
+
+def _answer(method: str, path: str) -> Mapping[str, Any]:
+    """The type of a good answer."""
+    last = path.rsplit("/", 1)[-1]
+    if _POD_PATH.fullmatch(path):
+        is_list = method == "GET" and last == "pods"
+        return openapi_types.ref(openapi_types.POD_LIST if is_list else openapi_types.POD)
+    if method == "GET" and last in _LISTED:
+        return openapi_types.ref(openapi_types.LIST)
+    return openapi_types.ref(openapi_types.OBJECT) if last == "{name}" else _OBJECT
+
+
+def _group_of(path: str) -> str:
+    found = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
+    return found[1] if found else "other"

@@ -1,0 +1,205 @@
+"""The types of the OpenAPI document: what ``kubectl explain`` shows, and what answers look like.
+
+Names are Kubernetes', since clients look types up by them. The types of a Pod, and the words about
+their fields, come from the table by which manifests are read (``pod_table``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from numalet.io.documents.pod_table import reach
+from numalet.io.documents.pod_table.kinds import (
+    INT32,
+    INT64,
+    Field,
+    Kind,
+    ListOf,
+    MapOf,
+    ObjectType,
+    Plain,
+    Text,
+    Use,
+    Whole,
+)
+from numalet.io.documents.pod_table.pod import POD as POD_TYPE
+from numalet.wording import english_explain_types as words
+
+_CORE: Final = "io.k8s.api.core.v1."
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_OF_META: Final = frozenset(
+    {
+        "LabelSelector",
+        "LabelSelectorRequirement",
+        "ManagedFieldsEntry",
+        "ObjectMeta",
+        "OwnerReference",
+    }
+)
+POD: Final = f"{_CORE}Pod"
+POD_LIST: Final = f"{_CORE}PodList"
+STATUS: Final = f"{_META}Status"
+OBJECT: Final = f"{_META}Object"
+LIST: Final = f"{_META}ObjectList"
+
+_TEXT: Final = {"type": "string"}
+
+
+def ref(name: str) -> dict[str, str]:
+    """A reference to a type."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_ANSWERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    POD_LIST: {
+        "apiVersion": {"type": "string", "enum": ["v1"]},
+        "kind": {"type": "string", "enum": ["PodList"]},
+        "metadata": {"type": "object"},
+        "items": {"type": "array", "items": ref(POD)},
+    },
+    OBJECT: {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"type": "object"}},
+    LIST: {
+        "apiVersion": _TEXT,
+        "kind": _TEXT,
+        "metadata": {"type": "object"},
+        "items": {"type": "array", "items": {"type": "object"}},
+    },
+    STATUS: {
+        "apiVersion": {"type": "string", "enum": ["v1"]},
+        "kind": {"type": "string", "enum": ["Status"]},
+        "status": {"type": "string", "enum": ["Failure"]},
+        "code": {"type": "integer", "minimum": 400, "maximum": 599},
+        "reason": _TEXT,
+        "message": _TEXT,
+    },
+}
+"""Types of answers that are no part of a Pod."""
+
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    POD_LIST: ("apiVersion", "kind", "metadata", "items"),
+    LIST: ("apiVersion", "kind", "metadata", "items"),
+    OBJECT: ("kind",),
+    STATUS: ("apiVersion", "kind", "status", "code", "reason", "message"),
+}
+_FIXED: Final[Mapping[str, str]] = {"apiVersion": "v1", "kind": "Pod"}
+"""Fields of a Pod that have one value."""
+
+_USES: Final[Mapping[Use, str]] = {
+    Use.HONOURED: "",
+    Use.KEPT: words.KEPT,
+    Use.WARNED: words.WARNED,
+    Use.IGNORED: words.IGNORED,
+    Use.REFUSED: words.REFUSED,
+}
+_PLAIN: Final[Mapping[Plain, Mapping[str, Any]]] = {
+    Plain.FLAG: {"type": "boolean"},
+    Plain.INT_OR_TEXT: {
+        "x-kubernetes-int-or-string": True,
+        "oneOf": [{"type": "integer", "format": "int32"}, _TEXT],
+    },
+    Plain.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
+    # Go writes a time that is not set as null.
+    Plain.MOMENT: {"type": "string", "format": "date-time", "nullable": True},
+    Plain.OBJECT: {"type": "object"},
+}
+
+
+def kind(name: str) -> dict[str, str]:
+    """What a client knows an object by."""
+    return {"group": "", "kind": name, "version": "v1"}
+
+
+@lru_cache(maxsize=1)
+def schemas() -> Mapping[str, Any]:
+    """All types by their names."""
+    return {
+        **{_full_name(each): _schema(each, uses) for each, uses in reach.types(POD_TYPE)},
+        **dict(_answers()),
+    }
+
+
+def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, properties in _ANSWERS.items():
+        text = words.ANSWERS[name.rpartition(".")[2]]
+        found: dict[str, Any] = {"type": "object", "description": text}
+        found |= {"properties": dict(properties), "required": list(_REQUIRED[name])}
+        if name == POD_LIST:
+            found["x-kubernetes-group-version-kind"] = [kind("PodList")]
+        yield name, found
+
+
+def _full_name(given: ObjectType) -> str:
+    return f"{_META if given.name in _OF_META else _CORE}{given.name}"
+
+
+def _schema(given: ObjectType, uses: frozenset[Use]) -> dict[str, Any]:
+    """The schema of a type that is reached by fields of these uses."""
+    only = next(iter(uses)) if len(uses) == 1 else Use.HONOURED
+    found: dict[str, Any] = {
+        "type": "object",
+        "description": given.words or _USES[only] or words.PART,
+        "properties": {name: _property(each) for name, each in given.fields.items()},
+    }
+    needed = [name for name, each in given.fields.items() if each.is_needed]
+    if given is POD_TYPE:
+        needed = ["metadata", "spec"]
+        found["x-kubernetes-group-version-kind"] = [kind("Pod")]
+        for name, value in _FIXED.items():
+            found["properties"][name]["enum"] = [value]
+    if needed and not given.is_of_servers:
+        found["required"] = needed
+    return found
+
+
+def _property(field: Field) -> dict[str, Any]:
+    found = _kind(field.kind)
+    if isinstance(field.kind, ListOf) and field.kind.merged_by:
+        found["x-kubernetes-patch-merge-key"] = field.kind.merged_by
+        found["x-kubernetes-patch-strategy"] = "merge"
+    text = _description(field)
+    if not text:
+        return found
+    # Beside a reference nothing else counts.
+    return {**({"allOf": [found]} if "$ref" in found else found), "description": text}
+
+
+def _description(field: Field) -> str:
+    use = _USES[field.use] if field.use is not None else ""
+    rule = words.UNDER_RULE.format(rule=field.rule) if field.rule else ""
+    release = words.SINCE.format(release=field.since) if field.since else ""
+    parts = (field.words, rule, "" if field.use is Use.KEPT and field.words else use, release)
+    return " ".join(part for part in parts if part)
+
+
+def _kind(given: Kind) -> dict[str, Any]:
+    match given:
+        case ObjectType():
+            return ref(_full_name(given))
+        case ListOf():
+            return {"type": "array", "items": _kind(given.item)}
+        case MapOf():
+            return {"type": "object", "additionalProperties": _kind(given.value)}
+        case Whole():
+            width = "int32" if given.most < 2**31 else "int64"
+            found: dict[str, Any] = {"type": "integer", "format": width}
+            if (given.least, given.most) not in (INT32, INT64):
+                found |= {"minimum": given.least, "maximum": given.most}
+            return found
+        case Plain():
+            return dict(_PLAIN[given])
+        case Text():
+            return _text(given)
+
+
+def _text(given: Text) -> dict[str, Any]:
+    """A text; an empty one counts as none, but nobody has to write it."""
+    found: dict[str, Any] = dict(_TEXT)
+    if given.allowed:
+        found["enum"] = list(given.allowed)
+    if given.pattern:
+        found["pattern"] = f"^{given.pattern}$"
+    if given.most is not None:
+        found["maxLength"] = given.most
+    return found

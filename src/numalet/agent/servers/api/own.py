@@ -1,0 +1,122 @@
+"""Objects of our own: where pods are, the state of the node, explanations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from numalet.agent.servers.api import (
+    collection,
+    field_validation,
+    forms,
+    projections,
+    requests,
+    selectors,
+)
+from numalet.agent.servers.api.derived import Derived
+from numalet.agent.servers.api.explaining import Explainer
+from numalet.agent.servers.api.node_state import node_state
+from numalet.agent.servers.api.objects import JSON, shown
+from numalet.agent.servers.api.pod_collections import PLACEMENT, of_records
+from numalet.agent.servers.api.pods import workload_of
+from numalet.agent.servers.api.runs import of_command
+from numalet.agent.servers.api.served import OWN_GROUP, Served, observed_by
+from numalet.agent.servers.api.status import not_found
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import Pod
+
+FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.uid"})
+_ROOT: Final = f"/apis/{OWN_GROUP}"
+
+
+class Own:
+    """Handlers of ``/apis/numalet.dev/v1alpha1``."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._explainer = Explainer()
+        self._states = Derived(served.door, lambda view: [_state(view)])
+        self._observed = Derived(served.door, observed_by)
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        of_namespace = _ROOT + "/namespaces/{namespace}"
+        return [
+            Route(_ROOT + "/podplacements", self.placements, methods=["GET"]),
+            Route(of_namespace + "/podplacements", self.placements, methods=["GET"]),
+            Route(of_namespace + "/podplacements/{name}", self.placement, methods=["GET"]),
+            Route(of_namespace + "/pods/{name}/explanation", self.explain_stored, methods=["GET"]),
+            Route(of_namespace + "/explanations", self.explain_posted, methods=["POST"]),
+            Route(_ROOT + "/nodestates", self.states, methods=["GET"]),
+            Route(_ROOT + "/nodestates/{name}", self.state, methods=["GET"]),
+        ]
+
+    async def placements(self, request: Request) -> Response:
+        """Where all pods are, or a watch of it."""
+        namespace = request.path_params.get("namespace")
+        passes = selectors.of_request(request, FIELDS)
+        if self._served.door.view().standing is not Standing.OBSERVING:
+            found = of_records(self._served, namespace, PLACEMENT)
+            return collection.response(request, found, passes)
+        # Beside a kubelet they are of the kubelet's pods.
+        found = self._observed.collection("PodPlacement", OWN_GROUP)
+        here = selectors.in_namespace(namespace, passes)
+        return collection.response(request, found, here)
+
+    async def placement(self, request: Request) -> Response:
+        """Where one pod is."""
+        return forms.of_one(request, self._served.placement_of(**request.path_params))
+
+    async def explain_stored(self, request: Request) -> Response:
+        """Why a pod that the agent has is decided on as it is, were it to ask now."""
+        record = self._served.record(**request.path_params)
+        return await self._explanation(request, record.workload.pod)
+
+    async def explain_posted(self, request: Request) -> Response:
+        """Why a pod that is only asked about would be decided on so."""
+        wants = field_validation.wanted(request)
+        document = await requests.document_as_it_is(request)
+        namespace, view = request.path_params["namespace"], self._served.door.view()
+        workload = await requests.read_out(
+            request, lambda: workload_of(document, namespace, view, wants, Findings())
+        )
+        is_command = "foreground" in request.query_params
+        pod = of_command(workload.pod) if is_command else workload.pod
+        return await self._explanation(request, pod)
+
+    async def _explanation(self, request: Request, pod: Pod) -> Response:
+        budget = requests.whole_number(request, "budgetSeconds") or 0
+        view = self._served.door.view()
+        found = await self._explainer.explain(view, pod, float(budget))
+        return Response(shown(found).text, media_type=JSON)
+
+    async def states(self, request: Request) -> Response:
+        """The state of the node, which is the only one."""
+        passes = selectors.of_request(request, FIELDS)
+        found = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
+        return collection.response(request, found, passes)
+
+    async def state(self, request: Request) -> Response:
+        """The state of the node."""
+        if request.path_params["name"] != self._served.door.view().node_name:
+            raise not_found("nodestates", request.path_params["name"])
+        item = self._states.item(request.path_params["name"])
+        assert item is not None
+        return forms.of_one(request, item)
+
+
+def _state(view: AgentView) -> dict[str, Any]:
+    return {
+        "kind": "NodeState",
+        "apiVersion": OWN_GROUP,
+        "metadata": {
+            "name": view.node_name,
+            "creationTimestamp": projections.time_text(view.node_created_at),
+        },
+        **node_state(view),
+    }

@@ -1,0 +1,234 @@
+"""Pods: list, watch, get, create, change, delete. A create is answered after the decision."""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from numalet.agent.servers.api import (
+    changing,
+    collection,
+    deleting,
+    field_validation,
+    forms,
+    requests,
+    selectors,
+    status,
+)
+from numalet.agent.servers.api.changing import Revised, Revision
+from numalet.agent.servers.api.deleting import Deletion
+from numalet.agent.servers.api.field_validation import FieldValidation
+from numalet.agent.servers.api.objects import JSON
+from numalet.agent.servers.api.pod_collections import POD, of_records
+from numalet.agent.servers.api.served import Served
+from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.door import AgentView, Refusal, Refused
+from numalet.core.model.findings import Findings, Severity
+from numalet.core.workload.spec import Workload
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.io.documents.yaml_source import Document
+from numalet.wording import kubernetes_api as words
+
+FIELDS: Final = frozenset(
+    {
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.podIP",
+    }
+)
+EVICTIONS: Final = ("policy/v1", "policy/v1beta1")
+_TRIES: Final = 5
+"""So often a change is tried anew because something else happened to the pod."""
+_LETTERS: Final = string.ascii_lowercase + string.digits
+
+
+class Pods:
+    """Handlers of ``/api/v1/pods`` and ``/api/v1/namespaces/{namespace}/pods``."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+
+    def routes(self) -> list[Route]:
+        """The paths."""
+        of_namespace = "/api/v1/namespaces/{namespace}/pods"
+        of_one = f"{of_namespace}/{{name}}"
+        return [
+            Route("/api/v1/pods", self.list, methods=["GET"]),
+            Route(of_namespace, self.collection, methods=["GET", "POST"]),
+            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH", "PUT"]),
+            Route(f"{of_one}/eviction", self.evict, methods=["POST"]),
+        ]
+
+    async def collection(self, request: Request) -> Response:
+        """All pods of a namespace, or one more."""
+        return await (self.create if request.method == "POST" else self.list)(request)
+
+    async def one(self, request: Request) -> Response:
+        """One pod."""
+        handlers = {"DELETE": self.delete, "PATCH": self.patch, "PUT": self.replace}
+        return await handlers.get(request.method, self.get)(request)
+
+    async def list(self, request: Request) -> Response:
+        """All pods, or a watch of them."""
+        namespace = request.path_params.get("namespace")
+        passes = selectors.of_request(request, FIELDS)
+        return collection.response(request, of_records(self._served, namespace, POD), passes)
+
+    async def get(self, request: Request) -> Response:
+        """One pod."""
+        record = self._served.record(**request.path_params)
+        return forms.of_one(request, self._served.pod(record))
+
+    async def create(self, request: Request) -> Response:
+        """Decide about a pod; 201 if it was accepted, whether it may run or not."""
+        is_dry = _is_dry(request)
+        wants = field_validation.wanted(request)
+        document = await requests.document_as_it_is(request)
+        findings = Findings()
+        namespace, view = request.path_params["namespace"], self._served.door.view()
+        workload = await requests.read_out(
+            request, lambda: workload_of(document, namespace, view, wants, findings)
+        )
+        if is_dry:
+            foreseen = await requests.read_out(
+                request, lambda: self._served.door.foresee_create(workload)
+            )
+            shown = self._served.foreseen(foreseen, workload.pod.name)
+        else:
+            answer = await self._served.door.create(workload)
+            if isinstance(answer, Refused):
+                raise status.of_refusal(answer, "pods", workload.pod.name)
+            shown = self._served.pod(answer)
+        response = Response(shown.text, 201, media_type=JSON)
+        unknown = field_validation.warnings(wants, findings.all)
+        others = status.warnings(field_validation.others(findings.all))
+        status.warn(response, [*unknown, *others])
+        return response
+
+    async def patch(self, request: Request) -> Response:
+        """The pod after a patch."""
+        return await self._revise(request, await changing.patch_of(request))
+
+    async def replace(self, request: Request) -> Response:
+        """The pod, with what the body says in its place."""
+        return await self._revise(request, await changing.object_of(request))
+
+    async def _revise(self, request: Request, revision: Revision) -> Response:
+        """Let the pod be otherwise; what happened to it meanwhile is no reason to give up."""
+        is_dry, name = _is_dry(request), request.path_params["name"]
+        wants = field_validation.wanted(request)
+        for _ in range(_TRIES):
+            record = self._served.record(**request.path_params)
+            pod = self._served.pod(record)
+            revised = await changing.revised(revision, record, pod.value, wants)
+            if revised.workload is None:
+                return _revised(pod.text, revised)
+            if is_dry:
+                after = replace(record, workload=revised.workload)
+                return _revised(self._served.as_is(after).text, revised)
+            answer = await self._served.door.revise(
+                record.workload, revised.workload, version=revised.version
+            )
+            if not isinstance(answer, Refused):
+                return _revised(self._served.pod(answer).text, revised)
+            if answer.why is not Refusal.CONFLICT:
+                raise status.of_refusal(answer, "pods", name)
+        raise status.conflict("pods", name, words.VERSION_DIFFERS)
+
+    async def delete(self, request: Request) -> Response:
+        """Ask a pod to end and go; the answer shows it as it ends."""
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        return await self._delete(namespace, name, await deleting.wanted(request))
+
+    async def evict(self, request: Request) -> Response:
+        """Delete a pod as ``kubectl drain`` asks for it. No budget of disruptions stands against.
+
+        Kubernetes v1.32: ``registry/core/pod/storage.EvictionREST``.
+        """
+        namespace, name = request.path_params["namespace"], request.path_params["name"]
+        value = requests.of_kinds(await requests.document(request), EVICTIONS, "Eviction")
+        metadata = value.get("metadata")
+        given = metadata if isinstance(metadata, Mapping) else {}
+        if given.get("name") not in (None, "", name):
+            found = str(given.get("name"))[:253]
+            raise Failure(400, words.NAME_DIFFERS.format(found=found, expected=name))
+        if given.get("namespace") not in (None, "", namespace):
+            raise Failure(400, words.NAMESPACE_DIFFERS)
+        options = value.get("deleteOptions")
+        wanted = deleting.of_options(request, {} if options is None else options)
+        await self._delete(namespace, name, wanted)
+        return JSONResponse(status.success(), 201)
+
+    async def _delete(self, namespace: str, name: str, wanted: Deletion) -> Response:
+        record = self._served.record(namespace, name)
+        wanted.check(record)
+        door, grace = self._served.door, wanted.grace_seconds
+        if wanted.is_dry:
+            foreseen = door.foresee_delete(namespace, name, grace_seconds=grace, uid=record.uid)
+            return Response(self._served.foreseen(foreseen, name).text, media_type=JSON)
+        answer = await door.delete(namespace, name, grace_seconds=grace, uid=record.uid)
+        if isinstance(answer, Refused):
+            raise status.of_refusal(answer, "pods", name)
+        return Response(self._served.pod(answer).text, media_type=JSON)
+
+
+def _revised(text: bytes, revised: Revised) -> Response:
+    response = Response(text, media_type=JSON)
+    status.warn(response, revised.warnings)
+    return response
+
+
+def _is_dry(request: Request) -> bool:
+    return requests.dry_run(request.query_params.getlist("dryRun"))
+
+
+def workload_of(
+    document: Document | None,
+    namespace: str,
+    view: AgentView,
+    wants: FieldValidation,
+    findings: Findings,
+) -> Workload:
+    """The workload that a posted object says. Raises ``Failure`` with everything wrong in it.
+
+    ``findings`` gets what the author of the object should know though it is accepted.
+    """
+    value: Mapping[Any, Any] = requests.of_kind(document, "v1", "Pod")
+    metadata = value.get("metadata")
+    if isinstance(metadata, Mapping):
+        if metadata.get("namespace") not in (None, "", namespace):
+            raise Failure(400, words.NAMESPACE_DIFFERS)
+        if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+            ending = "".join(random.choices(_LETTERS, k=5))  # noqa: S311 - it is no secret
+            name = metadata["generateName"] + ending
+            value = {**value, "metadata": {**metadata, "name": name}}
+    options = WorkloadOptions(
+        uid=str(uuid.uuid4()),
+        namespace=namespace,
+        node_name=view.node_name,
+        behaviour=view.node.rules.behaviour,
+        unknown_fields=Severity.WARNING,
+    )
+    if document is not None:
+        findings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
+    workload = decode_workload(value, Place(""), options, findings)
+    name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
+    field_validation.check_body(wants, name, findings.all)
+    if workload is None:
+        raise status.invalid("Pod", name, findings.all)
+    return workload

@@ -1,0 +1,95 @@
+"""Which Kubernetes object a value of the agent is shown as: the reports, and facts of the host."""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from numalet import __version__
+from numalet.agent.host import hosts
+from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.kubernetes import (
+    event_object as kube_event,
+)
+from numalet.agent.kubernetes import (
+    node_object as kube_node,
+)
+from numalet.agent.kubernetes import (
+    pod_object as kube_pod,
+)
+from numalet.agent.kubernetes import (
+    table_columns,
+)
+from numalet.agent.kubernetes.node_object import KubeletCondition, NodeFacts
+from numalet.agent.kubernetes.table_columns import PodColumns
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.core.config.behaviour import Mode
+from numalet.core.model import moments
+from numalet.core.workload.record import NodeEvent, PodRecord
+
+time_text = moments.seconds
+
+
+def pod(record: PodRecord, node_name: str) -> dict[str, Any]:
+    """The Pod object."""
+    found = kube_pod.pod_object(record)
+    return {**found, "spec": {**found["spec"], "nodeName": node_name}}
+
+
+def columns(pod: Mapping[str, Any]) -> PodColumns:
+    """The columns of a listing, from the Pod object."""
+    return table_columns.columns(pod)
+
+
+def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
+    """The Event object."""
+    record = view.records.get(of.pod_uid)
+    workload = None if record is None else record.workload
+    # An agent that is as the kubelet is called so too; beside one it speaks for itself.
+    speaks_as_kubelet = (
+        view.node.rules.behaviour.mode is Mode.EXACT and view.standing is Standing.ENFORCING
+    )
+    return kube_event.event_object(
+        of,
+        node_name=view.node_name,
+        workload=workload,
+        component=kube_event.KUBELET if speaks_as_kubelet else kube_event.COMPONENT,
+    )
+
+
+def node(view: AgentView) -> dict[str, Any]:
+    """The Node object."""
+    facts = NodeFacts(
+        name=view.node_name,
+        created_at=view.node_created_at,
+        started_at=view.started_at,
+        unready=view.unready,
+        unschedulable=view.unschedulable,
+        version=__version__,
+        kubelet=_kubelet_condition(view.kubelet),
+        **_host(),
+    )
+    return kube_node.node_object(view.node, facts)
+
+
+def _kubelet_condition(look: KubeletLook | None) -> KubeletCondition | None:
+    if look is None:
+        return None
+    running = look.evidence.running
+    return KubeletCondition(None if running is None else bool(running), look.state_since)
+
+
+@functools.cache
+def _host() -> dict[str, str]:
+    """What does not change while the agent runs."""
+    try:
+        image = platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        image = ""
+    return {
+        "architecture": hosts.architecture(),
+        "kernel_version": platform.release(),
+        "os_image": image,
+    }

@@ -1,0 +1,164 @@
+"""What comes in: bodies of a bounded size, query parameters, names in paths."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from numalet.agent.servers.api.status import Failure, bad_body, bad_query
+from numalet.core.model.findings import BadInput
+from numalet.io.documents import kube_protobuf, yaml_source
+from numalet.io.documents.yaml_source import Document, SecondReading
+from numalet.wording import kubernetes_api as words
+
+T = TypeVar("T")
+
+LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
+"""What a kube-apiserver takes."""
+
+_LONG_TEXT_BYTES: Final = 16 * 1024
+_NAME_OF_BODY: Final = "body"
+_BODY_BYTES: Final = "body_bytes"
+_MEDIA_TYPES: Final = (
+    "application/json",
+    "application/yaml",
+    "text/yaml",
+    "text/plain",
+    kube_protobuf.MEDIA_TYPE,
+)
+_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True", "")
+_FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
+
+
+async def body(request: Request) -> bytes:
+    """The body; one that is too large is refused without being read to its end."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > LARGEST_BODY_BYTES:
+        raise _too_large()
+    chunks, size = [], 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > LARGEST_BODY_BYTES:
+                raise _too_large()
+            chunks.append(chunk)
+    except ClientDisconnect:
+        raise Failure(400, words.CLIENT_LEFT) from None
+    return b"".join(chunks)
+
+
+def _too_large() -> Failure:
+    return Failure(413, words.TOO_LARGE.format(limit_bytes=LARGEST_BODY_BYTES))
+
+
+def media_type(request: Request) -> str:
+    """What the body is said to be; empty where nothing is said."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_out(request: Request, read: Callable[[], T]) -> T:
+    """What is read out of the object of the body, which was taken by ``document``.
+
+    A long one is read in a thread, because others wait for their answers meanwhile.
+    """
+    if getattr(request.state, _BODY_BYTES, 0) < _LONG_TEXT_BYTES:
+        return read()
+    return await asyncio.to_thread(read)
+
+
+async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
+    """The one object of the body, without anything twice; None for an empty body."""
+    found = await document_as_it_is(request, accepted)
+    if found is not None and found.duplicates:
+        raise bad_body(found.duplicates)
+    return found
+
+
+async def document_as_it_is(
+    request: Request, accepted: Collection[str] = _MEDIA_TYPES
+) -> Document | None:
+    """The one object of the body, of which the last of equal fields counts; None without a body.
+
+    It may be JSON, YAML or protocol buffers.
+    """
+    kind = media_type(request)
+    if kind and kind not in accepted:
+        raise Failure(415, words.MEDIA_TYPE)
+    content = await body(request)
+    setattr(request.state, _BODY_BYTES, len(content))
+    try:
+        if content and kind == kube_protobuf.MEDIA_TYPE:
+            value = await asyncio.to_thread(kube_protobuf.decoded, content, _NAME_OF_BODY)
+            return Document(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
+        text = yaml_source.decode(content, _NAME_OF_BODY)
+        if len(text) < _LONG_TEXT_BYTES:
+            found = yaml_source.load_documents(text, _NAME_OF_BODY)
+        else:
+            # A long text takes long to read, and others wait for their answers.
+            found = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
+    except BadInput as bad:
+        raise bad_body(bad.findings) from None
+    if len(found) > 1:
+        raise Failure(400, words.NOT_ONE_OBJECT.format(count=len(found)))
+    return found[0] if found else None
+
+
+def of_kind(document: Document | None, api_version: str, kind: str) -> Mapping[Any, Any]:
+    """The object of a body that has to be of this kind. Raises ``Failure`` 400."""
+    return of_kinds(document, (api_version,), kind)
+
+
+def of_kinds(
+    document: Document | None, api_versions: Sequence[str], kind: str
+) -> Mapping[Any, Any]:
+    """The same for a kind that there is in several versions."""
+    value = None if document is None else document.value
+    found = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
+    is_one = isinstance(value, Mapping) and (
+        value.get("apiVersion", api_versions[0]) in api_versions
+    )
+    if not is_one or found != kind:
+        expected = f"a {api_versions[0]} {kind}"
+        raise Failure(400, words.KIND_DIFFERS.format(found=str(found)[:80], expected=expected))
+    assert isinstance(value, Mapping)
+    return value
+
+
+def flag(request: Request, name: str) -> bool:
+    """A query parameter that is true or false; false without it."""
+    value = request.query_params.get(name)
+    if value is None or value in _FALSE:
+        return False
+    if value in _TRUE:
+        return True
+    raise bad_query(name, value, "true or false is expected")
+
+
+def whole_number(request: Request, name: str) -> int | None:
+    """A query parameter that counts something; None without it."""
+    value = request.query_params.get(name)
+    if not value:
+        return None
+    if not (value.isascii() and value.isdecimal() and len(value) <= 18):
+        raise bad_query(name, value[:40], "a whole number is expected")
+    return int(value)
+
+
+def dry_run(given: Iterable[object]) -> bool:
+    """Whether what is asked for shall only be foreseen; ``given`` are the values of ``dryRun``."""
+    values = [value for value in given if value]
+    for value in values:
+        if value != "All":
+            problem = words.DRY_RUN.format(value=str(value)[:40])
+            cause = {"reason": "FieldValueNotSupported", "message": problem, "field": "dryRun"}
+            raise Failure(422, problem, details={"causes": [cause]})
+    return bool(values)
+
+
+def seconds(request: Request, name: str) -> float:
+    """A query parameter that bounds a time; without it, or with 0, there is no bound."""
+    return float(whole_number(request, name) or 0) or math.inf

@@ -1,0 +1,137 @@
+"""What all handlers share: the door, objects made of its records, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from numalet.agent.kubelet import document
+from numalet.agent.kubernetes import pod_placement
+from numalet.agent.servers.api import projections
+from numalet.agent.servers.api.collection import key_of
+from numalet.agent.servers.api.objects import Kept, Shown, shown
+from numalet.agent.servers.api.status import not_found, of_refusal
+from numalet.agent.servers.door import AgentView, Door, Foreseen, Refused
+from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.wording import kubernetes_api as words
+
+OWN_GROUP: Final = "numalet.dev/v1alpha1"
+_VERSION: Final = "resourceVersion"
+
+
+@dataclass(slots=True)
+class Served:
+    """The door, and the objects behind it."""
+
+    door: Door
+    _pods: Kept[str] = field(default_factory=Kept)
+
+    def records(self, namespace: str | None) -> list[PodRecord]:
+        """The records of a namespace, or of all, in the order of acceptance.
+
+        Where a pod ends while another one has its name already, clients see the other one.
+        """
+        records = self.door.view().records
+        return [
+            each
+            for each in records.values()
+            if namespace in (None, each.workload.pod.namespace)
+            and records.named(each.workload.pod.namespace, each.workload.pod.name) is each
+        ]
+
+    def record(self, namespace: str, name: str) -> PodRecord:
+        """The record of the pod of this name. Raises ``Failure`` 404 without one."""
+        found = self.door.view().records.named(namespace, name)
+        if found is None:
+            raise not_found("pods", name)
+        return found
+
+    def pod(self, record: PodRecord) -> Shown:
+        """The Pod object."""
+        view = self.door.view()
+        node_name = view.node_name
+        if len(self._pods) > 2 * len(view.records) + 16:
+            self._pods.forget_all_but(view.records)
+        return self._pods.of(
+            record.uid, record.resource_version, lambda: projections.pod(record, node_name)
+        )
+
+    def as_is(self, record: PodRecord) -> Shown:
+        """The Pod object of a record that nobody keeps."""
+        return shown(projections.pod(record, self.door.view().node_name))
+
+    def foreseen(self, answer: Foreseen | Refused, name: str) -> Shown:
+        """The Pod object that there would be, and where. Raises ``Failure`` if it would not."""
+        if isinstance(answer, Refused):
+            raise of_refusal(answer, "pods", name)
+        found = projections.pod(answer.record, self.door.view().node_name)
+        # No version: there is no such object.
+        metadata = {key: each for key, each in found["metadata"].items() if key != _VERSION}
+        status = found["status"]
+        if answer.record.run.deletion is None:
+            placement = pod_placement.pod_placement(answer.record, answer.node.snapshot, {})
+            status = {"message": words.foreseen(placement), **status}
+        return shown({**found, "metadata": metadata, "status": status})
+
+    def placement(self, record: PodRecord) -> Shown:
+        """The PodPlacement object, which also has the columns of a listing."""
+        view = self.door.view()
+        pod = self.pod(record).value
+        metadata, columns = pod["metadata"], projections.columns(pod)
+        kept = ("name", "namespace", "uid", "labels", "resourceVersion", "creationTimestamp")
+        value: dict[str, Any] = {
+            "kind": "PodPlacement",
+            "apiVersion": OWN_GROUP,
+            "metadata": {name: metadata[name] for name in kept if name in metadata},
+            "ready": columns.ready,
+            "status": columns.status,
+            "restarts": columns.restarts,
+            **pod_placement.pod_placement(record, view.node.snapshot, view.audits),
+        }
+        return shown(value)
+
+    def placement_of(self, namespace: str, name: str) -> Shown:
+        """The PodPlacement object of this name, of a kubelet's pod too, by its uid as well.
+
+        Raises ``Failure`` 404 without one.
+        """
+        own = {each.workload.pod.name for each in self.records(namespace)}
+        for each in () if name in own else self.observed(namespace):
+            metadata = each.value["metadata"]
+            if name in (metadata["name"], metadata["uid"]):
+                return each
+        return self.placement(self.record(namespace, name))
+
+    def observed(self, namespace: str | None) -> list[Shown]:
+        """The PodPlacement objects of pods that a kubelet keeps, where it owns the node."""
+        return [
+            shown(each)
+            for each in observed_by(self.door.view())
+            if namespace in (None, each["metadata"]["namespace"])
+        ]
+
+    def events(self, namespace: str | None) -> list[tuple[str, Shown]]:
+        """The Event objects by key."""
+        events = self.door.view().events
+        items = map(self.event, _in_namespace(events, namespace))
+        return [(key_of(item.value), item) for item in items]
+
+    def event(self, event: NodeEvent) -> Shown:
+        """The Event object."""
+        return shown(projections.event(event, self.door.view()))
+
+
+def observed_by(view: AgentView) -> list[dict[str, Any]]:
+    """The PodPlacement objects, as they are sent, of pods that a kubelet keeps."""
+    found = () if view.kubelet is None else document.placements(view.kubelet)
+    return [{"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each} for each in found]
+
+
+def namespace_of(event: NodeEvent) -> str:
+    """The namespace in which an event is found; those of the node itself are in ``default``."""
+    return event.namespace or "default"
+
+
+def _in_namespace(events: Iterable[NodeEvent], namespace: str | None) -> Iterable[NodeEvent]:
+    return (each for each in events if namespace in (None, namespace_of(each)))

@@ -1,0 +1,262 @@
+"""Where device plugins register, and all of them together as the Device Manager asks them.
+
+A plugin registers on ``kubelet.sock`` and is called back on its own socket in the same folder.
+Its device list is told to the listener as it changes; when the list ends, for whatever reason,
+the plugin has stopped, and after the grace period its resource is gone. A plugin that registers
+again takes the place of the one before: what the old connection still says is not heard.
+Kubelet: ``devicemanager/plugin/v1beta1`` and ``ManagerImpl``, v1.32.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+import grpc
+import grpc.aio
+
+from numalet.agent.host.device_plugins import Deadlines, Endpoint, PluginUnusable
+from numalet.agent.servers import unix_socket
+from numalet.agent.telemetry.metric_definitions import (
+    ALLOCATION_BOUNDS,
+    PLUGIN_ALLOCATIONS,
+    PLUGIN_REGISTRATIONS,
+)
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.managers.device import names
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.device.preference import (
+    NO_SAY,
+    AllocateAnswer,
+    CallFailed,
+    PreferenceQuestion,
+    Preferred,
+)
+from numalet.core.model.pod import ContainerKey
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.rpc import methods
+from numalet.wording import kubelet_rpc
+
+API_VERSION: Final = "v1beta1"
+FOLDER: Final = "device-plugins"
+SOCKET: Final = "kubelet.sock"
+GRACE_SECONDS: Final = 300.0
+
+
+class PluginListener(Protocol):
+    """Who is told what plugins do. Called in the event loop; must not wait."""
+
+    def plugin_registered(self, resource: str, socket: str) -> None:
+        """The plugin on this socket is the one of its resource from now on."""
+
+    def plugin_refused(self, resource: str, error: str) -> None:
+        """A plugin was not registered; the text is what it was answered."""
+
+    def plugin_reported(self, resource: str, devices: tuple[Device, ...]) -> None:
+        """The plugin's devices are these now."""
+
+    def plugin_stopped(self, resource: str) -> None:
+        """The plugin went; its devices can not be given out."""
+
+    def plugin_expired(self, resource: str) -> None:
+        """The plugin went long ago; its resource is no longer one of the node's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How long to wait for plugins, and how long a resource outlives its plugin."""
+
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    grace_seconds: float = GRACE_SECONDS
+
+
+@dataclass(slots=True)
+class _Member:
+    """One registered resource: its plugin, who reads its lists, when it is forgotten."""
+
+    endpoint: Endpoint | None = None
+    watching: asyncio.Task[None] | None = None
+    expiry: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True)
+class DevicePlugins:
+    """All plugins of a node; it answers for them as ``PreferredDevices`` asks.
+
+    ``described`` are resources that an administrator described: they have no plugin, and nobody
+    is asked about them unless one registers.
+    """
+
+    listener: PluginListener
+    settings: Settings = field(default_factory=Settings)
+    described: frozenset[str] = frozenset()
+    _registrations: Counts = field(default_factory=Counts)
+    _allocations: Counts = field(default_factory=Counts)
+    _members: dict[str, _Member] = field(default_factory=dict)
+    _server: grpc.aio.Server | None = None
+    _folder: Path = Path()
+
+    def counted(self) -> Counts:
+        """The metrics. Allocations are counted where decisions are made, registrations here."""
+        return self._registrations.and_also([self._allocations])
+
+    async def start(self, root: Path, known: Iterable[str] = ()) -> Path:
+        """Listen below the root folder; the socket's path.
+
+        Old sockets are removed, so that plugins see the new one and register again. ``known`` are
+        the resources of the checkpoint: their plugins count as stopped just now.
+        """
+        self._folder = root / FOLDER
+        self._folder.mkdir(mode=0o750, exist_ok=True)
+        for entry in self._folder.iterdir():
+            if stat.S_ISSOCK(entry.lstat().st_mode):
+                entry.unlink()
+        for resource in known:
+            self._expire_later(resource, self._members.setdefault(resource, _Member()))
+        self._server = grpc.aio.server(options=methods.OPTIONS)
+        registering = methods.services([(methods.REGISTER, self._register)])
+        self._server.add_generic_rpc_handlers(registering)
+        await unix_socket.serve(self._server, self._folder / SOCKET)
+        return self._folder / SOCKET
+
+    async def stop(self) -> None:
+        """Let go of all plugins. They keep running and register with the next one."""
+        if self._server is not None:
+            await self._server.stop(0)
+            (self._folder / SOCKET).unlink(missing_ok=True)
+        for member in self._members.values():
+            await _let_go(member)
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        """What the plugin of the resource prefers. Waits for it, up to its deadline."""
+        if self._is_described(question.resource):
+            return NO_SAY.preferred(question)
+        if question.resource not in self._members:
+            return CallFailed(kubelet_rpc.endpoint_missing(question.resource))
+        endpoint = self._endpoint(question.resource)
+        # Known from the checkpoint alone: nobody said yet that there are preferences.
+        return Preferred() if endpoint is None else endpoint.preferred(question)
+
+    def allocate(
+        self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
+    ) -> AllocateAnswer:
+        """Whether the plugin of the resource gives these devices. Waits, up to its deadline."""
+        if self._is_described(resource):
+            return NO_SAY.allocate(container, resource, device_ids)
+        endpoint = self._endpoint(resource)
+        if endpoint is None:
+            return CallFailed(kubelet_rpc.endpoint_stopped(resource))
+        began = time.monotonic()
+        try:
+            return endpoint.allocate(device_ids)
+        finally:
+            self._allocations = self._allocations.observed(
+                PLUGIN_ALLOCATIONS,
+                ALLOCATION_BOUNDS,
+                time.monotonic() - began,
+                (("resource_name", resource),),
+            )
+
+    def asks_before_start(self, resource: str) -> bool:
+        """Whether the plugin of the resource wants to be called before a container starts."""
+        endpoint = None if self._is_described(resource) else self._endpoint(resource)
+        return endpoint is not None and endpoint.wants_pre_start
+
+    async def pre_start(self, resource: str, device_ids: Iterable[str]) -> CallFailed | None:
+        """Ask the plugin before a container with its devices starts, if it wants to be asked."""
+        if self._is_described(resource):
+            return None
+        endpoint = self._endpoint(resource)
+        if endpoint is None:
+            return CallFailed(kubelet_rpc.endpoint_missing(resource))
+        return await endpoint.pre_start(device_ids) if endpoint.wants_pre_start else None
+
+    async def connect(self, resource: str, socket: Path) -> Endpoint:
+        """Let the plugin on this socket be the one of its resource. Raises ``PluginUnusable``."""
+        endpoint = Endpoint(resource, socket, self.settings.deadlines)
+        await endpoint.open()
+        # Before its first list, which may come at once.
+        self.listener.plugin_registered(resource, str(socket))
+        await self._take(endpoint)
+        return endpoint
+
+    async def disconnect(self, endpoint: Endpoint) -> None:
+        """Let go of a plugin, unless another one took its place or it went by itself."""
+        member = self._members.get(endpoint.resource)
+        if member is None or member.endpoint is not endpoint or endpoint.stopped:
+            return
+        await _let_go(member)
+        self.listener.plugin_stopped(endpoint.resource)
+        self._expire_later(endpoint.resource, member)
+
+    async def _register(
+        self, request: messages.RegisterRequest, call: grpc.aio.ServicerContext[object, object]
+    ) -> messages.Empty:
+        labels = (("resource_name", request.resource_name),)
+        self._registrations = self._registrations.plus(PLUGIN_REGISTRATIONS, labels)
+        complaint = _complaint(request)
+        if complaint:
+            self.listener.plugin_refused(request.resource_name, complaint)
+            await call.abort(grpc.StatusCode.UNKNOWN, complaint)
+        try:
+            await self.connect(request.resource_name, self._folder / request.endpoint)
+        except PluginUnusable as unusable:
+            self.listener.plugin_refused(request.resource_name, str(unusable))
+            await call.abort(grpc.StatusCode.UNKNOWN, str(unusable))
+        return messages.Empty()
+
+    async def _take(self, endpoint: Endpoint) -> None:
+        """Put the endpoint in the place of the one before, whose list is not heard any more."""
+        member = self._members.setdefault(endpoint.resource, _Member())
+        before = _Member(member.endpoint, member.watching, member.expiry)
+        member.endpoint, member.expiry = endpoint, None
+        member.watching = asyncio.create_task(self._watch(endpoint, member))
+        await _let_go(before)
+
+    async def _watch(self, endpoint: Endpoint, member: _Member) -> None:
+        async for devices in endpoint.device_lists():
+            self.listener.plugin_reported(endpoint.resource, devices)
+        await endpoint.close()
+        self.listener.plugin_stopped(endpoint.resource)
+        self._expire_later(endpoint.resource, member)
+
+    def _expire_later(self, resource: str, member: _Member) -> None:
+        loop = asyncio.get_running_loop()
+        member.expiry = loop.call_later(self.settings.grace_seconds, self._expire, resource)
+
+    def _expire(self, resource: str) -> None:
+        del self._members[resource]
+        self.listener.plugin_expired(resource)
+
+    def _is_described(self, resource: str) -> bool:
+        return resource in self.described and resource not in self._members
+
+    def _endpoint(self, resource: str) -> Endpoint | None:
+        member = self._members.get(resource)
+        return None if member is None else member.endpoint
+
+
+def _complaint(request: messages.RegisterRequest) -> str:
+    """Why the registration is refused; empty if it is not."""
+    if request.version != API_VERSION:
+        return kubelet_rpc.unsupported_version(request.version)
+    if not names.is_extended_resource(request.resource_name):
+        return kubelet_rpc.invalid_resource(request.resource_name)
+    if Path(request.endpoint).name != request.endpoint or request.endpoint in ("", ".", ".."):
+        return kubelet_rpc.invalid_endpoint(request.endpoint)
+    return ""
+
+
+async def _let_go(member: _Member) -> None:
+    if member.expiry is not None:
+        member.expiry.cancel()
+    if member.watching is not None:
+        member.watching.cancel()
+        await asyncio.gather(member.watching, return_exceptions=True)
+    if member.endpoint is not None:
+        await member.endpoint.close()

@@ -1,0 +1,132 @@
+"""The agent's metrics in the text format of Prometheus.
+
+A collector of its own, asked at each scrape: the counters come from the view, the gauges are read
+off its books. Nothing is counted here.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+import numalet
+from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.telemetry import gauges, metric_definitions, metrics
+from numalet.agent.telemetry.gauges import Gauges, Named
+from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition, Kind
+from numalet.agent.telemetry.metrics import Counts, Labels
+from numalet.wording.metric_help import HELP
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_TOTAL: Final = "_total"
+
+
+class ViewCollector(Collector):
+    """Shows one view, and what was counted."""
+
+    def __init__(self, view: AgentView, counts: Counts) -> None:
+        self._view = view
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric, in the order of its definition."""
+        view = self._view
+        pods: dict[str, Named] = {uid: each.workload.pod for uid, each in view.records.items()}
+        if view.kubelet is not None:
+            pods |= view.kubelet.evidence.pods
+        measured = gauges.gauges(
+            view.node,
+            view.level,
+            pods,
+            view.audits,
+            view.kubelet,
+            unpromised=sum(bool(each.run.unpromised) for each in view.records.values()),
+            moved=view.cpu_gauges,
+        )
+        measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}
+        for definition in metric_definitions.shown(view.standing is Standing.OBSERVING):
+            match definition.kind:
+                case Kind.COUNTER:
+                    yield _counter(definition, self._counts)
+                case Kind.GAUGE:
+                    yield _gauge(definition, measured)
+                case Kind.HISTOGRAM:
+                    yield _histogram(definition, self._counts)
+
+
+def _build(view: AgentView) -> tuple[Labels, float]:
+    values = {
+        "version": numalet.__version__,
+        "python_version": platform.python_version(),
+        "kubernetes_release": view.node.rules.release.value,
+    }
+    return tuple(values.items()), 1.0
+
+
+def text(view: AgentView, counts: Counts | None = None) -> bytes:
+    """The page ``/metrics``; without ``counts`` with those of the view alone."""
+    registry = CollectorRegistry()
+    # What the process itself costs, under the names that all programs have for it.
+    ProcessCollector(registry=registry)
+    registry.register(ViewCollector(view, view.counts if counts is None else counts))
+    page = generate_latest(registry)
+    for name in _WITHOUT_TOTAL:
+        # The library gives every counter the ending "_total", and the kubelet has one without.
+        page = page.replace(
+            f"# TYPE {name} untyped\n".encode(), f"# TYPE {name} counter\n".encode()
+        )
+    return page
+
+
+_WITHOUT_TOTAL: Final = tuple(
+    each.name
+    for each in DEFINITIONS
+    if each.kind is Kind.COUNTER and not each.name.endswith(_TOTAL)
+)
+
+
+def _counter(definition: Definition, counts: Counts) -> Metric:
+    name = definition.name
+    if name in _WITHOUT_TOTAL:
+        shown = Metric(name, HELP[name], "unknown")
+    else:
+        shown = Metric(name.removesuffix(_TOTAL), HELP[name], "counter")
+    if not definition.labels:
+        shown.add_sample(name, {}, counts.of(name))
+    for (counted, labels), value in sorted(counts.values.items()):
+        if counted == name and definition.labels:
+            shown.add_sample(name, dict(labels), value)
+    return shown
+
+
+def _gauge(definition: Definition, measured: Gauges) -> Metric:
+    shown = Metric(definition.name, HELP[definition.name], "gauge")
+    for labels, value in measured[definition.name]:
+        shown.add_sample(definition.name, dict(labels), value)
+    return shown
+
+
+def _histogram(definition: Definition, counts: Counts) -> Metric:
+    name = definition.name
+    shown = Metric(name, HELP[name], "histogram")
+    series = {labels for counted, labels in counts.values if counted == name + metrics.COUNT}
+    for labels in sorted(series) if definition.labels else [()]:
+        _add_series(shown, definition, counts, labels)
+    return shown
+
+
+def _add_series(shown: Metric, of: Definition, counts: Counts, labels: Labels) -> None:
+    so_far = 0.0
+    for bound in [*map(metrics.bound_text, of.bounds), metrics.ABOVE_ALL]:
+        so_far += counts.of(of.name + metrics.BUCKET, (*labels, ("le", bound)))
+        shown.add_sample(of.name + metrics.BUCKET, {**dict(labels), "le": bound}, so_far)
+    shown.add_sample(of.name + metrics.SUM, dict(labels), counts.of(of.name + metrics.SUM, labels))
+    shown.add_sample(
+        of.name + metrics.COUNT, dict(labels), counts.of(of.name + metrics.COUNT, labels)
+    )

@@ -1,0 +1,149 @@
+"""The folder in which plugins are found: the second way to register, where a plugin only listens.
+
+Whoever puts a socket below ``plugins_registry`` is asked who it is; a device plugin is connected
+as if it had registered, and told what came of it. When its socket goes, it is let go of. What
+fails is tried again, ever less often. Kubelet: ``pluginmanager``, v1.32; it is told of changes by
+the kernel and acts on them once a second, here the folder is looked at once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import grpc
+import grpc.aio
+
+from numalet.agent.host.device_plugins import Deadlines, Endpoint, PluginUnusable
+from numalet.agent.servers.device_plugins import API_VERSION, DevicePlugins
+from numalet.core.managers.device import names
+from numalet.io.rpc import methods
+from numalet.io.rpc import plugin_registration_v1_pb2 as messages
+from numalet.wording import kubelet_rpc
+
+FOLDER: Final = "plugins_registry"
+TYPE: Final = "DevicePlugin"
+LOOK_SECONDS: Final = 1.0
+_INFO_SECONDS: Final = 1.0
+_NOTIFY_SECONDS: Final = 5.0
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_LONGEST_PAUSE_SECONDS: Final = 122.0
+
+
+class _Refused(Exception):  # noqa: N818 - it is an answer
+    """The plugin is told no; the text is the kubelet's."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """A socket: which one it is by its inode, and what became of asking there."""
+
+    identity: tuple[int, int]
+    pause_seconds: float = _FIRST_PAUSE_SECONDS
+    try_at: float = 0.0
+    asking: asyncio.Task[None] | None = None
+    endpoint: Endpoint | None = None
+
+
+@dataclass(slots=True)
+class PluginFolder:
+    """Looks after the folder from ``start`` to ``stop``."""
+
+    plugins: DevicePlugins
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    look_seconds: float = LOOK_SECONDS
+    _found: dict[Path, _Found] = field(default_factory=dict)
+    _looking: asyncio.Task[None] | None = None
+
+    def start(self, root: Path) -> Path:
+        """Begin to look below the root folder; the folder's path."""
+        folder = root / FOLDER
+        folder.mkdir(mode=0o750, exist_ok=True)
+        self._looking = asyncio.create_task(self._look_forever(folder))
+        return folder
+
+    async def stop(self) -> None:
+        """Look no more. Plugins that are connected stay so."""
+        if self._looking is None:
+            return
+        asking = [found.asking for found in self._found.values() if found.asking is not None]
+        for task in (self._looking, *asking):
+            task.cancel()
+        await asyncio.gather(self._looking, *asking, return_exceptions=True)
+
+    async def _look_forever(self, folder: Path) -> None:
+        while True:
+            await self._look(dict(_sockets(folder)))
+            await asyncio.sleep(self.look_seconds)
+
+    async def _look(self, there: dict[Path, tuple[int, int]]) -> None:
+        for path, found in [*self._found.items()]:
+            if there.get(path) != found.identity:
+                del self._found[path]
+                await self._let_go(found)
+        now = asyncio.get_running_loop().time()
+        for path, identity in there.items():
+            found = self._found.setdefault(path, _Found(identity))
+            is_due = found.endpoint is None and found.try_at <= now
+            if is_due and (found.asking is None or found.asking.done()):
+                # One that does not answer does not hold up the others.
+                found.asking = asyncio.create_task(self._ask(path, found))
+
+    async def _let_go(self, found: _Found) -> None:
+        if found.asking is not None:
+            found.asking.cancel()
+            await asyncio.gather(found.asking, return_exceptions=True)
+        if found.endpoint is not None:
+            await self.plugins.disconnect(found.endpoint)
+
+    async def _ask(self, path: Path, found: _Found) -> None:
+        """Connect the plugin, or see to it that it is tried again later."""
+        options = (*methods.OPTIONS, ("grpc.use_local_subchannel_pool", 1))
+        async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:
+            with suppress(TimeoutError, grpc.RpcError):
+                await asyncio.wait_for(channel.channel_ready(), self.deadlines.connect_seconds)
+                info = await methods.GET_INFO.call_async(channel)(
+                    messages.InfoRequest(), timeout=_INFO_SECONDS
+                )
+                refused = ""
+                try:
+                    found.endpoint = await self._connected(path, info)
+                except _Refused as why:
+                    refused = str(why)
+                    self.plugins.listener.plugin_refused(info.name, refused)
+                status = messages.RegistrationStatus(plugin_registered=not refused, error=refused)
+                await methods.NOTIFY.call_async(channel)(status, timeout=_NOTIFY_SECONDS)
+        if found.endpoint is None:
+            found.try_at = asyncio.get_running_loop().time() + found.pause_seconds
+            found.pause_seconds = min(2 * found.pause_seconds, _LONGEST_PAUSE_SECONDS)
+
+    async def _connected(self, path: Path, info: messages.PluginInfo) -> Endpoint:
+        if info.type != TYPE:
+            raise _Refused(kubelet_rpc.no_handler(info.type, str(path)))
+        if API_VERSION not in info.supported_versions:
+            raise _Refused(kubelet_rpc.no_common_version(info.supported_versions))
+        if not names.is_extended_resource(info.name):
+            raise _Refused(kubelet_rpc.invalid_plugin_name(info.name))
+        try:
+            return await self.plugins.connect(info.name, Path(info.endpoint or path))
+        except PluginUnusable as unusable:
+            raise _Refused(kubelet_rpc.registration_failed(str(unusable))) from None
+
+
+def _sockets(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """Every socket below the folder, but for hidden ones and those in hidden folders."""
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(at, name)
+            # What goes while it is looked at is not there.
+            with suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISSOCK(status.st_mode) and not name.startswith("."):
+                    yield path, (status.st_ino, status.st_ctime_ns)

@@ -1,0 +1,86 @@
+"""Where the agent can be reached and how often asked, as values of the command line.
+
+Apart from the servers themselves, so that who only reads settings loads none of them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Finding, Location
+
+REQUESTS_PER_SECOND: Final = 100
+"""So many the PodResources API answers, unless told otherwise; a kubelet's limit."""
+
+LONGEST_PATH_BYTES: Final = 107
+"""What the kernel takes as the name of a socket."""
+
+_HIGHEST_PORT: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodResourcesSettings:
+    """Whether ``Get`` is offered (KubeletPodResourcesGet), and the limit; None for no limit."""
+
+    get_is_enabled: bool = False
+    requests_per_second: float | None = REQUESTS_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen. Port 0 is any that is free."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def url(self) -> str:
+        """Where clients on this machine find it."""
+        address = ipaddress.ip_address(self.host)
+        if address.is_unspecified:
+            address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+        host = f"[{address}]" if address.version == 6 else str(address)
+        return f"https://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeApi:
+    """Where to listen, and the administrator's own certificate and key, if there are any."""
+
+    address: Address
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def parse_address(text: str) -> Address:
+    """What ``[HOST:]PORT`` says; the host is 127.0.0.1 unless it is given. Raises ``BadInput``."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    host = "127.0.0.1" if host == "localhost" else host
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        port = ""
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _HIGHEST_PORT):
+        raise BadInput([Finding("kube-api/address", {"value": text}, Location("--kube-api"))])
+    return Address(host, int(port))
+
+
+def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi | None:
+    """What the options come to; None without them. Raises ``BadInput``."""
+    if (certificate is None) != (key is None) or (certificate is not None and not address):
+        raise BadInput([Finding("kube-api/half-a-certificate", {}, Location("--kube-api-cert"))])
+    if not address:
+        return None
+    found = parse_address(address)
+    if certificate is None and not found.is_loopback:
+        fields = {"host": found.host}
+        raise BadInput([Finding("kube-api/not-loopback", fields, Location("--kube-api"))])
+    return KubeApi(found, certificate, key)

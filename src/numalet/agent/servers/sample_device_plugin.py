@@ -1,0 +1,194 @@
+"""A device plugin with devices that are only names, each on the NUMA nodes that it is given.
+
+It registers with the node, and again whenever the node's socket is a new one. It accepts every
+allocation and tells the container its devices in an environment variable. What it is told on its
+control lines it does: ``unhealthy ID``, ``healthy ID``, ``remove ID``, ``add ID@NODES``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.rpc import methods
+
+_NODE_SOCKET: Final = "kubelet.sock"
+_API_VERSION: Final = "v1beta1"
+_LOOK_SECONDS: Final = 0.5
+
+
+def environment_name(resource: str) -> str:
+    """The variable that names a container's devices: ``EXAMPLE_COM_GPU`` for example.com/gpu."""
+    return re.sub(r"[^A-Za-z0-9]", "_", resource).upper()
+
+
+@dataclass(slots=True)
+class SamplePlugin:
+    """One plugin in the folder of device plugins; ``told`` hears what it does, line by line."""
+
+    folder: Path
+    resource: str
+    devices: dict[str, Device]
+    told: Callable[[str], None] = lambda line: None
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens; a name of its own, so that several can run."""
+        return self.folder / f"sample-{environment_name(self.resource).lower()}.sock"
+
+    async def run(self) -> None:
+        """Serve and stay registered until cancelled."""
+        registered: tuple[int, int] | None = None
+        while True:
+            server = await self._serve()
+            own = _identity(self.socket)
+            try:
+                # The node removes our socket when it starts; then it is time to begin anew.
+                while self.socket.exists():
+                    now = _identity(self.folder / _NODE_SOCKET)
+                    if now is not None and now != registered and await self._register():
+                        registered = now
+                    await asyncio.sleep(_LOOK_SECONDS)
+            finally:
+                await server.stop(0)
+                # In an update the next instance may be there already.
+                if _identity(self.socket) == own:
+                    self.socket.unlink(missing_ok=True)
+            registered = None
+
+    async def obey(self, line: str) -> None:
+        """Do what one control line says. Raises ``ValueError`` if it says nothing known."""
+        match line.split():
+            case ["unhealthy", name] if name in self.devices:
+                self.devices[name] = replace(self.devices[name], health=Health.UNHEALTHY)
+            case ["healthy", name] if name in self.devices:
+                self.devices[name] = replace(self.devices[name], health=Health.HEALTHY)
+            case ["remove", name] if name in self.devices:
+                del self.devices[name]
+            case ["add", text]:
+                device = parse_device(text)
+                self.devices[device.device_id] = device
+            case _:
+                raise ValueError(line)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _serve(self) -> grpc.aio.Server:
+        server = grpc.aio.server(options=methods.OPTIONS)
+        unary = methods.services(
+            [
+                (methods.PLUGIN_OPTIONS, self._options),
+                (methods.PREFERRED, self._preferred),
+                (methods.ALLOCATE, self._allocate),
+                (methods.PRE_START, self._pre_start),
+            ]
+        )
+        watch = grpc.unary_stream_rpc_method_handler(
+            self._list_and_watch,
+            request_deserializer=messages.Empty.FromString,
+            response_serializer=messages.ListAndWatchResponse.SerializeToString,
+        )
+        streaming = {methods.LIST_AND_WATCH.name: watch}
+        server.add_generic_rpc_handlers(
+            (
+                grpc.method_handlers_generic_handler(methods.LIST_AND_WATCH.service, streaming),
+                *unary,
+            )
+        )
+        # gRPC removes what it bound when it stops, so that must not be the name that lasts.
+        fresh = self.socket.with_name(f".{self.socket.name}.{os.getpid()}")
+        server.add_insecure_port(f"unix:{fresh}")
+        await server.start()
+        fresh.rename(self.socket)
+        return server
+
+    async def _register(self) -> bool:
+        target = f"unix:{self.folder / _NODE_SOCKET}"
+        request = messages.RegisterRequest(
+            version=_API_VERSION, endpoint=self.socket.name, resource_name=self.resource
+        )
+        async with grpc.aio.insecure_channel(target, options=methods.OPTIONS) as channel:
+            try:
+                await methods.REGISTER.call_async(channel)(request, timeout=15)
+            except grpc.aio.AioRpcError as error:
+                self.told(f"not registered: {error.details()}")
+                return False
+        self.told(f"registered {self.resource}")
+        return True
+
+    async def _options(self, _request: object, _call: object) -> messages.DevicePluginOptions:
+        return messages.DevicePluginOptions(get_preferred_allocation_available=True)
+
+    async def _list_and_watch(
+        self, _request: object, _call: object
+    ) -> AsyncIterator[messages.ListAndWatchResponse]:
+        while True:
+            async with self._changed:
+                listed = messages.ListAndWatchResponse(devices=map(_sent, self.devices.values()))
+            yield listed
+            async with self._changed:
+                await self._changed.wait()
+
+    async def _preferred(
+        self, request: messages.PreferredAllocationRequest, _call: object
+    ) -> messages.PreferredAllocationResponse:
+        """The lowest ids, those that must be in it among them."""
+        answer = messages.PreferredAllocationResponse()
+        for asked in request.container_requests:
+            must = list(asked.must_include_deviceIDs)
+            others = sorted(set(asked.available_deviceIDs) - set(must))
+            chosen = [*must, *others][: asked.allocation_size]
+            answer.container_responses.add(deviceIDs=chosen)
+        return answer
+
+    async def _allocate(
+        self, request: messages.AllocateRequest, _call: object
+    ) -> messages.AllocateResponse:
+        answer = messages.AllocateResponse()
+        for asked in request.container_requests:
+            names = ",".join(sorted(asked.devices_ids))
+            self.told(f"allocated {names}")
+            answer.container_responses.add(envs={environment_name(self.resource): names})
+        return answer
+
+    async def _pre_start(self, _request: object, _call: object) -> Any:
+        return messages.PreStartContainerResponse()
+
+
+def parse_device(text: str) -> Device:
+    """The device of ``ID``, ``ID@NODE`` or ``ID@NODE+NODE``. Raises ``ValueError``."""
+    name, _, nodes = text.partition("@")
+    if not name:
+        raise ValueError(text)
+    return Device(name, tuple(int(node) for node in nodes.split("+")) if nodes else ())
+
+
+def by_id(devices: Iterable[Device]) -> dict[str, Device]:
+    """The devices by their ids."""
+    return {device.device_id: device for device in devices}
+
+
+def _sent(device: Device) -> messages.Device:
+    nodes = [messages.NUMANode(ID=node) for node in device.numa_nodes]
+    topology = messages.TopologyInfo(nodes=nodes) if nodes else None
+    return messages.Device(ID=device.device_id, health=device.health.value, topology=topology)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which socket is there; None if there is none."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns

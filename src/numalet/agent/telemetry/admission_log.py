@@ -1,0 +1,202 @@
+"""What the kubelet logs about one admission, told from the decision and its recording.
+
+Per subject: the hints of every provider, the best hint, the affinity that was stored; per
+container what the Memory Manager did; at the end the verdict. Masks are integers, "any node" is
+null. Kubelet: ``scope.go``, ``policy.go``, ``policy_static.go`` of the Memory Manager, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, assert_never
+
+from numalet.agent.kubernetes import pod_placement
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.admission.collector import (
+    Allocated,
+    AllocationRefused,
+    Event,
+    HintsAsked,
+    HintsMerged,
+)
+from numalet.core.admission.decision import Decision
+from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope
+from numalet.core.hints.hint import (
+    ZERO_HINT,
+    Hint,
+    HintFamily,
+    Impossible,
+    NoPreference,
+    ProviderHints,
+)
+from numalet.core.hints.rule import Rule
+from numalet.core.model.pod import ContainerKey, Pod, QosClass
+from numalet.wording import kubelet
+
+MOST_HINTS: Final = 256
+"""So many hints of a resource are written out, more than the kubelet ever has on 8 NUMA nodes."""
+
+_MEMORY: Final = "memory"
+
+
+def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) -> list[LogLine]:
+    """The lines of one admission, in order."""
+    return [
+        *_stale(decision),
+        *_Telling(rules, decision).lines(events),
+        _verdict(decision),
+    ]
+
+
+class _Telling:
+    """Goes through the events once; remembers which container is being served."""
+
+    def __init__(self, rules: NodeRules, decision: Decision) -> None:
+        self._rules = rules
+        self._decision = decision
+        self._pod = decision.pod
+        self._is_pod_scope = rules.topology.scope is Scope.POD
+        self._announced: set[str] = set()
+        self._merged_hint: Hint | None = None
+
+    def lines(self, events: Iterable[Event]) -> Iterator[LogLine]:
+        for event in events:
+            match event:
+                case HintsAsked(subject=subject, hints=hints):
+                    yield from self._hints(subject, hints)
+                case HintsMerged():
+                    yield from self._merged(event)
+                case Allocated() | AllocationRefused():
+                    yield from self._affinity_of(event.container.name)
+                    if event.provider == _MEMORY and self._counts_memory():
+                        yield from self._memory(event)
+                case _:
+                    assert_never(event)
+
+    def _about(self, subject: str) -> dict[str, str]:
+        named = {"pod": str(self._pod)}
+        return named if self._is_pod_scope else named | {"containerName": subject}
+
+    def _hints(self, subject: str, hints: Mapping[str, ProviderHints]) -> Iterator[LogLine]:
+        for of_provider in hints.values():
+            shown = {name: _listed(each) for name, each in of_provider.items()}
+            yield LogLine("TopologyHints", {"hints": shown, **self._about(subject)})
+        for of_provider in hints.values():
+            if not of_provider:
+                yield LogLine("Hint Provider has no preference for NUMA affinity with any resource")
+            for name, each in of_provider.items():
+                match each:
+                    case NoPreference():
+                        message = "Hint Provider has no preference for NUMA affinity with resource"
+                        yield LogLine(message, {"resource": name})
+                    case Impossible():
+                        message = "Hint Provider has no possible NUMA affinities for resource"
+                        yield LogLine(message, {"resource": name})
+                    case _:
+                        pass
+
+    def _merged(self, event: HintsMerged) -> Iterator[LogLine]:
+        self._merged_hint = event.merged.affinity
+        best = {"bestHint": _hint(self._merged_hint)}
+        yield LogLine("PodTopologyHint" if self._is_pod_scope else "ContainerTopologyHint", best)
+        yield LogLine("Best TopologyHint", {**best, **self._about(event.subject)})
+
+    def _affinity_of(self, container: str) -> Iterator[LogLine]:
+        """The affinity is stored just before the first manager allocates for a container."""
+        if container in self._announced or self._merged_hint is None:
+            return
+        self._announced.add(container)
+        best = _hint(self._merged_hint)
+        keys = {"bestHint": best, "pod": str(self._pod), "containerName": container}
+        yield LogLine("Topology Affinity", keys)
+
+    def _counts_memory(self) -> bool:
+        static = self._rules.memory.policy is not MemoryPolicy.NONE
+        return static and self._pod.qos_class is QosClass.GUARANTEED
+
+    def _memory(self, event: Allocated | AllocationRefused) -> Iterator[LogLine]:
+        name = event.container.name
+        about = {"pod": str(self._pod), "containerName": name}
+        by_uid = {"podUID": self._pod.uid, "containerName": name}
+        yield LogLine("Allocate", about)
+        if isinstance(event, Allocated):
+            if event.before.memory.blocks_of(self._pod.uid, name) is not None:
+                yield LogLine("Container already present in state, skipping", about)
+                return
+            yield self._got_affinity(about)
+            yield LogLine("Updated memory state", by_uid)
+        else:
+            yield self._got_affinity(about)
+            error = kubelet.message(self._decision.rejection)
+            yield LogLine("Allocate error", {"err": error, **about}, is_error=True)
+
+    def _got_affinity(self, about: Mapping[str, str]) -> LogLine:
+        hint = self._merged_hint or ZERO_HINT
+        keys = {**about, "podUID": self._pod.uid, "hint": _hint(hint)}
+        return LogLine("Got topology affinity", keys)
+
+
+def _listed(hints: NoPreference | Impossible | HintFamily) -> list[dict[str, Any]] | None:
+    match hints:
+        case NoPreference():
+            return None
+        case Impossible():
+            return []
+        case _:
+            return [_hint(each) for each in islice(_of_family(hints), MOST_HINTS)]
+
+
+def _of_family(family: HintFamily) -> Iterable[Hint]:
+    """All hints; only those that matter of a family with too many nodes to list them."""
+    # To ask whether it is a ``FamilyByRule`` takes longer than all the rest of the line.
+    rule: Rule | None = getattr(family, "rule", None)
+    if rule is None or rule.can_be_listed:
+        return family.hints()
+    sets = [*rule.singles(), *rule.islands]
+    return [Hint(mask, rule.prefers(mask)) for mask in dict.fromkeys(sets)]
+
+
+def _hint(hint: Hint) -> dict[str, Any]:
+    return {"NUMANodeAffinity": hint.mask, "Preferred": hint.preferred}
+
+
+def _stale(decision: Decision) -> Iterator[LogLine]:
+    """The containers whose memory was given back before this pod was looked at."""
+    before, after = decision.before.memory.blocks, decision.after.memory.blocks
+    if after is before:
+        return
+    gone = [
+        ContainerKey(uid, name)
+        for uid, containers in before.items()
+        if (kept := after.get(uid, {})) is not containers
+        for name in containers.keys() - kept.keys()
+    ]
+    for key in sorted(gone):
+        yield LogLine("RemoveStaleState removing state", _by_uid(key))
+        yield LogLine("Deleted memory assignment", _by_uid(key), level=2)
+
+
+def _by_uid(key: ContainerKey) -> dict[str, str]:
+    return {"podUID": key.pod_uid, "containerName": key.container}
+
+
+def _verdict(decision: Decision) -> LogLine:
+    pod: Pod = decision.pod
+    about = {"podUID": pod.uid, "pod": str(pod)}
+    if decision.rejection is None:
+        placed = {
+            name: {
+                "cpus": sorted(held.cpus),
+                "numaNodes": list(held.memory_nodes),
+                "memory": pod_placement.blocks(held),
+                "devices": pod_placement.devices(held),
+            }
+            for name, held in decision.placements.items()
+        }
+        return LogLine("Pod admitted", {**about, "placements": placed})
+    said = {
+        "reason": kubelet.reason(decision.rejection),
+        "message": kubelet.message(decision.rejection),
+    }
+    return LogLine("Pod admission denied", {**about, **said})

@@ -1,0 +1,137 @@
+"""The gauges of a node: what is read off its books at one moment, by metric.
+
+Two of them move with events in exact mode: see ``cpu_gauges``. Beside a kubelet the CPUs
+have names of their own, because the kubelet shows those with its names itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
+
+from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.telemetry import cpu_gauges
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.agent.telemetry.cpu_gauges import CpuGauges
+from numalet.agent.telemetry.metrics import Labels
+from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+from numalet.insight.maps.memory_map import type_rows
+from numalet.insight.state.verify import Soundness
+
+Gauges: TypeAlias = Mapping[str, tuple[tuple[Labels, float], ...]]
+"""Labels and value of every series, by metric."""
+
+_OF_KUBELETS = (
+    names.KUBELET_UP,
+    names.KUBELET_STATE,
+    names.KUBELET_PROBLEMS,
+    names.KUBELET_CONTAINERS,
+)
+_NO_AUDITS: Mapping[ContainerKey, Audit] = MappingProxyType({})
+
+
+class Named(Protocol):
+    """What a pod is called."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the namespace."""
+
+
+def gauges(
+    node: Node,
+    level: GuaranteeLevel,
+    pods: Mapping[str, Named],
+    audits: Mapping[ContainerKey, Audit] = _NO_AUDITS,
+    kubelet: KubeletLook | None = None,
+    *,
+    unpromised: int = 0,
+    moved: CpuGauges | None = None,
+) -> Gauges:
+    """All gauges; ``pods`` are those by uid that give audited containers their names.
+
+    ``unpromised`` is how many of them run without their promise, ``moved`` the gauges of the CPU
+    Manager where they move with events.
+    """
+    held = CpuGauges(cpu_gauges.shared_count(node), cpu_gauges.exclusive_count(node))
+    ours = held if moved is None else moved
+    return {
+        names.SHARED_POOL: (((), 1000.0 * ours.shared_count),),
+        names.EXCLUSIVE_CPUS: (((), float(ours.exclusive_count)),),
+        names.KUBELET_SHARED_POOL: (((), 1000.0 * held.shared_count),),
+        names.KUBELET_EXCLUSIVE_CPUS: (((), float(held.exclusive_count)),),
+        **_memory(node),
+        names.IN_GROUP: tuple(_membership(node)),
+        names.MISPLACED: tuple(_misplaced(pods, audits)),
+        names.GUARANTEE: tuple(
+            ((("level", each.value),), float(each is level)) for each in GuaranteeLevel
+        ),
+        names.UNPROMISED: (((), float(unpromised)),),
+        **_kubelet(kubelet),
+    }
+
+
+def _kubelet(look: KubeletLook | None) -> Gauges:
+    """What was seen of a kubelet; no series without one."""
+    if look is None:
+        return dict.fromkeys(_OF_KUBELETS, ())
+    problems = Counter(each.finding.code for each in look.told)
+    aligned = Counter(each.aligned for each in look.audits.values())
+    running = look.evidence.running
+    return {
+        names.KUBELET_UP: () if running is None else (((), float(bool(running))),),
+        names.KUBELET_STATE: tuple(
+            ((("file", each.name), ("soundness", word.value)), float(each.soundness is word))
+            for each in look.files
+            for word in Soundness
+        ),
+        names.KUBELET_PROBLEMS: tuple(
+            ((("code", code),), float(count)) for code, count in sorted(problems.items())
+        ),
+        names.KUBELET_CONTAINERS: tuple(
+            ((("aligned", str(is_so).lower()),), float(aligned[is_so])) for is_so in (True, False)
+        ),
+    }
+
+
+def _memory(node: Node) -> Gauges:
+    rows = [
+        ((("numa_node", str(node_id)), ("type", row.resource)), row)
+        for node_id, memory in sorted(node.snapshot.memory.nodes.items())
+        for row in type_rows(memory)
+    ]
+    return {
+        names.ALLOCATABLE: tuple((labels, float(row.allocatable_bytes)) for labels, row in rows),
+        names.RESERVED: tuple((labels, float(row.reserved_bytes)) for labels, row in rows),
+        names.FREE: tuple((labels, float(row.free_bytes)) for labels, row in rows),
+    }
+
+
+def _membership(node: Node) -> Iterator[tuple[Labels, float]]:
+    for node_id, memory in sorted(node.snapshot.memory.nodes.items()):
+        group = cpu_set.text(numa_mask.ids(memory.group))
+        yield (("numa_node", str(node_id)), ("group", group)), 1.0
+
+
+def _misplaced(
+    pods: Mapping[str, Named], audits: Mapping[ContainerKey, Audit]
+) -> Iterator[tuple[Labels, float]]:
+    for key, audit in sorted(audits.items()):
+        pod = pods.get(key.pod_uid)
+        if pod is not None:
+            labels = (
+                ("namespace", pod.namespace),
+                ("pod", pod.name),
+                ("container", key.container),
+            )
+            yield labels, float(audit.misplaced_bytes)

@@ -1,0 +1,22 @@
+"""One line of the agent's log, as a value: written by ``agent.host.logs``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A message with its keys; ``level`` is the verbosity from which on it is written.
+
+    Messages and keys are the kubelet's where it has them, so that a search from Kubernetes'
+    documentation finds them. An error is written at every verbosity.
+    """
+
+    message: str
+    keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    level: int = 0
+    is_error: bool = False

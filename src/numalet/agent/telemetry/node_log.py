@@ -1,0 +1,76 @@
+"""What the kubelet logs about a node apart from admissions: its start, and what it tells a kernel.
+
+Kubelet: ``topology_manager.go``, ``memory_manager.go``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.config.rules import MemoryPolicy, NodeRules, TopologyPolicy
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import Pod
+from numalet.wording import english
+
+
+def of_start(rules: NodeRules) -> list[LogLine]:
+    """The lines of a start: which managers, with which policies."""
+    lines = [_topology(rules)]
+    if rules.memory.policy is not MemoryPolicy.NONE:
+        lines.append(LogLine("Starting memorymanager", {"policy": rules.memory.policy.value}))
+    return lines
+
+
+def _topology(rules: NodeRules) -> LogLine:
+    topology = rules.topology
+    if topology.policy is TopologyPolicy.NONE:
+        return LogLine("Creating topology manager with none policy")
+    return LogLine(
+        "Creating topology manager with policy per scope",
+        {
+            "topologyPolicyName": topology.policy.value,
+            "topologyScopeName": topology.scope.value,
+            "topologyPolicyOptions": {
+                "PreferClosestNUMA": topology.prefer_closest_numa_nodes,
+                "MaxAllowableNUMANodes": topology.node_limit,
+            },
+        },
+    )
+
+
+def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLine]:
+    """How containers will be held here, and a line for each thing that will not be enforced."""
+    return [
+        LogLine("Containers are held to their promises", {"guarantee": level.value}),
+        *(
+            LogLine(english.of_shortfall(code), {"code": code}, is_error=True)
+            for code in shortfalls
+        ),
+    ]
+
+
+def of_start_of_container(pod: Pod, container: str, memory_nodes: Iterable[int]) -> list[LogLine]:
+    """The line of a container that is about to start; none where its memory is not pinned."""
+    nodes: dict[str, dict[str, str]] = {str(node_id): {} for node_id in memory_nodes}
+    if not nodes:
+        return []
+    keys = {"pod": str(pod), "containerName": container, "numaNodes": nodes}
+    return [LogLine("Memory affinity", keys)]
+
+
+def of_cpuset(
+    pod: Pod, container: str, cpus: CpuSet | None, memory_nodes: Iterable[int] | None
+) -> list[LogLine]:
+    """The lines of a write of ``cpuset.cpus`` and ``cpuset.mems``; None is not written."""
+    about = {"pod": str(pod), "containerName": container}
+    lines = []
+    if cpus is not None:
+        keys = {**about, "cpuset.cpus": cpu_set.text(cpus)}
+        lines.append(LogLine("Updated cpuset.cpus", keys))
+    if memory_nodes is not None:
+        keys = {**about, "cpuset.mems": cpu_set.text(frozenset(memory_nodes))}
+        lines.append(LogLine("Updated cpuset.mems", keys))
+    return lines

@@ -1,0 +1,76 @@
+"""admit: a snapshot and a pod give a decision. Pure; the given snapshot stays as it is.
+
+In exact mode a rejected pod stops being active at once, but what its containers had got up to
+then stays in the ledgers until the next admission clears it, as in the kubelet. The rule
+``release_at_once`` of ``core.config.behaviour`` is the other way.
+"""
+
+from __future__ import annotations
+
+from numalet.core.admission import lifecycle, predicates, scopes
+from numalet.core.admission.attempt import Attempt
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.predicates import Answer
+from numalet.core.admission.reasons import Rejection
+from numalet.core.admission.recorder import SILENT, Recorder
+from numalet.core.admission.roster import Roster
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
+    """The decision on this pod, with the next snapshot in it.
+
+    Kubelet: ``topologymanager.Admit`` and the scopes below it, then
+    ``predicateAdmitHandler.Admit``, v1.32.
+    """
+    working = snapshot.with_pod(pod)
+    attempt = Attempt(roster, recorder, pod, working, working.active_containers())
+    rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
+    answer = Answer()
+    if rejection is None:
+        answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
+        rejection = answer.failure
+    after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
+    for uid in answer.evicted:
+        after = lifecycle.remove(roster, after, uid)
+    left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
+    return Decision(
+        pod=pod,
+        rejection=rejection,
+        alignments=attempt.alignments,
+        affinities=after.affinities.get(pod.uid, {}),
+        left_behind=left,
+        before=snapshot,
+        after=after.next_revision(),
+        windows_affinity=_windows_affinity(attempt, rejection),
+        evicted=answer.evicted,
+        not_asked=answer.not_asked,
+        passed_over=answer.passed_over,
+    )
+
+
+def _windows_affinity(attempt: Attempt, rejection: Rejection | None) -> dict[str, CpuSet] | None:
+    """The CPUs to which containers are bound on Windows; stand-ins bind to nothing."""
+    machine = attempt.roster.rules.machine
+    if machine.os is not OperatingSystem.WINDOWS:
+        return None
+    bound = {}
+    for container in attempt.pod.containers() if rejection is None else ():
+        affinity = runtime_sets.windows_cpu_affinity(
+            attempt.snapshot, machine, attempt.pod.uid, container.name
+        )
+        if affinity is not None:
+            bound[container.name] = affinity
+    return bound
+
+
+def _refused(attempt: Attempt, before: Snapshot) -> Snapshot:
+    """The snapshot after a rejection."""
+    pod_uid = attempt.pod.uid
+    if attempt.roster.rules.behaviour.release_at_once:
+        return before.without_pod(pod_uid)
+    return attempt.snapshot.without_pod(pod_uid)

@@ -1,0 +1,97 @@
+"""One admission while it is going on: the working snapshot and what was seen so far.
+
+Mutable, and alive only inside one call of ``admit``. The steps are those that all scopes
+share: ask the providers, merge, store, allocate. Before a manager answers it forgets what is
+stale, as the kubelet's managers do at the beginning of their calls; so how far the clean-up
+gets depends on how far the admission gets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from numalet.core.admission.decision import Alignment
+from numalet.core.admission.reasons import (
+    CRASHES,
+    TOPOLOGY,
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    Rejection,
+)
+from numalet.core.admission.recorder import Recorder
+from numalet.core.admission.roster import Roster
+from numalet.core.hints import filtering, policies
+from numalet.core.hints.hint import ZERO_HINT, Hint, ProviderHints
+from numalet.core.hints.provider import ActiveContainers, Refused, RefusedMidway
+from numalet.core.model.pod import Container, Pod
+from numalet.core.snapshot.slots import Slot
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The pod being admitted counts as active from the beginning."""
+
+    roster: Roster
+    recorder: Recorder
+    pod: Pod
+    snapshot: Snapshot
+    active: ActiveContainers
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+
+    def align(self, subject: str, container: Container | None) -> Hint | Rejection:
+        """The affinity for a container, or for the pod as one (container None)."""
+        hints: dict[str, ProviderHints] = {}
+        for slot in self.roster.slots:
+            self._forget_stale(slot)
+            if container is None:
+                answer = slot.pod_hints(self.snapshot, self.pod)
+            else:
+                answer = slot.container_hints(self.snapshot, self.pod, container)
+            if isinstance(answer, Refused):
+                self.alignments[subject] = Alignment(hints, None)
+                return KubeletWouldCrash(subject, slot.provider, answer.reason)
+            hints[slot.provider] = answer
+        self.recorder.hints_were_asked(self.snapshot, self.pod, subject, hints)
+        rules = self.roster.rules
+        offers = filtering.lists_of(hints.values())
+        question = (rules.topology.policy, offers, self.roster.all_nodes, self.roster.distances)
+        merged = policies.decide(*question)
+        if not isinstance(merged, policies.Merged):
+            self.alignments[subject] = Alignment(hints, None)
+            return KubeletWouldCrash(subject, TOPOLOGY, merged)
+        if not merged.admit and rules.behaviour.fewest_nodes_together:
+            merged = policies.decided_together(*question) or merged
+        self.alignments[subject] = Alignment(hints, merged)
+        self.recorder.hints_were_merged(self.pod, subject, merged)
+        if not merged.admit:
+            return NotAligned(subject, rules.topology.policy.value, merged.affinity)
+        return merged.affinity
+
+    def store(self, container: Container, affinity: Hint) -> None:
+        """Remember the affinity by which the providers allocate for this container."""
+        self.snapshot = self.snapshot.with_affinity(self.pod.uid, container.name, affinity)
+
+    def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
+        """Let every provider allocate; the first refusal ends it and undoes nothing."""
+        for slot in self.roster.slots:
+            self._forget_stale(slot)
+            before = self.snapshot
+            after = slot.allocate(before, self.pod, container, affinity)
+            if isinstance(after, Refused):
+                if isinstance(after, RefusedMidway):
+                    self.snapshot = after.so_far
+                self.recorder.allocation_was_refused(self.pod, container, slot.provider, after)
+                if after.reason.code in CRASHES:
+                    return KubeletWouldCrash(container.name, slot.provider, after.reason)
+                return AllocationRefused(container.name, slot.provider, after.reason)
+            self.snapshot = after
+            self.recorder.resources_were_allocated(
+                self.pod, container, slot.provider, before, after
+            )
+        return None
+
+    def _forget_stale(self, slot: Slot) -> None:
+        if self.snapshot.sources_ready:
+            self.snapshot = slot.forget_stale(self.snapshot, self.active)

@@ -1,0 +1,86 @@
+"""A recorder that keeps everything it is told, in order.
+
+Explanations, metrics and log lines of one decision are made from it, so none of them is counted
+or said by the managers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from numalet.core.hints.hint import ProviderHints
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.provider import Refused
+from numalet.core.hints.reasons import Reason
+from numalet.core.model.pod import Container, Pod
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class HintsAsked:
+    """All providers answered for one subject, on this snapshot."""
+
+    snapshot: Snapshot
+    subject: str
+    hints: Mapping[str, ProviderHints]
+
+
+@dataclass(frozen=True, slots=True)
+class HintsMerged:
+    """The policy decided for one subject."""
+
+    subject: str
+    merged: Merged
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """One provider allocated for one container."""
+
+    container: Container
+    provider: str
+    before: Snapshot
+    after: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationRefused:
+    """One provider refused one container."""
+
+    container: Container
+    provider: str
+    reason: Reason
+
+
+Event: TypeAlias = HintsAsked | HintsMerged | Allocated | AllocationRefused
+
+
+@dataclass(slots=True)
+class Collector:
+    """A ``Recorder``."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def hints_were_asked(
+        self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
+    ) -> None:
+        """Kept."""
+        self.events.append(HintsAsked(snapshot, subject, hints))
+
+    def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
+        """Kept."""
+        self.events.append(HintsMerged(subject, merged))
+
+    def resources_were_allocated(
+        self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
+    ) -> None:
+        """Kept."""
+        self.events.append(Allocated(container, provider, before, after))
+
+    def allocation_was_refused(
+        self, pod: Pod, container: Container, provider: str, refused: Refused
+    ) -> None:
+        """Kept."""
+        self.events.append(AllocationRefused(container, provider, refused.reason))

@@ -1,0 +1,62 @@
+"""What happens to a pod after its admission: its containers start, and it goes.
+
+In exact mode a pod that goes leaves its records behind until the next admission; see
+``core.config.behaviour.Behaviour.release_at_once``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalet.core.admission.roster import Roster
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
+    """The snapshot after all containers of an active pod were started, in their order."""
+    for container in snapshot.pods[pod_uid].containers():
+        snapshot = container_started(roster, snapshot, ContainerKey(pod_uid, container.name))
+    return snapshot
+
+
+def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> Snapshot:
+    """The snapshot when this container is about to start.
+
+    Kubelet: the hook before a container's start, ``PreStartContainer``, v1.32.
+    """
+    pod = snapshot.pods[key.pod_uid]
+    container = pod.by_name[key.container]
+    for slot in roster.slots:
+        snapshot = slot.container_started(snapshot, pod, container)
+    return snapshot.next_revision()
+
+
+def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
+    """The snapshot after a pod was deleted and its containers stopped."""
+    gone = snapshot.without_pod(pod_uid).without_affinities(pod_uid).next_revision()
+    # Before all sources are heard, those that were not seen yet look as if they were gone too.
+    is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
+    return release_stale(roster, gone) if is_now else gone
+
+
+def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
+    """The snapshot in which every manager has forgotten what is not active."""
+    active = snapshot.active_containers()
+    for slot in roster.slots:
+        snapshot = slot.forget_stale(snapshot, active)
+    return snapshot
+
+
+def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
+    """The snapshot after every source of pods has been heard: stale records may go now."""
+    ready = replace(snapshot, sources_ready=True).next_revision()
+    return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
+
+
+def leftovers(
+    roster: Roster, snapshot: Snapshot, pod_uid: str | None = None
+) -> tuple[ContainerKey, ...]:
+    """Containers that hold resources although they are not active, sorted; of one pod or all."""
+    held = {key for slot in roster.slots for key in slot.holders(snapshot, pod_uid)}
+    return tuple(sorted(held - snapshot.active_containers())) if held else ()

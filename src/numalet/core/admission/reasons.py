@@ -1,0 +1,121 @@
+"""Why a pod is rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, TypeAlias
+
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class NotAligned:
+    """The topology policy does not let the merged hint pass.
+
+    ``subject`` is ``pod`` or the container whose hints were merged.
+    """
+
+    code: ClassVar[str] = "admission/not-aligned"
+    subject: str
+    policy: str
+    affinity: Hint
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationRefused:
+    """A manager could not allocate for a container, although the policy let the hint pass."""
+
+    code: ClassVar[str] = "admission/allocation-refused"
+    container: str
+    provider: str
+    cause: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletWouldCrash:
+    """The kubelet would crash or hang on this pod; it is refused instead.
+
+    ``provider`` is the manager that would: device, cpu, memory, or topology while it merges.
+    """
+
+    code: ClassVar[str] = "admission/kubelet-would-crash"
+    subject: str
+    provider: str
+    cause: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfResource:
+    """The node has too little left of a resource, whatever the managers say; CPU in thousandths."""
+
+    code: ClassVar[str] = "admission/out-of-resource"
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+    @property
+    def lack(self) -> int:
+        """How much is missing."""
+        return self.requested - (self.capacity - self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateFailed:
+    """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
+
+    code: ClassVar[str] = "admission/predicate-failed"
+    predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToPreempt:
+    """A critical pod lacks so much of each resource although all others would end."""
+
+    code: ClassVar[str] = "admission/nothing-to-preempt"
+    lacking: tuple[tuple[str, int], ...]
+
+
+class Unknown(Enum):
+    """Why a predicate could not be asked, or not to its end."""
+
+    NODE_LABELS = "node-labels"
+    """Nobody said which labels the node has."""
+    NODE_NAME = "node-name"
+    """Nobody said what the node is called."""
+    CONSTRAINTS = "constraints"
+    """The pod is known without its selector, affinity and ports."""
+    PORTS_OF_OTHERS = "ports-of-others"
+    """Pods are active of which nobody knows the ports."""
+    PODS_WITHOUT_MANIFEST = "pods-without-manifest"
+    """Pods are known from state files alone; what they ask for is not in these."""
+    NOT_MEASURED = "not-measured"
+    """Nobody here measures how much of it the node has."""
+    SWITCHED_OFF = "switched-off"
+    """The managers alone are to decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotAsked:
+    """A predicate that might have refused the pod; named as the reason that it gives."""
+
+    predicate: str
+    why: Unknown
+
+
+Rejection: TypeAlias = (
+    NotAligned
+    | AllocationRefused
+    | KubeletWouldCrash
+    | OutOfResource
+    | PredicateFailed
+    | NothingToPreempt
+)
+
+TOPOLOGY = "topology"
+"""Stands as the provider where the Topology Manager itself would crash."""
+
+CRASHES = frozenset({"memory/unknown-type", "cpu/would-hang"})
+"""Codes of refusals at which the kubelet itself does not live on."""

@@ -1,0 +1,156 @@
+"""Which managers work on a node, in the kubelet's order, and what they need to know.
+
+Linux: device, cpu, memory. Windows: cpu, memory, device. The order is the order of asking and
+of allocating. A fourth manager is one more slot here.
+Kubelet: ``NewContainerManager`` in ``container_manager_linux.go``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from numalet.core.admission import node_resources
+from numalet.core.config.rules import (
+    CpuPolicy,
+    MemoryPolicy,
+    NodeRules,
+    Stage,
+    StartRefused,
+    TopologyPolicy,
+)
+from numalet.core.hints.fitness import FAR, Distances
+from numalet.core.hints.indifferent import Indifferent
+from numalet.core.hints.provider import ResourceManager
+from numalet.core.managers.cpu import static_policy, topology
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy as StaticCpuPolicy
+from numalet.core.managers.device.device_policy import DevicePolicy
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.managers.memory import tables
+from numalet.core.managers.memory.ledger import MemoryLedger, NodeMemory
+from numalet.core.managers.memory.static_policy import StaticPolicy as StaticMemoryPolicy
+from numalet.core.model import numa_mask
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.snapshot.slots import ManagerSlot, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The rules of a node and its managers, built once per start of the kubelet.
+
+    ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
+    what pods may have of the machine, devices aside: CPU in thousandths, the rest in units.
+    """
+
+    rules: NodeRules
+    slots: tuple[Slot, ...]
+    all_nodes: NumaMask
+    distances: Distances | None
+    static_cpus: StaticCpuPolicy | None
+    offered: Mapping[str, int]
+
+
+def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | StartRefused:
+    """The managers that these rules ask for, or why they can not be built.
+
+    ``plugins`` is asked for preferred devices, and may veto; the default says nothing.
+    """
+    static_cpus = _static_cpus(rules)
+    if isinstance(static_cpus, Finding):
+        hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
+        return StartRefused(Stage.NUMALET if hangs else Stage.CPU_MANAGER, (static_cpus,))
+    device, cpu = _device_slot(rules, plugins), _cpu_slot(static_cpus)
+    memory = _memory_slot(rules)
+    slots: tuple[Slot, ...]
+    match rules.machine.os:
+        case OperatingSystem.LINUX:
+            slots = (device, cpu, memory)
+        case OperatingSystem.WINDOWS:
+            slots = (cpu, memory, device)
+        case _:
+            assert_never(rules.machine.os)
+    all_nodes = numa_mask.of(rules.machine.node_ids)
+    offered = node_resources.amounts(rules)
+    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered)
+
+
+def asking(staff: Roster, plugins: PreferredDevices) -> Roster:
+    """The same managers, but these plugins are asked."""
+    device = _device_slot(staff.rules, plugins)
+    slots = tuple(device if each.provider == device.provider else each for each in staff.slots)
+    return replace(staff, slots=slots)
+
+
+def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
+    match rules.cpu.policy:
+        case CpuPolicy.NONE:
+            return None
+        case CpuPolicy.STATIC:
+            return static_policy.build(rules.cpu, topology.discover(rules.machine))
+        case _:
+            assert_never(rules.cpu.policy)
+
+
+def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[DeviceLedger]:
+    # On Windows the Device Manager is not told of NUMA nodes.
+    is_told = rules.machine.os is OperatingSystem.LINUX
+    known = numa_mask.of(rules.machine.node_ids) if is_told else numa_mask.EMPTY
+    return ManagerSlot(
+        "device",
+        DevicePolicy(known, plugins),
+        lambda snapshot: snapshot.device,
+        lambda snapshot, ledger: replace(snapshot, device=ledger),
+    )
+
+
+def _cpu_slot(static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
+    manager: ResourceManager[CpuLedger] = Indifferent() if static_cpus is None else static_cpus
+    return ManagerSlot(
+        "cpu",
+        manager,
+        lambda snapshot: snapshot.cpu,
+        lambda snapshot, ledger: replace(snapshot, cpu=ledger),
+    )
+
+
+def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
+    manager: ResourceManager[MemoryLedger]
+    match rules.memory.policy:
+        case MemoryPolicy.NONE:
+            manager = Indifferent()
+        case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
+            manager = StaticMemoryPolicy(rules.behaviour)
+        case _:
+            assert_never(rules.memory.policy)
+    return ManagerSlot(
+        "memory",
+        manager,
+        lambda snapshot: snapshot.memory,
+        lambda snapshot, ledger: replace(snapshot, memory=ledger),
+    )
+
+
+def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
+    """The Memory Manager's node map of this machine when it is empty."""
+    return tables.initial_nodes(rules.machine, rules.memory.system_reserved, rules.behaviour)
+
+
+def distances(rules: NodeRules) -> Distances | None:
+    """The distances that the merge goes by; None where they do not count."""
+    counts = rules.topology.policy in (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
+    if not (counts and rules.topology.prefer_closest_numa_nodes):
+        return None
+    ids = rules.machine.node_ids
+    listed = {node.node_id: node.distances or () for node in rules.machine.nodes}
+    if not rules.behaviour.distances_by_node_id:
+        return Distances({i: dict(zip(ids, row, strict=True)) for i, row in listed.items()})
+    lengths = {i: len(row) for i, row in listed.items()}
+    return Distances(
+        {i: {j: row[j] if j < len(row) else FAR for j in ids} for i, row in listed.items()},
+        lengths if max(ids, default=-1) >= min(lengths.values(), default=0) else None,
+    )

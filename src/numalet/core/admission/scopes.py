@@ -1,0 +1,65 @@
+"""What is aligned as one: each container, the pod, or nothing.
+
+    container   each container: hints, merge, store, allocate; then the next container
+    pod         hints and merge once; then store and allocate for each container
+    none        no hints, nothing stored; allocate for each container (topology policy none)
+
+Containers come in the order of the manifest, init containers first.
+Kubelet: ``scope_container.go``, ``scope_pod.go``, ``scope_none.go``, v1.32.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from numalet.core.admission.attempt import Attempt
+from numalet.core.admission.decision import POD
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.hints.hint import Hint
+
+
+def run(attempt: Attempt) -> Rejection | None:
+    """Take the pod through the scope that the rules name; None if nobody objects."""
+    rules = attempt.roster.rules.topology
+    if rules.policy is TopologyPolicy.NONE:
+        return _none(attempt)
+    match rules.scope:
+        case Scope.CONTAINER:
+            return _container(attempt)
+        case Scope.POD:
+            return _pod(attempt)
+        case _:
+            assert_never(rules.scope)
+
+
+def _none(attempt: Attempt) -> Rejection | None:
+    for container in attempt.pod.containers():
+        refused = attempt.allocate(container)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _container(attempt: Attempt) -> Rejection | None:
+    for container in attempt.pod.containers():
+        affinity = attempt.align(container.name, container)
+        if not isinstance(affinity, Hint):
+            return affinity
+        attempt.store(container, affinity)
+        refused = attempt.allocate(container, affinity)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _pod(attempt: Attempt) -> Rejection | None:
+    affinity = attempt.align(POD, None)
+    if not isinstance(affinity, Hint):
+        return affinity
+    for container in attempt.pod.containers():
+        attempt.store(container, affinity)
+        refused = attempt.allocate(container, affinity)
+        if refused is not None:
+            return refused
+    return None

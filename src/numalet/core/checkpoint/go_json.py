@@ -1,0 +1,221 @@
+"""JSON as Go's ``encoding/json`` reads and writes it, as far as state files need it.
+
+Reading: member names match without regard to case, later members win, unknown ones are
+ignored, and every complaint has Go's words. Writing: no blanks, keys of maps sorted as text,
+``<``, ``>`` and ``&`` escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from numalet.core.checkpoint import go_json_syntax
+
+_T = TypeVar("_T")
+
+
+class GoJsonError(ValueError):
+    """A text that Go could not decode; ``go_text`` is what Go says."""
+
+    def __init__(self, go_text: str) -> None:
+        self.go_text = go_text
+        super().__init__(go_text)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNumber:
+    """A number that no integer type of Go's can hold, as it was written."""
+
+    text: str
+
+
+def loads(text: str) -> object:
+    """The plain value of a JSON text; raises ``GoJsonError``.
+
+    Integers are ``int``, all other numbers ``OtherNumber``.
+    """
+    try:
+        value = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=OtherNumber,
+            parse_int=_integer,
+        )
+        return _without_halves(value) if _SURROGATE.search(text) else value
+    except (json.JSONDecodeError, _NotJsonError):
+        raise GoJsonError(go_json_syntax.complaint(text)) from None
+    except RecursionError:
+        # Go itself goes deeper than we do, though no state file does.
+        raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth") from None
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _without_halves(value: Any) -> Any:
+    """The value with U+FFFD where Go puts it: for an escape that is half a pair."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_without_halves(name): _without_halves(value[name]) for name in value}
+        case list():
+            return [_without_halves(item) for item in value]
+        case _:
+            return value
+
+
+class _NotJsonError(ValueError):
+    """Python takes it for JSON, and Go does not."""
+
+
+def _refuse_constant(name: str) -> object:
+    # NaN and Infinity are Python's own addition to JSON.
+    raise _NotJsonError(name)
+
+
+_MOST_DIGITS = 40
+
+
+def _integer(text: str) -> int | OtherNumber:
+    """The number, or its text where it is too long for any type of Go's."""
+    return int(text) if len(text) <= _MOST_DIGITS else OtherNumber(text)
+
+
+_KINDS: Mapping[type, str] = {
+    bool: "bool",
+    str: "string",
+    int: "number",
+    OtherNumber: "number",
+    list: "array",
+    dict: "object",
+}
+
+
+class Fields:
+    """A JSON object on its way into a Go struct: members by name, with Go's complaints.
+
+    ``place`` is Go's name of the struct and the path to it, for complaints about members.
+    null leaves everything at its zero value, as in Go. That the value is an object is for the
+    caller to see to (``as_object``), because Go names the place of the whole otherwise.
+    """
+
+    def __init__(self, members: Mapping[str, object], place: str) -> None:
+        self._place = place
+        self._members = {name.lower(): member for name, member in members.items()}
+
+    def get(self, name: str) -> object:
+        """The member, None if it is absent or null."""
+        return self._members.get(name.lower())
+
+    def has(self, name: str) -> bool:
+        """Whether the object has the member, whatever its value."""
+        return name.lower() in self._members
+
+    def text(self, name: str, go_type: str = "string") -> str:
+        """A string member; empty if absent."""
+        return text(self.get(name), f"{self._place}.{name}", go_type)
+
+    def number(self, name: str, go_type: str = "uint64") -> int:
+        """An integer member; 0 if absent."""
+        return number(self.get(name), f"{self._place}.{name}", go_type)
+
+
+_UINT64 = (0, (1 << 64) - 1)
+_LIMITS = {
+    "uint64": _UINT64,
+    "checksum.Checksum": _UINT64,
+    "int": (-(1 << 63), (1 << 63) - 1),
+    "uint32": (0, (1 << 32) - 1),
+}
+
+
+def text(value: object, place: str, go_type: str = "string") -> str:
+    """A string; empty for null."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise mismatch(value, place, go_type)
+    return value
+
+
+def number(value: object, place: str, go_type: str) -> int:
+    """An integer that fits the Go type; 0 for null."""
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise mismatch(value, place, go_type)
+    low, high = _LIMITS[go_type]
+    if not low <= value <= high:
+        raise mismatch(value, place, go_type)
+    return value
+
+
+def as_object(value: object, place: str, go_type: str) -> dict[str, object]:
+    """The members of a JSON object; none for null. An empty place is the whole text."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise mismatch(value, place, go_type)
+    return value
+
+
+def mapping(
+    value: object, place: str, decode: Callable[[object, str], _T], go_type: str
+) -> dict[str, _T]:
+    """A JSON object as a Go map; an empty one for null."""
+    members = as_object(value, place, go_type)
+    return {key: decode(member, place) for key, member in members.items()}
+
+
+def sequence(
+    value: object, place: str, decode: Callable[[object, str], _T], go_type: str
+) -> tuple[_T, ...]:
+    """A JSON array as a Go slice."""
+    if not isinstance(value, list):
+        raise mismatch(value, place, go_type)
+    return tuple(decode(member, place) for member in value)
+
+
+def mismatch(value: object, place: str, go_type: str) -> GoJsonError:
+    """Go's complaint about a value of the wrong kind."""
+    kind = _KINDS[type(value)]
+    if kind == "number" and go_type in _LIMITS:
+        kind = f"number {value.text if isinstance(value, OtherNumber) else value}"
+    where = f"struct field {place}" if place else "value"
+    return GoJsonError(f"json: cannot unmarshal {kind} into Go {where} of type {go_type}")
+
+
+_ESCAPED = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+_PLAIN = re.compile(r"[A-Za-z0-9._:/@+-]*", re.ASCII)
+
+
+# The same names and uids are written again and again.
+@lru_cache(maxsize=4096)
+def string(text: str) -> str:
+    """The text as a JSON string."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(_ESCAPED.get(character, character) for character in quoted)
+
+
+def object_of(items: Mapping[str, Any], encode: Callable[[Any], str]) -> str:
+    """A Go map as a JSON object, keys sorted as text."""
+    return "{" + ",".join([f"{string(key)}:{encode(items[key])}" for key in sorted(items)]) + "}"
+
+
+def array_of(items: Sequence[int]) -> str:
+    """A Go slice of integers as a JSON array."""
+    return "[" + ",".join(map(str, items)) + "]"

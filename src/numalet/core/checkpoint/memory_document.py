@@ -1,0 +1,123 @@
+"""The content of ``memory_manager_state`` as it stands in the file, nulls included.
+
+The file distinguishes what is empty, absent and null, and the checksum depends on it; the
+ledger does not. So the document stays apart from the ledger, and is turned into one only after
+its checksum was verified. None stands for Go's nil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+Table = MemoryTable
+
+_NOWHERE = 1024
+"""Stands in a group for any node id that no machine can have; a file may hold any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One entry of ``machineState``; ``group`` is the member ``cells``.
+
+    ``early_group`` is the member ``nodes`` that the early layout has in its place.
+    """
+
+    assignments: int
+    tables: Mapping[str, Table | None] | None
+    group: tuple[int, ...] | None
+    early_group: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a container."""
+
+    nodes: tuple[int, ...] | None
+    resource: str
+    size_bytes: int
+
+
+PodEntries = Mapping[str, tuple[Block, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDocument:
+    """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
+
+    ``early_layout`` tells a file whose groups are called ``nodes`` from one that says ``cells``.
+    """
+
+    policy_name: str
+    nodes: Mapping[int, Node | None] | None
+    entries: Mapping[str, PodEntries | None] | None
+    checksum: int = 0
+    early_layout: bool = False
+
+
+def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
+    """The document that says what the ledger says; its checksum is still 0."""
+    return MemoryDocument(
+        policy_name,
+        {
+            node_id: Node(node.assignments, node.tables, numa_mask.ids(node.group))
+            for node_id, node in ledger.nodes.items()
+        },
+        {
+            uid: {
+                name: tuple(Block(b.nodes, b.resource, b.size_bytes) for b in blocks)
+                for name, blocks in containers.items()
+            }
+            for uid, containers in ledger.blocks.items()
+        },
+    )
+
+
+def to_ledger(document: MemoryDocument) -> MemoryLedger:
+    """The ledger that the document says; nulls become empty."""
+    nodes = document.nodes or {}
+    return MemoryLedger(
+        {node_id: _node(node) for node_id, node in sorted(nodes.items())},
+        {
+            uid: {name: _blocks(blocks) for name, blocks in (containers or {}).items()}
+            for uid, containers in (document.entries or {}).items()
+        },
+    )
+
+
+def with_early_groups(document: MemoryDocument) -> MemoryDocument:
+    """The same with the groups that stand under their early name."""
+    nodes = {
+        node_id: node
+        if node is None or node.early_group is None
+        else replace(node, group=node.early_group)
+        for node_id, node in (document.nodes or {}).items()
+    }
+    return replace(document, nodes=None if document.nodes is None else nodes)
+
+
+def groups_named_twice(document: MemoryDocument) -> dict[int, tuple[int, ...]]:
+    """The groups that name a node more than once, as they stand in the file, by node id."""
+    groups = ((i, node.group or ()) for i, node in (document.nodes or {}).items() if node)
+    return {i: group for i, group in groups if len(set(group)) < len(group)}
+
+
+def _node(node: Node | None) -> NodeMemory:
+    if node is None:
+        return NodeMemory(0, {}, numa_mask.EMPTY)
+    empty = MemoryTable(0, 0, 0, 0, 0)
+    tables = {name: table or empty for name, table in (node.tables or {}).items()}
+    return NodeMemory(node.assignments, tables, _group(node.group or ()))
+
+
+def _group(node_ids: tuple[int, ...]) -> NumaMask:
+    """The set of nodes; ids that no machine can have are all the same to it."""
+    return numa_mask.of(i if 0 <= i < _NOWHERE else _NOWHERE for i in node_ids)
+
+
+def _blocks(blocks: tuple[Block, ...] | None) -> tuple[MemoryBlock, ...]:
+    return tuple(MemoryBlock(b.nodes or (), b.resource, b.size_bytes) for b in blocks or ())

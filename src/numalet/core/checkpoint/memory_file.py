@@ -1,0 +1,237 @@
+"""``memory_manager_state``: the Memory Manager's state file, text to document and back.
+
+Byte-compatible with v1.32: order of members, sorting of keys, checksum. The early layout that
+the documentation shows (groups called ``nodes``, policy hashed in lower case) is recognised,
+and verified by its own rule; v1.32 itself calls such a file corrupted.
+Kubelet: ``state.MemoryManagerCheckpoint``, v1.32.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from numalet.core.checkpoint import go_dump, go_json, memory_document
+from numalet.core.checkpoint.checksum import fnv1a_32
+from numalet.core.checkpoint.go_json import Fields, GoJsonError
+from numalet.core.checkpoint.memory_document import Block, MemoryDocument, Node, PodEntries, Table
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model import go_text
+from numalet.core.model.findings import Finding
+
+FILE_NAME = "memory_manager_state"
+
+
+class Verdict(Enum):
+    """What the checksum of a file says."""
+
+    SOUND = "sound"
+    EARLY = "early"
+    """Sound by the rule of the early layout, corrupted for v1.32."""
+    CORRUPTED = "corrupted"
+
+
+def write(policy_name: str, ledger: MemoryLedger) -> str:
+    """The file's text: one line, no blanks, no newline at the end."""
+    document = memory_document.of_ledger(policy_name, ledger)
+    return _text(document, checksum_of(document))
+
+
+def checksum_of(document: MemoryDocument) -> int:
+    """The checksum that v1.32 computes for the document."""
+    return fnv1a_32(go_dump.memory(document))
+
+
+def verdict(document: MemoryDocument) -> Verdict:
+    """Whether the document's own checksum is right, and by which rule."""
+    if checksum_of(document) == document.checksum:
+        return Verdict.SOUND
+    if document.early_layout:
+        early_groups = memory_document.with_early_groups(document)
+        early = fnv1a_32(go_dump.memory(early_groups, go_dump.EARLY))
+        return Verdict.EARLY if early == document.checksum else Verdict.CORRUPTED
+    return Verdict.CORRUPTED
+
+
+def read(text: str) -> MemoryDocument | Finding:
+    """The document that a file holds, or why Go can not decode it.
+
+    The early layout is what it is read as only if it is right by its own rule; to v1.32 its groups
+    are members that it does not know.
+    """
+    try:
+        document = _document(go_json.loads(text))
+    except GoJsonError as error:
+        return Finding("memory-state/not-json", {"error": error.go_text})
+    is_early = document.early_layout and verdict(document) is Verdict.EARLY
+    return memory_document.with_early_groups(document) if is_early else document
+
+
+def load(text: str, policy_name: str) -> MemoryLedger | Finding:
+    """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
+    document = load_document(text, policy_name)
+    return document if isinstance(document, Finding) else memory_document.to_ledger(document)
+
+
+def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
+    """The content that a kubelet of this policy loads, or why it does not start.
+
+    Kubelet: ``stateCheckpoint.restoreState``, v1.32: JSON, then checksum, then policy.
+    """
+    document = read(text)
+    if isinstance(document, Finding):
+        return document
+    match verdict(document):
+        case Verdict.EARLY:
+            return Finding("memory-state/early-layout", {"checksum": document.checksum})
+        case Verdict.CORRUPTED:
+            expected = checksum_of(document)
+            return Finding(
+                "memory-state/corrupted", {"checksum": document.checksum, "expected": expected}
+            )
+        case _:  # Sound.
+            pass
+    if document.policy_name != policy_name:
+        return Finding(
+            "memory-state/other-policy",
+            {"configured": policy_name, "found": document.policy_name},
+        )
+    return document
+
+
+_TOP = "MemoryManagerCheckpoint"
+_NODES = f"{_TOP}.machineState"
+_IN_NODE = "NUMANodeState.machineState"
+_TABLES = f"{_IN_NODE}.memoryMap"
+_IN_TABLE = "MemoryTable.machineState.memoryMap"
+_ENTRIES = f"{_TOP}.entries"
+_IN_BLOCK = "Block.entries"
+"""Places as Go names them: the innermost struct, and the members on the way down."""
+
+
+def _document(value: object) -> MemoryDocument:
+    top = Fields(go_json.as_object(value, "", f"state.{_TOP}"), _TOP)
+    nodes, entries = top.get("machineState"), top.get("entries")
+    by_id = _by_id(go_json.mapping(nodes, _NODES, _node, "state.NUMANodeMap"))
+    pods = go_json.mapping(entries, _ENTRIES, _pod, "state.ContainerMemoryAssignments")
+    return MemoryDocument(
+        policy_name=top.text("policyName"),
+        nodes=None if nodes is None and top.has("machineState") else by_id,
+        entries=None if entries is None and top.has("entries") else pods,
+        checksum=top.number("checksum", "checksum.Checksum"),
+        early_layout=any(map(_is_early, _values(nodes))),
+    )
+
+
+def _values(value: object) -> list[object]:
+    return list(value.values()) if isinstance(value, dict) else []
+
+
+def _is_early(node: object) -> bool:
+    """Whether a node's group is called ``nodes``; beside ``cells`` that is an unknown member."""
+    fields = Fields(node if isinstance(node, dict) else {}, _IN_NODE)
+    return fields.has("nodes") and not fields.has("cells")
+
+
+def _by_id(nodes: dict[str, Node | None]) -> dict[int, Node | None]:
+    by_id = {}
+    for key, node in nodes.items():
+        try:
+            by_id[go_text.atoi(key)] = node
+        except go_text.GoNumberError:
+            raise GoJsonError(
+                f"json: cannot unmarshal number {key} into Go struct field {_NODES} of type int"
+            ) from None
+    return by_id
+
+
+def _node(value: object, place: str) -> Node | None:
+    if value is None:
+        return None
+    fields = Fields(go_json.as_object(value, place, "state.NUMANodeState"), _IN_NODE)
+    tables = fields.get("memoryMap")
+    group = fields.get("cells")
+    early_group = fields.get("nodes") if _is_early(value) else None
+    map_type = "map[v1.ResourceName]*state.MemoryTable"
+    return Node(
+        fields.number("numberOfAssignments", "int"),
+        None if tables is None else go_json.mapping(tables, _TABLES, _table, map_type),
+        *(
+            None if each is None else go_json.sequence(each, f"{_IN_NODE}.cells", _int, "[]int")
+            for each in (group, early_group)
+        ),
+    )
+
+
+def _table(value: object, place: str) -> Table | None:
+    if value is None:
+        return None
+    fields = Fields(go_json.as_object(value, place, "state.MemoryTable"), _IN_TABLE)
+    return Table(
+        *(
+            fields.number(name)
+            for name in ("total", "systemReserved", "allocatable", "reserved", "free")
+        )
+    )
+
+
+def _pod(value: object, place: str) -> PodEntries | None:
+    map_type = "map[string][]state.Block"
+    return None if value is None else go_json.mapping(value, place, _blocks, map_type)
+
+
+def _blocks(value: object, place: str) -> tuple[Block, ...] | None:
+    return None if value is None else go_json.sequence(value, place, _block, "[]state.Block")
+
+
+def _block(value: object, place: str) -> Block:
+    fields = Fields(go_json.as_object(value, place, "state.Block"), _IN_BLOCK)
+    nodes = fields.get("numaAffinity")
+    place = f"{_IN_BLOCK}.numaAffinity"
+    return Block(
+        None if nodes is None else go_json.sequence(nodes, place, _int, "[]int"),
+        fields.text("type", "v1.ResourceName"),
+        fields.number("size"),
+    )
+
+
+def _int(value: object, place: str) -> int:
+    return go_json.number(value, place, "int")
+
+
+def _text(document: MemoryDocument, checksum: int) -> str:
+    nodes = {str(node_id): node for node_id, node in (document.nodes or {}).items()}
+    entries = ""
+    if document.entries:
+        pods = go_json.object_of(document.entries, lambda pod: go_json.object_of(pod, _blocks_text))
+        entries = f'"entries":{pods},'
+    return (
+        f'{{"policyName":{go_json.string(document.policy_name)},'
+        f'"machineState":{go_json.object_of(nodes, _node_text)},'
+        f'{entries}"checksum":{checksum}}}'
+    )
+
+
+def _node_text(node: Node) -> str:
+    return (
+        f'{{"numberOfAssignments":{node.assignments},'
+        f'"memoryMap":{go_json.object_of(node.tables or {}, _table_text)},'
+        f'"cells":{go_json.array_of(node.group or ())}}}'
+    )
+
+
+def _table_text(table: Table) -> str:
+    return (
+        f'{{"total":{table.total},"systemReserved":{table.system_reserved},'
+        f'"allocatable":{table.allocatable},"reserved":{table.reserved},"free":{table.free}}}'
+    )
+
+
+def _blocks_text(blocks: tuple[Block, ...]) -> str:
+    return "[" + ",".join(map(_block_text, blocks)) + "]"
+
+
+def _block_text(block: Block) -> str:
+    return (
+        f'{{"numaAffinity":{go_json.array_of(block.nodes or ())},'
+        f'"type":{go_json.string(block.resource)},"size":{block.size_bytes}}}'
+    )

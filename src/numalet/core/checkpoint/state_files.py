@@ -1,0 +1,152 @@
+"""A snapshot as the kubelet's state files, and the files as a snapshot.
+
+Files are texts by name here; who reads and writes them is not of interest. What is not in the
+files (affinities, reusable memory, active pods) a restart loses, as the kubelet loses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from numalet.core.admission import roster
+from numalet.core.admission.roster import Roster
+from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
+from numalet.core.checkpoint.memory_document import MemoryDocument
+from numalet.core.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
+from numalet.core.managers.cpu import validation as cpu_validation
+from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.memory import validation
+from numalet.core.managers.memory.ledger import EMPTY_LEDGER as NO_MEMORY
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot.snapshot import AsRead, Snapshot
+
+StateFiles = Mapping[str, str]
+"""Texts by name: cpu_manager_state, memory_manager_state, kubelet_internal_checkpoint."""
+
+
+def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
+    """The state files that say what the snapshot's ledgers say.
+
+    A file that was found at the start stays to the byte until it is written again.
+    """
+    files = {}
+    if not rules.managers_are_stand_ins:
+        files[cpu_file.FILE_NAME] = _as_read(
+            snapshot, cpu_file.FILE_NAME, _said(snapshot.cpu)
+        ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu)
+        files[memory_file.FILE_NAME] = _as_read(
+            snapshot, memory_file.FILE_NAME, _said(snapshot.memory)
+        ) or memory_file.write(rules.memory.policy.value, snapshot.memory)
+    written = snapshot.device.written
+    if written is not None:
+        # This one is rewritten at every report and allocation, also with the same content.
+        files[device_file.FILE_NAME] = _as_read(
+            snapshot, device_file.FILE_NAME, written
+        ) or device_file.write(written)
+    return files
+
+
+def _said(ledger: CpuLedger | MemoryLedger) -> object:
+    """What stands for the content of a ledger's file: it is made anew with every change."""
+    match ledger:
+        case CpuLedger():
+            return ledger.exclusive
+        case MemoryLedger():
+            return ledger.blocks
+        case _:
+            assert_never(ledger)
+
+
+def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
+    """The text that was found, if nothing was written since.
+
+    A change that only takes another one back is written too, so being equal is not enough.
+    """
+    found = snapshot.files_as_read.get(name)
+    return found.text if found is not None and found.content is content else None
+
+
+def restore(
+    staff: Roster, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> Snapshot | StartRefused:
+    """The snapshot at the start of a kubelet with these files, or why it does not start.
+
+    A file that is missing is as good as an empty one written by this kubelet. The managers
+    start in the order cpu, memory; so do their complaints, and both are looked at. ``running``
+    are the containers that the container runtime says are running.
+    """
+    device = _device(files, running)
+    if staff.rules.managers_are_stand_ins:
+        return Snapshot(device=device)
+    loaded_cpu, document = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
+    loaded_memory = _memory_ledger(document)
+    cpu = _checked_cpu(staff, loaded_cpu)
+    memory = _checked_memory(staff.rules, loaded_memory, document)
+    if isinstance(cpu, Finding):
+        further = (memory,) if isinstance(memory, Finding) else ()
+        return StartRefused(Stage.CPU_MANAGER_START, (cpu,), further)
+    if isinstance(memory, Finding):
+        crashes = memory.code == "memory-state/would-crash"
+        stage = Stage.NUMALET if crashes else Stage.MEMORY_MANAGER_START
+        return StartRefused(stage, (memory,))
+    # A manager that starts on an empty file writes its own; else the file stays as it was.
+    said = {memory_file.FILE_NAME: _said(memory)} if memory is loaded_memory else {}
+    if cpu is loaded_cpu:
+        said[cpu_file.FILE_NAME] = _said(cpu)
+    if device.written is not None:
+        said[device_file.FILE_NAME] = device.written
+    kept = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
+    return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=kept)
+
+
+def warnings(files: StateFiles) -> tuple[Finding, ...]:
+    """What a kubelet that starts with these files only warns about and goes on without."""
+    text = files.get(device_file.FILE_NAME)
+    loaded = None if text is None else device_file.load(text)
+    return (loaded,) if isinstance(loaded, Finding) else ()
+
+
+def _device(files: StateFiles, running: Iterable[ContainerKey]) -> DeviceLedger:
+    """The Device Manager goes on without a checkpoint that it can not read."""
+    text = files.get(device_file.FILE_NAME)
+    written = None if text is None else device_file.load(text)
+    return registration.restarted(None if isinstance(written, Finding) else written, running)
+
+
+def _load_cpu(rules: NodeRules, files: StateFiles) -> CpuLedger | Finding:
+    text = files.get(cpu_file.FILE_NAME)
+    return NO_CPUS if text is None else cpu_file.load(text, rules.cpu.policy.value)
+
+
+def _checked_cpu(staff: Roster, loaded: CpuLedger | Finding) -> CpuLedger | Finding:
+    if isinstance(loaded, Finding) or staff.static_cpus is None:
+        return loaded
+    return cpu_validation.restored(loaded, staff.static_cpus)
+
+
+def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryDocument | Finding | None:
+    text = files.get(memory_file.FILE_NAME)
+    return None if text is None else memory_file.load_document(text, rules.memory.policy.value)
+
+
+def _memory_ledger(loaded: MemoryDocument | Finding | None) -> MemoryLedger | Finding:
+    if loaded is None:
+        return NO_MEMORY
+    return loaded if isinstance(loaded, Finding) else memory_document.to_ledger(loaded)
+
+
+def _checked_memory(
+    rules: NodeRules, loaded: MemoryLedger | Finding, document: MemoryDocument | Finding | None
+) -> MemoryLedger | Finding:
+    if isinstance(loaded, Finding) or rules.memory.policy is MemoryPolicy.NONE:
+        return loaded
+    twice = {}
+    if isinstance(document, MemoryDocument):
+        twice = memory_document.groups_named_twice(document)
+    return validation.restored(loaded, roster.initial_memory(rules), twice)

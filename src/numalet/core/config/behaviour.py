@@ -1,0 +1,143 @@
+"""Named rules that tell the kubelet's accidents from what we would want instead.
+
+One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet's,
+accidents included; ``NATIVE`` is without its accidents and accidental limits. Every rule here has
+a test and a row in ``docs/differences.md``. No other place asks which mode it is: code asks for
+the rule that it is about, and only what is shown to people has the name of the mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from numalet.core.model.machine_info import NumaNodeInfo
+from numalet.core.model.machine_queries import NodeClass, node_class
+
+
+class Mode(Enum):
+    """What a set of rules is called."""
+
+    EXACT = "exact"
+    NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """The named rules; without arguments they are the kubelet's.
+
+    ``highest_node_id``: the largest NUMA node id that fits into a mask; None for no limit.
+    ``default_node_limit``: how many NUMA nodes an active topology policy accepts without
+    max-allowable-numa-nodes; None for any number, whatever that option says.
+    ``distances_by_node_id``: a distance row is indexed by node id, not by position.
+    ``release_at_once``: a refused or removed pod leaves the books in the same step, and not
+    at the next admission.
+    ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
+    offers, so never on a single node inside a group.
+    ``lack_of_memory_is_told``: where no set of nodes can hold the memory the Memory Manager says
+    so, and not that it has no preference.
+    ``ended_init_containers_return``: after a restart init containers that have ended get memory
+    again.
+    ``held_memory_is_compared``: a running pod that is admitted again offers the nodes of its memory
+    only if the sizes are those of the request; in pod scope those of its first container.
+    ``reuse_outlives_the_pod``: what later containers of a pod may use again of its init
+    containers' memory is remembered after that memory was given back.
+    ``pod_total_of_app_types``: a pod's total has only the memory types that an app container asks
+    for.
+    ``hugepages_are_reservable``: ``reservedMemory`` may keep back huge pages, although kubeReserved
+    and systemReserved can not; the rule that sums must agree is for ordinary memory only.
+    ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then taken
+    for nearly 2^64 bytes.
+    ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
+    that asks for a size which some node lacks ends the kubelet.
+    ``sizes_are_go_integers``: memory is asked for in a form that Go holds as an int64, which
+    ``1.5Gi`` and ``900Ti`` are not.
+    ``exclusive_cpus_have_quota``: a limit of CPU is a quota for containers with CPUs of their own
+    too, and for their pods.
+    ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
+    for one more pod and for the sum of all requests. Both modes ask; the administrator, and a
+    scenario, may say otherwise.
+    ``constraints_are_asked``: among the predicates are the node selector, the node's name, its
+    system, and ports of the host.
+    ``critical_pods_evict``: for a critical pod that lacks room other pods are evicted.
+    ``unknown_resources_pass``: an extended resource that the node does not offer is asked for in
+    vain: the pod runs without it.
+    ``state_follows_the_machine``: an agent or command that starts on state files of a machine that
+    has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
+    ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
+    release, and a CPU that containers of a pod use one after the other is allocated twice.
+    ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
+    the policy restricted admits on as many as the neediest takes, if they hold all together.
+    ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
+    ask for the same resource wait for the answer.
+    ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and
+    its pod runs.
+    ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
+    included; None for all nodes. The administrator may say others.
+    """
+
+    highest_node_id: int | None = 63
+    default_node_limit: int | None = 8
+    distances_by_node_id: bool = True
+    release_at_once: bool = False
+    groups_stay_whole: bool = False
+    lack_of_memory_is_told: bool = False
+    ended_init_containers_return: bool = True
+    held_memory_is_compared: bool = True
+    reuse_outlives_the_pod: bool = True
+    pod_total_of_app_types: bool = True
+    hugepages_are_reservable: bool = False
+    sizes_wrap_around: bool = True
+    missing_page_size_crashes: bool = True
+    sizes_are_go_integers: bool = True
+    exclusive_cpus_have_quota: bool = True
+    predicates_are_asked: bool = True
+    constraints_are_asked: bool = True
+    critical_pods_evict: bool = True
+    unknown_resources_pass: bool = True
+    state_follows_the_machine: bool = False
+    a_plugin_holds_up_its_own_alone: bool = False
+    reused_cpus_are_counted_twice: bool = True
+    fewest_nodes_together: bool = False
+    unknown_fields_are_dropped: bool = True
+    memory_node_classes: tuple[NodeClass, ...] | None = None
+
+    def gives_memory(self, node: NumaNodeInfo) -> bool:
+        """Whether pods may get memory of this node."""
+        return self.memory_node_classes is None or node_class(node) in self.memory_node_classes
+
+    @property
+    def mode(self) -> Mode:
+        """Exact if every rule of the managers is the kubelet's, else native."""
+        managers = replace(self, predicates_are_asked=EXACT.predicates_are_asked)
+        return Mode.EXACT if managers == EXACT else Mode.NATIVE
+
+
+EXACT = Behaviour()
+
+NATIVE = Behaviour(
+    highest_node_id=None,
+    default_node_limit=None,
+    distances_by_node_id=False,
+    release_at_once=True,
+    groups_stay_whole=True,
+    lack_of_memory_is_told=True,
+    ended_init_containers_return=False,
+    held_memory_is_compared=False,
+    reuse_outlives_the_pod=False,
+    pod_total_of_app_types=False,
+    hugepages_are_reservable=True,
+    sizes_wrap_around=False,
+    missing_page_size_crashes=False,
+    sizes_are_go_integers=False,
+    exclusive_cpus_have_quota=False,
+    constraints_are_asked=False,
+    critical_pods_evict=False,
+    unknown_resources_pass=False,
+    state_follows_the_machine=True,
+    a_plugin_holds_up_its_own_alone=True,
+    reused_cpus_are_counted_twice=False,
+    fewest_nodes_together=True,
+    unknown_fields_are_dropped=False,
+    memory_node_classes=(NodeClass.CPU,),
+)

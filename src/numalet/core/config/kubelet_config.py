@@ -1,0 +1,88 @@
+"""The fields of KubeletConfiguration that decide something here, as one frozen value.
+
+Texts stay as the administrator wrote them: which of them are legal is said by ``validation``
+and ``start``, in the kubelet's order. Defaults are the kubelet's after defaulting, so a value
+made by hand is a kubelet with an empty configuration file, except that ``eviction_hard`` is
+empty; the reader of documents fills in the default thresholds where the kubelet would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from numalet.core.model import go_duration
+from numalet.core.model.findings import Location
+from numalet.core.model.quantity import Quantity
+
+
+def _empty() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedMemory:
+    """One entry of ``reservedMemory``: a NUMA node and what is kept back on it, by type."""
+
+    numa_node: int
+    limits: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """What of a KubeletConfiguration the managers honour.
+
+    Maps of policy options are None where they were not given at all: the kubelet tells an
+    absent map from an empty one. ``uses_default_eviction`` says that nobody gave any hard
+    thresholds, so that the operating system's defaults apply. ``origins`` says where a field
+    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Quotas, their
+    period, the limit of processes, OOM kills and throttling are for who enforces; ports and swap
+    decide nothing, but a wrong one stops the start.
+    """
+
+    cpu_manager_policy: str = "none"
+    cpu_manager_policy_options: Mapping[str, str] | None = None
+    memory_manager_policy: str = "None"
+    reserved_memory: tuple[ReservedMemory, ...] = ()
+    topology_manager_policy: str = "none"
+    topology_manager_scope: str = "container"
+    topology_manager_policy_options: Mapping[str, str] | None = None
+    kube_reserved: Mapping[str, str] = field(default_factory=_empty)
+    system_reserved: Mapping[str, str] = field(default_factory=_empty)
+    reserved_system_cpus: str = ""
+    kube_reserved_cgroup: str = ""
+    system_reserved_cgroup: str = ""
+    enforce_node_allocatable: tuple[str, ...] = ("pods",)
+    cgroups_per_qos: bool = True
+    eviction_hard: Mapping[str, str] = field(default_factory=_empty)
+    uses_default_eviction: bool = False
+    ignore_hard_eviction: bool = False
+    feature_gates: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    max_pods: int = 110
+    pods_per_core: int = 0
+    port: int = 10250
+    healthz_port: int = 10248
+    read_only_port: int = 0
+    cpu_cfs_quota: bool = True
+    cpu_cfs_quota_period_ns: int = 100 * go_duration.MILLISECOND_NS
+    pod_pids_limit: int = -1
+    single_process_oom_kill: bool = False
+    swap_behavior: str = ""
+    memory_throttling_factor: float = 0.9
+    fail_swap_on: bool = True
+    container_runtime_endpoint: str = "unix:///run/containerd/containerd.sock"
+    eviction_soft: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    eviction_soft_grace_period: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def where(self, place: str) -> Location:
+        """Where a field came from: its own origin, that of a field around it, or its path."""
+        nearest = place
+        while nearest:
+            if nearest in self.origins:
+                return self.origins[nearest]
+            nearest = nearest[: max(nearest.rfind("."), nearest.rfind("["), 0)]
+        return Location("", f"$.{place}")

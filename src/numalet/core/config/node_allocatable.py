@@ -1,0 +1,202 @@
+"""What the node keeps for itself: capacity, reservation, and the check that one fits the other.
+
+reservation = systemReserved + kubeReserved + hard eviction threshold, per resource of the
+capacity, zero ones left out. Huge pages have no way into it. Kubelet v1.32: ``parseResourceList``,
+``eviction.ParseThresholdConfig``, ``GetNodeAllocatableReservation``, ``validateNodeAllocatable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from numalet.core.config import percentages
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.percentages import Percentage, PercentageError
+from numalet.core.model import resources
+from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.go_text import Text
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.core.model.quantity import ZERO, Quantity, QuantityError
+
+ResourceList: TypeAlias = Mapping[str, Quantity]
+Threshold: TypeAlias = Quantity | Percentage
+
+RESERVABLE: Final = (
+    resources.CPU,
+    resources.MEMORY,
+    resources.EPHEMERAL_STORAGE,
+    resources.PID,
+)
+MEMORY_AVAILABLE: Final = "memory.available"
+EVICTION_SIGNALS: Final = (
+    MEMORY_AVAILABLE,
+    "allocatableMemory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+    "containerfs.available",
+    "containerfs.inodesFree",
+    "pid.available",
+)
+_DEFAULT_EVICTION: Final[Mapping[OperatingSystem, Mapping[str, str]]] = {
+    OperatingSystem.LINUX: {
+        MEMORY_AVAILABLE: "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+    },
+    OperatingSystem.WINDOWS: {
+        MEMORY_AVAILABLE: "500Mi",
+        "nodefs.available": "10%",
+        "imagefs.available": "15%",
+    },
+}
+_IGNORED_PERCENTAGES: Final = ("0%", "100%")
+
+
+def default_eviction(system: OperatingSystem) -> Mapping[str, str]:
+    """The hard eviction thresholds of a kubelet whose configuration file says nothing of them.
+
+    Kubelet v1.32: ``eviction.DefaultEvictionHard``.
+    """
+    return _DEFAULT_EVICTION[system]
+
+
+def parse_reserved(
+    config: KubeletConfig, place: str, amounts: Mapping[str, str], findings: Findings
+) -> ResourceList:
+    """The quantities of ``kubeReserved`` or ``systemReserved``; bad ones are left out and found."""
+    reserved: dict[str, Quantity] = {}
+    for name in sorted(amounts):
+        where = config.where(f"{place}.{name}")
+        resource, amount = Text(name), Text(amounts[name])
+        if name not in RESERVABLE:
+            findings.add("config/reserved-resource", where, resource=resource)
+            continue
+        try:
+            quantity = Quantity.parse(amount)
+        except QuantityError as error:
+            findings.add(
+                "config/reserved-quantity",
+                where,
+                resource=resource,
+                value=amount,
+                problem=error.go_text,
+            )
+            continue
+        if quantity.sign < 0:
+            fields = {"resource": resource, "value": amount}
+            findings.add("config/reserved-negative", where, **fields)
+            continue
+        reserved[name] = quantity
+    return MappingProxyType(reserved)
+
+
+def parse_eviction(config: KubeletConfig, findings: Findings) -> Mapping[str, Threshold]:
+    """The hard eviction thresholds by signal; bad ones are left out and found."""
+    thresholds: dict[str, Threshold] = {}
+    for signal in sorted(config.eviction_hard):
+        value = config.eviction_hard[signal]
+        if signal in EVICTION_SIGNALS and value in _IGNORED_PERCENTAGES:
+            continue
+        match _parse_threshold(signal, value):
+            case Finding() as found:
+                where = config.where(f"evictionHard.{signal}")
+                findings.add(found.code, where, **found.fields)
+            case threshold:
+                thresholds[signal] = threshold
+    return MappingProxyType(thresholds)
+
+
+def _parse_threshold(signal: str, value: str) -> Threshold | Finding:
+    if signal not in EVICTION_SIGNALS:
+        return Finding("config/eviction-signal", {"signal": signal, "value": value})
+    if value.endswith("%"):
+        return _parse_percentage(signal, value)
+    return _parse_amount(signal, value)
+
+
+def _parse_percentage(signal: str, value: str) -> Percentage | Finding:
+    fields = {"signal": signal, "value": value}
+    try:
+        percentage = percentages.parse(value)
+    except PercentageError as error:
+        return Finding("config/eviction-number", {**fields, "problem": error.go_text})
+    if percentage.is_negative:
+        return Finding("config/eviction-below-zero", fields)
+    if percentage.is_above_all:
+        return Finding("config/eviction-above-all", fields)
+    return percentage
+
+
+def _parse_amount(signal: str, value: str) -> Quantity | Finding:
+    try:
+        quantity = Quantity.parse(value)
+    except QuantityError as error:
+        fields = {"signal": signal, "value": value, "problem": error.go_text}
+        return Finding("config/eviction-quantity", fields)
+    if quantity.sign <= 0:
+        return Finding("config/eviction-not-positive", {"signal": signal, "value": str(quantity)})
+    return quantity
+
+
+def capacity(machine: MachineInfo) -> ResourceList:
+    """What the machine has, as the kubelet counts it: cpu, memory, huge pages by size.
+
+    Kubelet v1.32: ``cadvisor.CapacityFromMachineInfo``.
+    """
+    amounts = {
+        resources.CPU: Quantity.from_milli(machine.cpu_count * 1000),
+        resources.MEMORY: Quantity.from_bytes(machine.memory_capacity_bytes),
+    }
+    for pages in machine.hugepages:
+        size_bytes = pages.page_size_kib * 1024 * pages.count
+        amounts[resources.hugepages_name(pages.page_size_kib)] = Quantity.from_bytes(size_bytes)
+    return MappingProxyType(amounts)
+
+
+def reservation(
+    machine: MachineInfo,
+    system_reserved: ResourceList,
+    kube_reserved: ResourceList,
+    thresholds: Mapping[str, Threshold],
+) -> ResourceList:
+    """What is kept back of each resource, zero ones left out."""
+    available = capacity(machine)
+    kept: dict[str, Quantity] = {}
+    for name in sorted(available):
+        total = ZERO + system_reserved.get(name, ZERO) + kube_reserved.get(name, ZERO)
+        if name == resources.MEMORY and MEMORY_AVAILABLE in thresholds:
+            total += _amount(thresholds[MEMORY_AVAILABLE], available[name])
+        if not total.is_zero:
+            kept[name] = total
+    return MappingProxyType(kept)
+
+
+def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:
+    """A finding for every resource of which more is kept back than there is."""
+    available = capacity(machine)
+    return tuple(
+        Finding(
+            "config/reserved-more-than-capacity",
+            {
+                "resource": Text(name),
+                "reserved": reserved[name],
+                "capacity": available[name],
+                "reserved_raw": reserved[name].go_struct(),
+                "capacity_raw": available[name].go_struct(),
+            },
+        )
+        for name in sorted(reserved)
+        if reserved[name] > available[name]
+    )
+
+
+def _amount(threshold: Threshold, available: Quantity) -> Quantity:
+    if isinstance(threshold, Percentage):
+        return Quantity.from_bytes(threshold.of(available.value))
+    return threshold

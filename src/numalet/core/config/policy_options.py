@@ -1,0 +1,187 @@
+"""Options of the topology and CPU policies: their maturity, the gate that guards each, values.
+
+The kubelet walks the options in random order and reports the first bad one; here they are taken
+in the order of their names and all bad ones are found. Kubelet v1.32: ``NewPolicyOptions``,
+``NewStaticPolicyOptions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from numalet.core.config import feature_gates
+from numalet.core.config.feature_gates import FeatureGates
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model import go_text
+from numalet.core.model.findings import Findings
+from numalet.core.model.go_text import GoNumberError, Text
+
+PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
+MAX_ALLOWABLE: Final = "max-allowable-numa-nodes"
+FULL_PCPUS_ONLY: Final = "full-pcpus-only"
+DISTRIBUTE_ACROSS_NUMA: Final = "distribute-cpus-across-numa"
+ALIGN_BY_SOCKET: Final = "align-by-socket"
+DISTRIBUTE_ACROSS_CORES: Final = "distribute-cpus-across-cores"
+STRICT_RESERVATION: Final = "strict-cpu-reservation"
+PREFER_UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
+
+LEAST_NODE_LIMIT: Final = 8
+"""The least that max-allowable-numa-nodes may say."""
+
+
+class Maturity(Enum):
+    """How mature an option is; alpha and beta ones need their gate."""
+
+    ALPHA = "Alpha"
+    BETA = "Beta"
+    STABLE = "stable"
+
+
+TOPOLOGY_OPTIONS: Final = {
+    PREFER_CLOSEST: Maturity.STABLE,
+    MAX_ALLOWABLE: Maturity.BETA,
+}
+CPU_OPTIONS: Final = {
+    FULL_PCPUS_ONLY: Maturity.BETA,
+    DISTRIBUTE_ACROSS_NUMA: Maturity.ALPHA,
+    ALIGN_BY_SOCKET: Maturity.ALPHA,
+    DISTRIBUTE_ACROSS_CORES: Maturity.ALPHA,
+    STRICT_RESERVATION: Maturity.ALPHA,
+    PREFER_UNCORE_CACHE: Maturity.ALPHA,
+}
+_GATES: Final = {
+    "topology": {
+        Maturity.ALPHA: feature_gates.TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
+        Maturity.BETA: feature_gates.TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
+    },
+    "cpu": {
+        Maturity.ALPHA: feature_gates.CPU_MANAGER_POLICY_ALPHA_OPTIONS,
+        Maturity.BETA: feature_gates.CPU_MANAGER_POLICY_BETA_OPTIONS,
+    },
+}
+_EXCLUDE_EACH_OTHER: Final = (
+    (FULL_PCPUS_ONLY, DISTRIBUTE_ACROSS_CORES),
+    (DISTRIBUTE_ACROSS_NUMA, DISTRIBUTE_ACROSS_CORES),
+    (PREFER_UNCORE_CACHE, DISTRIBUTE_ACROSS_CORES),
+    (PREFER_UNCORE_CACHE, DISTRIBUTE_ACROSS_NUMA),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyOptions:
+    """The Topology Manager's options; ``node_limit`` None for no limit."""
+
+    prefer_closest: bool
+    node_limit: int | None
+
+
+def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
+    """Find option maps that are given although options as a whole are switched off.
+
+    An empty map counts as given. Kubelet v1.32: ``run`` in ``cmd/kubelet/app/server.go``.
+    """
+    for manager, place, options, gate in (
+        (
+            "cpu",
+            "cpuManagerPolicyOptions",
+            config.cpu_manager_policy_options,
+            feature_gates.CPU_MANAGER_POLICY_OPTIONS,
+        ),
+        (
+            "topology",
+            "topologyManagerPolicyOptions",
+            config.topology_manager_policy_options,
+            feature_gates.TOPOLOGY_MANAGER_POLICY_OPTIONS,
+        ),
+    ):
+        if options is not None and not gates.enabled(gate):
+            code = f"config/{manager}-options-need-gate"
+            findings.add(code, config.where(place), options=go_text.map_text(options), gate=gate)
+
+
+def topology_options(
+    config: KubeletConfig, gates: FeatureGates, default_limit: int | None, findings: Findings
+) -> TopologyOptions:
+    """The Topology Manager's options; bad ones keep their default and are found.
+
+    Without a default limit there is none: max-allowable-numa-nodes has to be a legal value for a
+    kubelet all the same.
+    """
+    prefer_closest, limit = False, default_limit
+    for name, value in sorted((config.topology_manager_policy_options or {}).items()):
+        if not _is_available("topology", name, TOPOLOGY_OPTIONS, config, gates, findings):
+            continue
+        if name == PREFER_CLOSEST:
+            prefer_closest = _boolean("topology", name, value, config, findings)
+        else:
+            given = _node_limit(name, value, default_limit or LEAST_NODE_LIMIT, config, findings)
+            limit = None if default_limit is None else given
+    return TopologyOptions(prefer_closest, limit)
+
+
+def cpu_options(
+    config: KubeletConfig, gates: FeatureGates, findings: Findings
+) -> Mapping[str, bool]:
+    """The static CPU policy's options by name; bad ones are off and found."""
+    found = dict.fromkeys(CPU_OPTIONS, False)
+    for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
+        if _is_available("cpu", name, CPU_OPTIONS, config, gates, findings):
+            found[name] = _boolean("cpu", name, value, config, findings)
+    for first, second in _EXCLUDE_EACH_OTHER:
+        if found[first] and found[second]:
+            where = config.where("cpuManagerPolicyOptions")
+            findings.add("config/cpu-options-exclude", where, first=first, second=second)
+    return found
+
+
+def _is_available(
+    manager: str,
+    name: str,
+    known: Mapping[str, Maturity],
+    config: KubeletConfig,
+    gates: FeatureGates,
+    findings: Findings,
+) -> bool:
+    where = config.where(f"{manager}ManagerPolicyOptions.{name}")
+    maturity = known.get(name)
+    if maturity is None:
+        allowed = ", ".join(known)
+        findings.add(f"config/{manager}-option-unknown", where, option=Text(name), allowed=allowed)
+        return False
+    gate = _GATES[manager].get(maturity)
+    if gate is None or gates.enabled(gate):
+        return True
+    fields = {"option": Text(name), "maturity": maturity.value, "gate": gate}
+    findings.add(f"config/{manager}-option-needs-gate", where, **fields)
+    return False
+
+
+def _boolean(
+    manager: str, name: str, value: str, config: KubeletConfig, findings: Findings
+) -> bool:
+    try:
+        return go_text.parse_bool(value)
+    except GoNumberError as error:
+        where = config.where(f"{manager}ManagerPolicyOptions.{name}")
+        fields = {"option": Text(name), "value": value, "problem": error.go_text}
+        findings.add(f"config/{manager}-option-not-boolean", where, **fields)
+        return False
+
+
+def _node_limit(
+    name: str, value: str, default: int, config: KubeletConfig, findings: Findings
+) -> int:
+    where = config.where(f"topologyManagerPolicyOptions.{name}")
+    fields = {"option": Text(name), "value": value, "minimum": default}
+    try:
+        limit = go_text.atoi(value)
+    except GoNumberError as error:
+        findings.add("config/topology-option-not-integer", where, **fields, problem=error.go_text)
+        return default
+    if limit < default:
+        findings.add("config/topology-node-limit", where, **fields)
+        return default
+    return limit

@@ -1,0 +1,108 @@
+"""The value of ``--reserved-memory``: ``0:memory=1Gi,hugepages-2Mi=2Gi;1:memory=1Gi``.
+
+A *group* is a NUMA node with its types; groups are split at ``;``, types at ``,``. The first bad
+piece ends the reading, as in the kubelet. Kubelet v1.32: ``ReservedMemoryVar.Set``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from numalet.core.config.kubelet_config import ReservedMemory
+from numalet.core.model import go_text, resources
+from numalet.core.model.quantity import Quantity, QuantityError
+
+NO_TARGET: Final = "no target (nil pointer to *[]MemoryReservation"
+_LOW_BITS: Final = 2**32
+_SIGN_BIT: Final = 2**31
+
+
+class ReservedMemoryError(ValueError):
+    """The value can not be read; ``go_text`` is what the kubelet says."""
+
+    def __init__(self, go_text: str) -> None:
+        self.go_text = go_text
+        super().__init__(go_text)
+
+
+def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
+    """The reservations of all occurrences of the flag, in order.
+
+    An empty value sets nothing, and makes the kubelet fail at the next occurrence.
+
+    Raises:
+        ReservedMemoryError: one of them can not be read.
+    """
+    found: list[ReservedMemory] = []
+    emptied = False
+    for value in values:
+        if emptied:
+            raise ReservedMemoryError(NO_TARGET)
+        emptied = value == ""
+        found.extend(parse(value))
+    return tuple(found)
+
+
+def parse(value: str) -> tuple[ReservedMemory, ...]:
+    """The reservations of one occurrence of the flag.
+
+    Raises:
+        ReservedMemoryError: it can not be read.
+    """
+    if value == "":
+        return ()
+    return tuple(_parse_group(group) for group in value.split(";"))
+
+
+def text(reservations: Iterable[ReservedMemory]) -> str:
+    """The flag's value as the kubelet prints it: types sorted, groups sorted as text."""
+    groups = [
+        f"{entry.numa_node}:"
+        + ",".join(f"{name}={entry.limits[name]}" for name in sorted(entry.limits))
+        for entry in reservations
+    ]
+    return ",".join(sorted(groups))
+
+
+def _parse_group(group: str) -> ReservedMemory:
+    fields = group.split(":")
+    if len(fields) != 2:
+        raise ReservedMemoryError(
+            "the reserved memory has incorrect format, expected "
+            f"numaNodeID:type=quantity[,type=quantity...], got {group}"
+        )
+    try:
+        node = go_text.atoi(fields[0])
+    except go_text.GoNumberError:
+        raise ReservedMemoryError(
+            f"failed to convert the NUMA node ID, exptected integer, got {fields[0]}"
+        ) from None
+    return ReservedMemory(_as_int32(node), _parse_types(fields[1]))
+
+
+def _parse_types(text: str) -> Mapping[str, Quantity]:
+    limits: dict[str, Quantity] = {}
+    for item in text.split(","):
+        name, *quantities = item.split("=")
+        if len(quantities) != 1:
+            raise ReservedMemoryError(
+                "the reserved limit has incorrect value, expected type=quantatity, got " + item
+            )
+        if not resources.is_memory_type(name):
+            raise ReservedMemoryError(
+                f"memory type conversion error, unknown type: {go_text.quote(name)}"
+            )
+        try:
+            limits[name] = Quantity.parse(quantities[0])
+        except QuantityError:
+            raise ReservedMemoryError(
+                "failed to parse the quantatity, expected quantatity, got " + quantities[0]
+            ) from None
+    return MappingProxyType(limits)
+
+
+def _as_int32(number: int) -> int:
+    """The number cut to 32 bits, as the kubelet cuts it."""
+    return (number + _SIGN_BIT) % _LOW_BITS - _SIGN_BIT

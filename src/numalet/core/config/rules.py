@@ -1,0 +1,141 @@
+"""NodeRules: a configuration resolved against one machine, ready for the managers.
+
+Built by ``start.resolve`` only; whoever holds a NodeRules holds a configuration with which
+the kubelet's managers can be constructed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.release import DEFAULT, Release
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.quantity import Quantity
+
+
+class TopologyPolicy(Enum):
+    """Policy of the Topology Manager."""
+
+    NONE = "none"
+    BEST_EFFORT = "best-effort"
+    RESTRICTED = "restricted"
+    SINGLE_NUMA_NODE = "single-numa-node"
+
+
+class Scope(Enum):
+    """What the Topology Manager aligns as one."""
+
+    CONTAINER = "container"
+    POD = "pod"
+
+
+class MemoryPolicy(Enum):
+    """Policy of the Memory Manager."""
+
+    NONE = "None"
+    STATIC = "Static"
+    BEST_EFFORT = "BestEffort"
+
+
+class CpuPolicy(Enum):
+    """Policy of the CPU Manager."""
+
+    NONE = "none"
+    STATIC = "static"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyRules:
+    """Policy, scope and options of the Topology Manager; ``node_limit`` None for no limit."""
+
+    policy: TopologyPolicy = TopologyPolicy.NONE
+    scope: Scope = Scope.CONTAINER
+    prefer_closest_numa_nodes: bool = False
+    node_limit: int | None = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRules:
+    """Policy of the Memory Manager; bytes kept back per node id and memory type."""
+
+    policy: MemoryPolicy = MemoryPolicy.NONE
+    system_reserved: Mapping[int, Mapping[str, int]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuRules:
+    """Policy and options of the CPU Manager.
+
+    ``reserved_count`` CPUs are kept back under policy static; ``reserved_cpus`` says which, or is
+    None where the policy chooses them itself with its own algorithm.
+    """
+
+    policy: CpuPolicy = CpuPolicy.NONE
+    full_pcpus_only: bool = False
+    distribute_cpus_across_numa: bool = False
+    align_by_socket: bool = False
+    distribute_cpus_across_cores: bool = False
+    strict_cpu_reservation: bool = False
+    prefer_align_cpus_by_uncore_cache: bool = False
+    reserved_count: int = 0
+    reserved_cpus: CpuSet | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRules:
+    """Everything that stays the same from a kubelet's start to its end."""
+
+    machine: MachineInfo
+    topology: TopologyRules = TopologyRules()
+    memory: MemoryRules = MemoryRules()
+    cpu: CpuRules = CpuRules()
+    reservation: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
+    behaviour: Behaviour = EXACT
+    release: Release = DEFAULT
+    max_pods: int = 110
+    """How many pods the node takes."""
+    identity: NodeIdentity = UNKNOWN_NODE
+    managers_are_stand_ins: bool = False
+    """Windows without its feature gate: nothing is aligned, nothing is stored."""
+
+
+class Stage(Enum):
+    """Where in a kubelet's start an error comes from, in the order of the start."""
+
+    CONFIG_DECODE = "config-decode"
+    CONFIG_VALIDATION = "config-validation"
+    RESERVED_CPUS = "reserved-cpus"
+    KUBE_RESERVED = "kube-reserved"
+    SYSTEM_RESERVED = "system-reserved"
+    EVICTION_HARD = "eviction-hard"
+    POLICY_OPTIONS = "policy-options"
+    TOPOLOGY_MANAGER = "topology-manager"
+    CPU_MANAGER = "cpu-manager"
+    MEMORY_MANAGER = "memory-manager"
+    CPU_MANAGER_START = "cpu-manager-start"
+    MEMORY_MANAGER_START = "memory-manager-start"
+    NODE_ALLOCATABLE = "node-allocatable"
+    NUMALET = "numalet"
+    """The kubelet would crash or hang, or this program can not follow it: our own refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartRefused:
+    """The kubelet would not start with this.
+
+    ``findings`` make up the kubelet's own text (several only where the kubelet itself joins
+    them: configuration validation); ``further`` is what else is wrong, found by going on.
+    """
+
+    stage: Stage
+    findings: tuple[Finding, ...]
+    further: tuple[Finding, ...] = ()

@@ -1,0 +1,181 @@
+"""A kubelet's start as far as configuration and machine decide it.
+
+``resolve`` goes through the kubelet's stages in its order. The first stage that finds something
+refuses the start, with the findings that make up the kubelet's own text; the other stages are
+gone through nevertheless, so that one look shows everything that is wrong. State files come
+later, and after them ``check_node_allocatable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from numalet.core.config import (
+    cpu_policy,
+    feature_gates,
+    memory_policy,
+    node_allocatable,
+    own_limits,
+    policy_options,
+    topology_policy,
+    validation,
+)
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.feature_gates import FeatureGates, GateProblem
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.node_allocatable import ResourceList
+from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.rules import NodeRules, Stage, StartRefused
+from numalet.core.model import resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+
+_JOINED: Final = (Stage.CONFIG_DECODE, Stage.CONFIG_VALIDATION)
+"""Stages whose findings the kubelet joins into one text; the others stop at the first."""
+
+FEATURE_GATES_FLAG: Final = "--feature-gates"
+
+
+@dataclass(slots=True)
+class _Stages:
+    """Findings by stage, in the order of the start."""
+
+    _found: list[tuple[Stage, Findings]] = field(default_factory=list)
+
+    def begin(self, stage: Stage) -> Findings:
+        """Where the findings of the next stage go."""
+        findings = Findings()
+        self._found.append((stage, findings))
+        return findings
+
+    def refusal(self) -> StartRefused | None:
+        """The refusal by the first stage that found something."""
+        bad = [(stage, findings.all) for stage, findings in self._found if findings.all]
+        if not bad:
+            return None
+        stage, first = bad[0]
+        own = len(first) if stage in _JOINED else 1
+        later = [finding for _, found in bad[1:] for finding in found]
+        return StartRefused(stage, first[:own], _without_repeats((*first[own:], *later)))
+
+
+def resolve(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    *,
+    release: Release = DEFAULT,
+    behaviour: Behaviour = EXACT,
+) -> NodeRules | StartRefused:
+    """The rules that a kubelet with this configuration follows on this machine, or its refusal."""
+    if config.uses_default_eviction:
+        config = replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
+    stages = _Stages()
+    gates = _gates(config, release, stages)
+    stages.begin(Stage.CONFIG_VALIDATION).extend(validation.validate(config, gates))
+    cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(Stage.RESERVED_CPUS))
+    reservation = _reservation(config, machine, cpus, stages)
+    policy_options.check_gates(config, gates, stages.begin(Stage.POLICY_OPTIONS))
+    rules = NodeRules(
+        machine=machine,
+        reservation=reservation or {},
+        behaviour=behaviour,
+        release=release,
+        max_pods=_most_pods(config, machine),
+    )
+    if _has_stand_ins(machine, gates):
+        return stages.refusal() or replace(rules, managers_are_stand_ins=True)
+    topology = topology_policy.resolve(
+        config, machine, gates, behaviour, stages.begin(Stage.TOPOLOGY_MANAGER)
+    )
+    cpu = cpu_policy.resolve(
+        config, machine, gates, reservation, cpus, stages.begin(Stage.CPU_MANAGER)
+    )
+    memory = memory_policy.resolve(
+        config, machine, reservation, behaviour, stages.begin(Stage.MEMORY_MANAGER)
+    )
+    own_limits.check(config, machine, topology, memory, behaviour, stages.begin(Stage.NUMALET))
+    return stages.refusal() or replace(rules, topology=topology, cpu=cpu, memory=memory)
+
+
+def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
+    """How many pods the node takes. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
+    if config.pods_per_core <= 0:
+        return config.max_pods
+    return min(machine.cpu_count * config.pods_per_core, config.max_pods)
+
+
+def check_node_allocatable(rules: NodeRules) -> StartRefused | None:
+    """The refusal of a reservation above capacity, which comes after the managers' start."""
+    findings = node_allocatable.check(rules.machine, rules.reservation)
+    return StartRefused(Stage.NODE_ALLOCATABLE, findings) if findings else None
+
+
+def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureGates:
+    """The feature gates; those of the command line are set first and fail in other words."""
+    by_flag = {name for name in config.feature_gates if _is_flag(config, name)}
+    by_file = set(config.feature_gates) - by_flag
+    for names, source in ((by_flag, "flag"), (by_file, "file")):
+        findings = stages.begin(Stage.CONFIG_DECODE)
+        for name in sorted(names):
+            _check_gate(config, name, source, release, findings)
+    return feature_gates.with_settings(config.feature_gates, release)
+
+
+def _check_gate(
+    config: KubeletConfig, name: str, source: str, release: Release, findings: Findings
+) -> None:
+    where = config.where(f"featureGates.{name}")
+    value = config.feature_gates[name]
+    problem = feature_gates.problem(name, value, release)
+    if problem is GateProblem.UNKNOWN:
+        fields = {"gate": name, "release": release.value}
+        findings.add(f"config/gate-unknown-in-{source}", where, **fields)
+    elif problem is GateProblem.LOCKED:
+        fields = {"gate": name, "value": _go_bool(value), "locked_to": _go_bool(not value)}
+        findings.add(f"config/gate-locked-in-{source}", where, **fields)
+
+
+def _is_flag(config: KubeletConfig, gate: str) -> bool:
+    return config.where(f"featureGates.{gate}").document == FEATURE_GATES_FLAG
+
+
+def _go_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _reservation(
+    config: KubeletConfig, machine: MachineInfo, cpus: CpuSet, stages: _Stages
+) -> ResourceList | None:
+    """The node allocatable reservation, or None where a part of it can not be read."""
+    kube_amounts: Mapping[str, str] = config.kube_reserved
+    system_amounts: Mapping[str, str] = config.system_reserved
+    if cpus:
+        # A list of CPUs always wins over amounts of them.
+        kube_amounts = {k: v for k, v in kube_amounts.items() if k != resources.CPU}
+        system_amounts = {**system_amounts, resources.CPU: str(len(cpus))}
+    found = [stages.begin(stage) for stage in (Stage.KUBE_RESERVED, Stage.SYSTEM_RESERVED)]
+    kube = node_allocatable.parse_reserved(config, "kubeReserved", kube_amounts, found[0])
+    system = node_allocatable.parse_reserved(config, "systemReserved", system_amounts, found[1])
+    found.append(stages.begin(Stage.EVICTION_HARD))
+    thresholds = node_allocatable.parse_eviction(config, found[2])
+    if any(findings.all for findings in found):
+        return None
+    reserving = {} if config.ignore_hard_eviction else thresholds
+    return node_allocatable.reservation(machine, system, kube, reserving)
+
+
+def _has_stand_ins(machine: MachineInfo, gates: FeatureGates) -> bool:
+    return machine.os is OperatingSystem.WINDOWS and not gates.enabled(
+        feature_gates.WINDOWS_CPU_AND_MEMORY_AFFINITY
+    )
+
+
+def _without_repeats(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings without those that say the same of the same place again."""
+    seen: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        seen.setdefault((finding.code, repr((finding.where, dict(finding.fields)))), finding)
+    return tuple(seen.values())

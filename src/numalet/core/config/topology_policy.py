@@ -1,0 +1,49 @@
+"""The Topology Manager's policy and options, checked as its constructor checks them.
+
+With policy none nothing else is read: bad options and any number of NUMA nodes are fine.
+Kubelet v1.32: ``topologymanager.NewManager``, ``NewNUMAInfo``.
+"""
+
+from __future__ import annotations
+
+from numalet.core.config import policy_options
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.config.feature_gates import FeatureGates
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.config.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
+from numalet.core.model.findings import Findings
+from numalet.core.model.machine_info import MachineInfo
+
+
+def resolve(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    gates: FeatureGates,
+    behaviour: Behaviour,
+    findings: Findings,
+) -> TopologyRules:
+    """The rules of the Topology Manager; what its constructor refuses is found.
+
+    A policy or scope that validation has refused counts as the default here.
+    """
+    if config.topology_manager_policy not in TOPOLOGY_POLICIES:
+        return TopologyRules(node_limit=behaviour.default_node_limit)
+    policy = TopologyPolicy(config.topology_manager_policy)
+    if policy is TopologyPolicy.NONE:
+        return TopologyRules(node_limit=behaviour.default_node_limit)
+    options = policy_options.topology_options(config, gates, behaviour.default_node_limit, findings)
+    where = config.where("topologyManagerPolicy")
+    if options.prefer_closest and any(node.distances is None for node in machine.nodes):
+        findings.add("config/topology-distances", where)
+    limit = options.node_limit
+    if limit is not None and len(machine.nodes) > limit:
+        fields = {"numa_nodes": len(machine.nodes), "limit": limit}
+        findings.add("config/topology-too-many-nodes", where, **fields)
+    scope = config.topology_manager_scope
+    return TopologyRules(
+        policy=policy,
+        scope=Scope(scope) if scope in TOPOLOGY_SCOPES else Scope.CONTAINER,
+        prefer_closest_numa_nodes=options.prefer_closest,
+        node_limit=limit,
+    )

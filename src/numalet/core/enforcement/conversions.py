@@ -1,0 +1,114 @@
+"""The kubelet's formulas: from requests and limits to the numbers that the kernel takes.
+
+All are integers, all round as the kubelet does. Sizes are rounded down to whole pages, which the
+kernel would do without saying so: only then what is read back equals what was written.
+Kubelet v1.32: ``cm.MilliCPUToShares``, ``MilliCPUToQuota``, ``getCPUWeight``,
+``qos.GetContainerOOMScoreAdjust``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+
+MIN_SHARES: Final = 2
+MAX_SHARES: Final = 262_144
+MIN_QUOTA_US: Final = 1000
+PERIOD_US: Final = 100_000
+
+_SHARES_PER_CPU: Final = 1024
+_MAX_WEIGHT: Final = 10_000
+
+GUARANTEED_OOM_SCORE_ADJ: Final = -997
+BEST_EFFORT_OOM_SCORE_ADJ: Final = 1000
+NODE_CRITICAL: Final = "system-node-critical"
+
+_KIB: Final = 1 << 10
+_MIB: Final = 1 << 20
+_GIB: Final = 1 << 30
+
+
+def cpu_shares(request_milli: int) -> int:
+    """CPU shares of cgroup v1 for a request of CPU."""
+    return min(max(request_milli * _SHARES_PER_CPU // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def cpu_weight(shares: int) -> int:
+    """``cpu.weight`` of cgroup v2 for CPU shares: 2 is 1, 262144 and more is 10000."""
+    if shares >= MAX_SHARES:
+        return _MAX_WEIGHT
+    return 1 + (max(shares, MIN_SHARES) - MIN_SHARES) * (_MAX_WEIGHT - 1) // (
+        MAX_SHARES - MIN_SHARES
+    )
+
+
+def weight_of_request(request_milli: int) -> int:
+    """``cpu.weight`` for a request of CPU."""
+    return cpu_weight(cpu_shares(request_milli))
+
+
+def cpu_quota_us(limit_milli: int, period_us: int = PERIOD_US) -> int | None:
+    """Microseconds of CPU in each period for a limit; None without a limit."""
+    if limit_milli <= 0:
+        return None
+    return max(limit_milli * period_us // 1000, MIN_QUOTA_US)
+
+
+def whole_pages(size_bytes: int, page_bytes: int) -> int:
+    """The size without the part of a page at its end, which the kernel cuts off."""
+    return size_bytes // page_bytes * page_bytes
+
+
+def hugetlb_name(page_bytes: int) -> str:
+    """The page size in the names of the hugetlb controller's files: ``2MB``, ``1GB``, ``64KB``."""
+    if page_bytes >= _GIB:
+        return f"{page_bytes // _GIB}GB"
+    if page_bytes >= _MIB:
+        return f"{page_bytes // _MIB}MB"
+    return f"{page_bytes // _KIB}KB"
+
+
+def oom_score_adj(
+    pod: Pod, container: Container, capacity_bytes: int, priority_class: str = ""
+) -> int:
+    """How ready the kernel is to kill the container's processes when memory is short.
+
+    Between 3 and 999 for Burstable pods: the more of the machine's memory was requested, the
+    less. A sidecar is killed no sooner than the smallest app container.
+    """
+    if priority_class == NODE_CRITICAL or pod.qos_class is QosClass.GUARANTEED:
+        return GUARANTEED_OOM_SCORE_ADJ
+    if pod.qos_class is QosClass.BEST_EFFORT:
+        return BEST_EFFORT_OOM_SCORE_ADJ
+    score = 1000 - 1000 * _memory_request(container) // capacity_bytes
+    if container.kind is ContainerKind.SIDECAR:
+        least = min(map(_memory_request, pod.app_containers), default=0)
+        score = min(score, 1000 - 1000 * least // capacity_bytes)
+    return min(max(score, 1000 + GUARANTEED_OOM_SCORE_ADJ), BEST_EFFORT_OOM_SCORE_ADJ - 1)
+
+
+def memory_high_bytes(
+    request_bytes: int, ceiling_bytes: int, factor_thousandths: int, page_bytes: int
+) -> int | None:
+    """Where throttling begins between the request and the ceiling; None if nowhere.
+
+    ``ceiling_bytes`` is the limit, or what the node has for pods. Kubelet: MemoryQoS, v1.32.
+    """
+    room = (ceiling_bytes - request_bytes) * factor_thousandths // 1000
+    high = whole_pages(request_bytes + room, page_bytes)
+    return high if high > request_bytes else None
+
+
+def all_have(containers: Sequence[Container], resource: str) -> bool:
+    """Whether every container has a limit of this resource."""
+    return all(
+        resource in container.limits and container.limits[resource].sign > 0
+        for container in containers
+    )
+
+
+def _memory_request(container: Container) -> int:
+    quantity = container.requests.get("memory")
+    return 0 if quantity is None else quantity.value

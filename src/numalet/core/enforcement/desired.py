@@ -1,0 +1,216 @@
+"""The settings that every cgroup and every container should have, from the books.
+
+Above the containers there are only sums, as the kubelet has them: weights, quotas and sizes of
+pods, weights of the two classes below Guaranteed, and the whole of what pods may use. No level
+there has sets of CPUs or NUMA nodes of its own, because a set above would narrow the sets below.
+A container gets its exclusive CPUs or the shared pool, the NUMA nodes of its memory, and its
+limits; huge pages of a size that it did not ask for are limited to none.
+Kubelet v1.32: ``ResourceConfigForPod``, ``setCPUCgroupConfig``, ``getCgroupConfig``,
+``generateLinuxContainerResources``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from numalet.core.enforcement import conversions, paths
+from numalet.core.enforcement.limits import Limits
+from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings, ContainerSettings
+from numalet.core.model import cpu_set, pod_demand, resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine_info import NumaNodeInfo
+from numalet.core.model.pod import Container, Pod, QosClass, Resources
+from numalet.core.snapshot import runtime_sets
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
+    """The cgroups above the containers of these pods, by path, each after those above it."""
+    running = sorted(pods, key=lambda pod: pod.uid)
+    burstable = [pod for pod in running if pod.qos_class is QosClass.BURSTABLE]
+    cgroups = {
+        paths.ROOT: _root(limits, running),
+        paths.BURSTABLE: CgroupSettings(
+            cpus=cpu_set.EMPTY,
+            memory_nodes=(),
+            cpu_weight=conversions.weight_of_request(_sum(burstable, resources.CPU)),
+            memory_min_bytes=_protected(limits, burstable),
+        ),
+        paths.BEST_EFFORT: CgroupSettings(
+            cpus=cpu_set.EMPTY, memory_nodes=(), cpu_weight=conversions.weight_of_request(0)
+        ),
+    }
+    return cgroups | {paths.of_pod(each): pod(limits, snapshot, each) for each in running}
+
+
+def container(
+    limits: Limits, snapshot: Snapshot, pod: Pod, name: str, priority_class: str = ""
+) -> ContainerSettings:
+    """What holds one container of a pod of the books. Raises ``KeyError`` for a strange name."""
+    spec = pod.by_name[name]
+    is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
+    memory_limit = _amount(spec.limits, resources.MEMORY)
+    request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
+    score = conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
+    return ContainerSettings(
+        path=paths.of_container(pod, name),
+        cgroup=CgroupSettings(
+            cpus=cpus(snapshot, pod.uid, name),
+            memory_nodes=memory_nodes(limits.nodes, snapshot, pod, name) or None,
+            memory_max_bytes=_whole(limits, memory_limit),
+            memory_high_bytes=_high(limits, spec),
+            memory_min_bytes=_asked_protection(limits, spec),
+            swap_max_bytes=0,
+            hugetlb_max_bytes=_huge_pages(limits, spec.limits),
+            cpu_weight=conversions.weight_of_request(request),
+            cpu_quota_us=_quota(limits, spec.limits) if is_limited else NO_QUOTA,
+            cpu_period_us=limits.period_us,
+            oom_group=limits.oom_group,
+        ),
+        # It is not spared when memory runs out, since it may be what uses it up.
+        oom_score_adj=0 if _is_without_size(pod, spec) else score,
+    )
+
+
+def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
+    """The CPUs of one container; None where nothing is set."""
+    return runtime_sets.cpus(snapshot, pod_uid, name) or None
+
+
+def memory_nodes(
+    nodes: Iterable[NumaNodeInfo], snapshot: Snapshot, pod: Pod, name: str
+) -> tuple[int, ...]:
+    """The NUMA nodes on which a container has its pages; empty where nothing is set.
+
+    They are those of its promised memory; for a command without a promised size those of its own
+    CPUs. ``nodes`` are the machine's.
+    """
+    promised = runtime_sets.memory_nodes(snapshot, pod.uid, name)
+    if promised or not _is_without_size(pod, pod.by_name[name]):
+        return promised
+    own = snapshot.cpu.cpus_of(pod.uid, name) or cpu_set.EMPTY
+    return tuple(
+        node.node_id
+        for node in nodes
+        if node.memory_bytes and any(own.intersection(core.threads) for core in node.cores)
+    )
+
+
+def _is_without_size(pod: Pod, spec: Container) -> bool:
+    """Whether it is a command of ``numalet run`` without a size of memory.
+
+    It counts as Guaranteed all the same, which no pod of a cluster does.
+    """
+    return pod.qos_class is QosClass.GUARANTEED and resources.MEMORY not in spec.requests
+
+
+def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
+    """All pods together."""
+    whole = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
+    return CgroupSettings(
+        cpus=cpu_set.EMPTY,
+        memory_nodes=(),
+        memory_max_bytes=_whole(limits, _amount(limits.for_pods, resources.MEMORY)),
+        memory_min_bytes=_protected(limits, pods),
+        hugetlb_max_bytes=MappingProxyType(
+            {size: _amount(limits.for_pods, name) for size, name in whole.items()}
+        ),
+        cpu_weight=conversions.weight_of_request(_milli(limits.for_pods)),
+        pids_max=limits.pids_for_pods,
+    )
+
+
+def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
+    """The cgroup of one pod, overhead included.
+
+    Its quota would throttle the exclusive CPUs of its containers too, so it goes with theirs.
+    """
+    requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
+    containers = tuple(of.containers())
+    is_best_effort = of.qos_class is QosClass.BEST_EFFORT
+    limits_cpu = not is_best_effort and conversions.all_have(containers, resources.CPU)
+    is_limited = _is_limited(limits, bool(snapshot.cpu.exclusive.get(of.uid)))
+    quota = _quota(limits, most) if limits_cpu else None
+    limits_memory = not is_best_effort and conversions.all_have(containers, resources.MEMORY)
+    return CgroupSettings(
+        cpus=cpu_set.EMPTY,
+        memory_nodes=(),
+        cpu_weight=conversions.weight_of_request(0 if is_best_effort else _milli(requests)),
+        cpu_quota_us=quota if is_limited else NO_QUOTA,
+        cpu_period_us=limits.period_us,
+        memory_max_bytes=(
+            _whole(limits, _amount(most, resources.MEMORY)) if limits_memory else None
+        ),
+        memory_min_bytes=_protected(limits, (of,)),
+        hugetlb_max_bytes=_huge_pages(limits, requests),
+        pids_max=limits.pids_per_pod,
+    )
+
+
+def _is_limited(limits: Limits, holds_exclusive: bool) -> bool:
+    """Whether limits of CPU are quotas, for who holds exclusive CPUs or none."""
+    return limits.has_quotas and (limits.quota_on_exclusive_cpus or not holds_exclusive)
+
+
+def _quota(limits: Limits, most: Resources) -> int | None:
+    return conversions.cpu_quota_us(_milli(most), limits.period_us)
+
+
+def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
+    """The limit of every page size of the machine; none of those that were not asked for."""
+    asked = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
+    return MappingProxyType(
+        {
+            size: conversions.whole_pages(_amount(amounts, name), size)
+            for size, name in asked.items()
+        }
+    )
+
+
+def _high(limits: Limits, spec: Container) -> int | None:
+    """Where MemoryQoS begins to throttle a container whose request is not its limit."""
+    request, limit = (_amount(each, resources.MEMORY) for each in (spec.requests, spec.limits))
+    if limits.throttling_thousandths is None or request == limit:
+        return None
+    ceiling = limit or _amount(limits.allocatable, resources.MEMORY)
+    return conversions.memory_high_bytes(
+        request, ceiling, limits.throttling_thousandths, limits.page_bytes
+    )
+
+
+def _asked_protection(limits: Limits, spec: Container) -> int | None:
+    if limits.throttling_thousandths is None:
+        return None
+    return _whole(limits, _amount(spec.requests, resources.MEMORY))
+
+
+def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
+    """``memory.min`` of a level: it counts only as far as every level above has as much."""
+    if limits.throttling_thousandths is None:
+        return None
+    return _whole(limits, _sum_bytes(pods))
+
+
+def _whole(limits: Limits, size_bytes: int) -> int | None:
+    return conversions.whole_pages(size_bytes, limits.page_bytes) or None
+
+
+def _sum(pods: Iterable[Pod], resource: str) -> int:
+    """Thousandths of a resource that these pods ask for."""
+    asked = (pod_demand.effective_requests(pod).get(resource) for pod in pods)
+    return sum(quantity.milli_value for quantity in asked if quantity is not None)
+
+
+def _sum_bytes(pods: Iterable[Pod]) -> int:
+    return sum(_amount(pod_demand.effective_requests(pod), resources.MEMORY) for pod in pods)
+
+
+def _amount(amounts: Resources, resource: str) -> int:
+    quantity = amounts.get(resource)
+    return 0 if quantity is None else max(quantity.value, 0)
+
+
+def _milli(amounts: Resources) -> int:
+    quantity = amounts.get(resources.CPU)
+    return 0 if quantity is None else max(quantity.milli_value, 0)

@@ -1,0 +1,110 @@
+"""What holds for all pods of a node: resolved once from the configuration and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from numalet.core.config import node_allocatable
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.enforcement import conversions
+from numalet.core.model import resources
+from numalet.core.model.findings import Findings
+from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.core.model.quantity import ZERO, Quantity
+
+MEMORY_QOS_GATE: Final = "MemoryQoS"
+_PIDS: Final = "pid"
+_NS_PER_US: Final = 1000
+PODS: Final = "pods"
+"""The word in ``enforceNodeAllocatable`` that keeps reservations from the pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What all settings are made from, beside the books.
+
+    ``for_pods`` is what all pods together may use, by resource: the capacity without what is
+    reserved for the system and the kubelet; eviction thresholds are not taken off. ``allocatable``
+    is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
+    ``period_us`` is that of quotas, if limits of CPU are quotas at all (``has_quotas``).
+    ``throttling_thousandths`` is MemoryQoS's factor, None without it. ``nodes`` are the machine's.
+    """
+
+    capacity_bytes: int
+    for_pods: Mapping[str, Quantity]
+    allocatable: Mapping[str, Quantity]
+    page_sizes: tuple[int, ...] = ()
+    page_bytes: int = 4096
+    period_us: int = conversions.PERIOD_US
+    has_quotas: bool = True
+    pids_per_pod: int | None = None
+    pids_for_pods: int | None = None
+    oom_group: bool = True
+    throttling_thousandths: int | None = None
+    quota_on_exclusive_cpus: bool = True
+    nodes: tuple[NumaNodeInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """What a running kernel has beside what describes a machine.
+
+    ``page_bytes`` is the size of its ordinary pages, ``tasks`` how many processes and threads it
+    has room for, None if that is not known.
+    """
+
+    page_bytes: int = 4096
+    tasks: int | None = None
+
+
+SOME_KERNEL: Final = Kernel()
+
+
+def resolve(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    behaviour: Behaviour = EXACT,
+    kernel: Kernel = SOME_KERNEL,
+) -> Limits:
+    """What this configuration means on this machine; it is one with which a node starts.
+
+    Kubelet: ``getNodeAllocatableInternalAbsolute``, ``GetNodeAllocatableAbsolute``, v1.32.
+    """
+    findings = Findings()
+    capacity = dict(node_allocatable.capacity(machine))
+    if kernel.tasks is not None:
+        capacity[_PIDS] = Quantity(kernel.tasks)
+    kube = node_allocatable.parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
+    system = node_allocatable.parse_reserved(
+        config, "systemReserved", config.system_reserved, findings
+    )
+    allocatable = {
+        name: _not_below_zero(amount - system.get(name, ZERO) - kube.get(name, ZERO))
+        for name, amount in capacity.items()
+    }
+    for_pods = allocatable if PODS in config.enforce_node_allocatable else capacity
+    has_qos = config.feature_gates.get(MEMORY_QOS_GATE, False)
+    sizes = (resources.page_bytes(name) for name in capacity if resources.is_hugepages(name))
+    return Limits(
+        capacity_bytes=max(machine.memory_capacity_bytes, 1),
+        for_pods=MappingProxyType(for_pods),
+        allocatable=MappingProxyType(allocatable),
+        page_sizes=tuple(sorted(size for size in sizes if size is not None)),
+        page_bytes=kernel.page_bytes,
+        period_us=config.cpu_cfs_quota_period_ns // _NS_PER_US,
+        has_quotas=config.cpu_cfs_quota,
+        pids_per_pod=config.pod_pids_limit if config.pod_pids_limit > 0 else None,
+        pids_for_pods=None if kernel.tasks is None else for_pods[_PIDS].value,
+        oom_group=not config.single_process_oom_kill,
+        throttling_thousandths=round(config.memory_throttling_factor * 1000) if has_qos else None,
+        quota_on_exclusive_cpus=behaviour.exclusive_cpus_have_quota,
+        nodes=machine.nodes,
+    )
+
+
+def _not_below_zero(amount: Quantity) -> Quantity:
+    return ZERO if amount.sign < 0 else amount

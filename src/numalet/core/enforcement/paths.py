@@ -1,0 +1,97 @@
+"""Where a cgroup is below the root of all pods: the kubelet's layout, from the kubelet's names.
+
+Guaranteed pods are at the root, the others below ``burstable`` and ``besteffort``; a pod's
+cgroup is ``pod`` and its uid, and its containers' cgroups are in it under their names. Names come
+from manifests and may be anything, so whatever is not a letter, a digit, ``-`` or ``_`` is
+written as ``%`` and two hexadecimal digits. So there is no name that leads elsewhere, and none
+that is the name of a control file of the kernel, since those have dots.
+Kubelet: ``qosContainerManagerImpl``, ``podContainerManagerImpl.GetPodContainerName``, v1.32.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import string
+from typing import Final
+
+from numalet.core.model.pod import Pod, QosClass
+
+ROOT: Final = ""
+BURSTABLE: Final = "burstable"
+BEST_EFFORT: Final = "besteffort"
+POD_PREFIX: Final = "pod"
+
+LONGEST_SEGMENT: Final = 200
+"""A file name may have 255 bytes; some of them are for a prefix and for temporary names."""
+
+_KEPT: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_HASH_DIGITS: Final = 32
+_SHORTENED: Final = "%~"
+"""Between what is left of a long name and its hash; no other segment has it."""
+
+_PARENTS: Final = {
+    QosClass.GUARANTEED: ROOT,
+    QosClass.BURSTABLE: BURSTABLE,
+    QosClass.BEST_EFFORT: BEST_EFFORT,
+}
+
+
+def segment(name: str) -> str:
+    """The name as one part of a path; different names have different parts."""
+    escaped = "".join(letter if letter in _KEPT else _escaped(letter) for letter in name)
+    if not escaped:
+        return "%"
+    if len(escaped) <= LONGEST_SEGMENT:
+        return escaped
+    digest = hashlib.sha256(escaped.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{escaped[: LONGEST_SEGMENT - _HASH_DIGITS - len(_SHORTENED)]}{_SHORTENED}{digest}"
+
+
+def name_of(text: str) -> str | None:
+    """The name that a segment stands for; None if it is no segment, or was shortened."""
+    if text == "%":
+        return ""
+    if _SHORTENED in text:
+        return None
+    first, *rest = text.split("%")
+    try:
+        raw = b"".join((first.encode(), *(bytes.fromhex(p[:2]) + p[2:].encode() for p in rest)))
+        name = raw.decode("utf-8", "surrogatepass")
+    except ValueError:
+        return None
+    return name if name and segment(name) == text else None
+
+
+def of_qos(qos: QosClass) -> str:
+    """The cgroup that holds the pods of this class."""
+    return _PARENTS[qos]
+
+
+def of_pod(pod: Pod) -> str:
+    """The cgroup of a pod."""
+    return _below(of_qos(pod.qos_class), pod_segment(pod.uid))
+
+
+def of_container(pod: Pod, container: str) -> str:
+    """The cgroup of a container of the pod."""
+    return _below(of_pod(pod), segment(container))
+
+
+def pod_segment(uid: str) -> str:
+    """The last part of the path of a pod's cgroup."""
+    return f"{POD_PREFIX}{segment(uid)}"
+
+
+def parents(path: str) -> tuple[str, ...]:
+    """All cgroups above this one, the root first."""
+    parts = path.split("/")[:-1] if path else []
+    above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return (ROOT, *above) if path else ()
+
+
+def _below(parent: str, name: str) -> str:
+    return f"{parent}/{name}" if parent else name
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,86 @@
+"""Providers' answers turned into what the merge works on: lists of hints, or rules.
+
+    answer                          list                             meaning
+    no entry for any resource       [(any, preferred)]               no preference at all
+    entry without preference        [(any, preferred)]               none for this resource
+    impossible                      [(any, not preferred)]           nothing can be preferred
+    a family of hints               its hints, or its rule
+
+Kubelet: ``filterProvidersHints`` and ``filterSingleNumaHints``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from numalet.core.hints.hint import (
+    Hint,
+    HintFamily,
+    Impossible,
+    NoPreference,
+    ProviderHints,
+    ResourceHints,
+)
+from numalet.core.hints.rule import Rule
+
+HintList: TypeAlias = Sequence[Hint]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A list that need not be written out, because a rule says what is in it."""
+
+    rule: Rule
+    family: HintFamily
+
+
+Offer: TypeAlias = HintList | Ruled
+"""What one resource brings to the merge."""
+
+_ANY_PREFERRED: HintList = (Hint(None, True),)
+_ANY_NOT_PREFERRED: HintList = (Hint(None, False),)
+
+
+def lists_of(answers: Iterable[ProviderHints]) -> list[Offer]:
+    """One list per resource that has an answer, one per provider that has none at all."""
+    lists: list[Offer] = []
+    for answer in answers:
+        if answer:
+            lists.extend(_list_of(resource) for resource in answer.values())
+        else:
+            lists.append(_ANY_PREFERRED)
+    return lists
+
+
+def _list_of(resource: ResourceHints) -> Offer:
+    match resource:
+        case NoPreference():
+            return _ANY_PREFERRED
+        case Impossible():
+            return _ANY_NOT_PREFERRED
+        case family:
+            # Not by isinstance: checking for a protocol takes longer than the whole merge.
+            rule = getattr(family, "rule", None)
+            return Ruled(rule, family) if isinstance(rule, Rule) else family.hints()
+
+
+def written_out(offers: Iterable[Offer]) -> list[HintList]:
+    """All lists as lists; there may be 2^n hints in one."""
+    return [offer.family.hints() if isinstance(offer, Ruled) else offer for offer in offers]
+
+
+def single_node_only(offers: Iterable[Offer]) -> list[HintList]:
+    """The lists with only preferred hints of one node or of any node; a list may become empty."""
+    return [_single_node_only(offer) for offer in offers]
+
+
+def _single_node_only(offer: Offer) -> HintList:
+    if isinstance(offer, Ruled):
+        return tuple(offer.rule.preferred_singles())
+    return tuple(
+        hint
+        for hint in offer
+        if hint.preferred and (hint.mask is None or hint.mask.bit_count() == 1)
+    )

@@ -1,0 +1,283 @@
+"""The lowest set of a given number of nodes that meets all requirements, without listing sets.
+
+*Lowest* is the smallest integer. The nodes are decided from the highest down, and each is left
+out first and taken only if that does not work; so what is found first is the lowest. Three
+things keep the walk short, and all of them are exact:
+
+- if the lowest nodes of all do, they are the answer;
+- a requirement that the heaviest nodes left can not fill ends a branch, likewise the weighted
+  sum of all requirements;
+- a branch that failed is remembered with what was still lacking, and ends every later one that
+  lacks as much or more at the same place. Nodes that are alike thereby count as numbers.
+
+One requirement never leads astray. Several make the problem one of packing, whose worst cases
+are exponential; docs/explanation/merging.md says for which figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from numalet.core.hints.requirement import OpenSets, Requirement
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+Lacking = tuple[int, ...]
+"""What every row still needs; the larger, the harder. Met when nothing is above 0."""
+
+_SCALE = 1 << 96
+"""Makes the needs of different requirements comparable in whole numbers."""
+
+_VISITS_BEFORE_WEIGHING = 150
+_STEPS = 60
+
+
+class _Row:
+    """One requirement, or one upper limit, over the nodes to choose from.
+
+    A limit is a requirement with negative weights: at least minus ``most``. ``alone`` has the
+    weights of parts of one node by place, ``shared`` those of other parts by their bit.
+    ``at_most`` is what a node can add at best.
+    """
+
+    def __init__(self, need: int, sign: int, parts: Sequence[tuple[NumaMask, int]]) -> None:
+        self.need = need
+        self.sign = sign
+        self.parts = parts
+        self.alone: list[int] = []
+        self.shared: dict[int, int] = {}
+        self.at_most: list[int] = []
+
+    def clamped(self, lacking: int) -> int:
+        """More than enough is as good as enough; below a limit every unit of room counts."""
+        return max(0, lacking) if self.sign > 0 else lacking
+
+
+class LowestSet:
+    """One problem: what to choose from, and what must be met. Remembers what it learns."""
+
+    def __init__(self, sets: OpenSets, further: Sequence[Requirement] = ()) -> None:
+        self.mandatory = sets.mandatory
+        self.is_possible = numa_mask.contains(sets.universe, sets.mandatory)
+        self.node_ids = numa_mask.ids(sets.universe & ~sets.mandatory)
+        self.lowest_masks = [0, *accumulate(1 << node_id for node_id in self.node_ids)]
+        self.rows = self._rows([*sets.requirements, *further])
+        self._place_parts()
+        self.start: Lacking = tuple(row.clamped(row.need) for row in self.rows)
+        self.scales = [
+            _SCALE // row.need if row.sign > 0 and row.need > 0 else 0 for row in self.rows
+        ]
+        self._visited = 0
+        self._weighted: list[int] | None = None
+        self._heaviest_first: dict[int, list[list[int]]] = {}
+        self._best_of: dict[int, list[list[int]]] = {}
+        self._failed: dict[tuple[int, int, int], list[Lacking]] = {}
+
+    def lowest(self, size: int) -> NumaMask | None:
+        """The lowest set of so many nodes; None if there is none."""
+        count = size - self.mandatory.bit_count()
+        if not self.is_possible or not 0 <= count <= len(self.node_ids):
+            return None
+        found = self._lowest(len(self.node_ids), count, self.start, 0)
+        return None if found is None else found | self.mandatory
+
+    def fewest(self) -> int | None:
+        """The number of nodes of the smallest set, which has one at least; None if none is."""
+        if not self.is_possible:
+            return None
+        mandatory = self.mandatory.bit_count()
+        for count in range(0 if mandatory else 1, len(self.node_ids) + 1):
+            if self.may_be_met(len(self.node_ids), count, self.start) and (
+                self._heaviest_do(count) or self.lowest(count + mandatory) is not None
+            ):
+                return count + mandatory
+        return None
+
+    def smallest(self) -> NumaMask | None:
+        """The lowest of the sets with the fewest nodes; None if there is none."""
+        size = self.fewest()
+        return None if size is None else self.lowest(size)
+
+    def _rows(self, requirements: Sequence[Requirement]) -> list[_Row]:
+        """Rows for what the mandatory nodes do not decide already."""
+        rows = []
+        among = self.lowest_masks[-1]
+        for requirement in requirements:
+            reached = requirement.reached_by(self.mandatory)
+            parts = [
+                (part & among, weight)
+                for part, weight in requirement.parts
+                if part & among and not part & self.mandatory
+            ]
+            need = requirement.need - reached
+            if need > 0:
+                # A part that is enough by itself need not be told from one that is more.
+                rows.append(_Row(need, 1, [(part, min(weight, need)) for part, weight in parts]))
+            if requirement.most is not None:
+                rows.append(_Row(reached - requirement.most, -1, parts))
+        return rows
+
+    def _place_parts(self) -> None:
+        places = {1 << node_id: place for place, node_id in enumerate(self.node_ids)}
+        parts = {part for row in self.rows for part, _ in row.parts if part not in places}
+        self.shared_bits = {part: 1 << index for index, part in enumerate(sorted(parts))}
+        self.touched_at = [0] * len(places)
+        for part, bit in self.shared_bits.items():
+            for node_id in numa_mask.ids(part):
+                self.touched_at[places[1 << node_id]] |= bit
+        self.touched_below = [0, *accumulate(self.touched_at, int.__or__)]
+        for row in self.rows:
+            row.alone, row.at_most = [0] * len(places), [0] * len(places)
+            for part, weight in row.parts:
+                signed = row.sign * weight
+                place = places.get(part)
+                if place is not None:
+                    row.alone[place] += signed
+                    row.at_most[place] += signed
+                    continue
+                bit = self.shared_bits[part]
+                row.shared[bit] = row.shared.get(bit, 0) + signed
+                # Something that was touched before adds nothing, which is the best of a limit.
+                for node_id in numa_mask.ids(part) if row.sign > 0 else ():
+                    row.at_most[places[1 << node_id]] += signed
+        self.alone_below = [[0, *accumulate(row.alone)] for row in self.rows]
+
+    def _lowest(self, places: int, count: int, lacking: Lacking, touched: int) -> NumaMask | None:
+        """The lowest ``count`` of the first ``places`` nodes that give what is lacking."""
+        if not self.may_be_met(places, count, lacking):
+            return None
+        if self._lowest_do(count, lacking, touched):
+            return self.lowest_masks[count]
+        if count in (0, places):
+            return None
+        failed = self._failed.setdefault((places, count, touched & self.touched_below[places]), [])
+        if any(all(map(int.__le__, earlier, lacking)) for earlier in failed):
+            return None
+        self._visited += 1
+        if self._visited == _VISITS_BEFORE_WEIGHING:
+            self._weigh(places, count, lacking)
+        last = places - 1
+        found = self._lowest(last, count, lacking, touched)
+        if found is None:
+            less, now_touched = self.taking(last, lacking, touched)
+            found = self._lowest(last, count - 1, less, now_touched)
+            if found is not None:
+                found |= 1 << self.node_ids[last]
+        if found is None:
+            failed.append(lacking)
+        return found
+
+    def may_be_met(self, places: int, count: int, lacking: Lacking) -> bool:
+        """Whether the best ``count`` of the first ``places`` nodes fill each row by itself."""
+        best_of = self._best_of.get(places)
+        if best_of is None:
+            best_of = self._best_of[places] = self._sums_of_best(places)
+        for need, sums in zip(lacking, best_of, strict=False):
+            if sums[count] < need:
+                return False
+        if len(self.rows) == 1:
+            return True
+        return best_of[-1][count] >= sum(map(int.__mul__, self.scales, lacking))
+
+    def _sums_of_best(self, places: int) -> list[list[int]]:
+        """By row, and for the weighted sum of several: the best 0, 1, 2 ... nodes together."""
+        columns = self._columns()
+        sorted_above = self._heaviest_first.get(places + 1)
+        if sorted_above is None:
+            found = [sorted(column[:places], reverse=True) for column in columns]
+        else:
+            # Without the one node that is no longer among them; the walk goes down one by one.
+            found = [each.copy() for each in sorted_above]
+            for each, column in zip(found, columns, strict=True):
+                each.remove(column[places])
+        self._heaviest_first[places] = found
+        return [[0, *accumulate(each)] for each in found]
+
+    def _columns(self) -> list[list[int]]:
+        """What each node adds at best to each row, and to the weighted sum of several."""
+        if len(self.rows) == 1:
+            return [self.rows[0].at_most]
+        return [*(row.at_most for row in self.rows), self._worth]
+
+    @property
+    def _worth(self) -> list[int]:
+        """What each node adds at best to the weighted sum of all rows."""
+        if self._weighted is None:
+            weighted = [0] * len(self.node_ids)
+            for row, scale in zip(self.rows, self.scales, strict=True):
+                if scale:
+                    weighted = [
+                        sum_ + scale * at for sum_, at in zip(weighted, row.at_most, strict=True)
+                    ]
+            self._weighted = weighted
+        return self._weighted
+
+    def _weigh(self, places: int, count: int, lacking: Lacking) -> None:
+        """Find the weighted sum of rows that is the hardest to fill, by a few steps uphill.
+
+        Any weights make a true bound; those that are in proportion only do it less well. Paid
+        for by searches that turn out to be long. Steps are in floating point, weights are not.
+        """
+        rows = [at for at, scale in enumerate(self.scales) if scale and lacking[at] > 0]
+        worth = [[each / lacking[at] for each in self.rows[at].at_most[:places]] for at in rows]
+        shares = best_shares = [1.0] * len(rows)
+        highest = float("-inf")
+        for step in range(_STEPS):
+            together = sum(shares)
+            if not together:
+                break
+            sums = [sum(map(float.__mul__, shares, column)) for column in zip(*worth, strict=True)]
+            heaviest = sorted(range(places), key=sums.__getitem__, reverse=True)[:count]
+            gap = (together - sum(sums[at] for at in heaviest)) / together
+            if gap > highest:
+                highest, best_shares = gap, shares
+            missing = [1 - sum(row[at] for at in heaviest) for row in worth]
+            length = 1 / (step + 2)
+            shares = [
+                max(share + length * lack, 0.0) for share, lack in zip(shares, missing, strict=True)
+            ]
+        for at, share in zip(rows, best_shares, strict=True):
+            self.scales[at] = int(share * _SCALE) // lacking[at]
+        self._weighted = None
+        self._heaviest_first.clear()
+        self._best_of.clear()
+
+    def _lowest_do(self, count: int, lacking: Lacking, touched: int) -> bool:
+        """Whether the lowest ``count`` nodes of all give what is lacking."""
+        new = self.touched_below[count] & ~touched
+        for row, need, sums in zip(self.rows, lacking, self.alone_below, strict=True):
+            given = sums[count]
+            if new and row.shared:
+                given += sum(weight for bit, weight in row.shared.items() if bit & new)
+            if given < need:
+                return False
+        return True
+
+    def taking(self, place: int, lacking: Lacking, touched: int) -> tuple[Lacking, int]:
+        """What is lacking, and which shared parts are touched, when this node is taken."""
+        new = self.touched_at[place] & ~touched
+        less = []
+        for row, need in zip(self.rows, lacking, strict=True):
+            given = row.alone[place]
+            if new and row.shared:
+                given += sum(weight for bit, weight in row.shared.items() if bit & new)
+            less.append(row.clamped(need - given))
+        return tuple(less), touched | new
+
+    def is_met_by(self, mask: NumaMask) -> bool:
+        """Whether this set, which holds the mandatory nodes, is one of those to choose from."""
+        lacking, touched = self.start, 0
+        for place, node_id in enumerate(self.node_ids):
+            if mask >> node_id & 1:
+                lacking, touched = self.taking(place, lacking, touched)
+        return all(need <= 0 for need in lacking)
+
+    def _heaviest_do(self, count: int) -> bool:
+        """Whether the nodes that give most to all rows together are enough: a quick yes."""
+        worth = self._worth
+        places = range(len(worth))
+        lacking, touched = self.start, 0
+        for place in sorted(places, key=worth.__getitem__, reverse=True)[:count]:
+            lacking, touched = self.taking(place, lacking, touched)
+        return all(need <= 0 for need in lacking)

@@ -1,0 +1,203 @@
+"""What sets can be had, for ``nearest_set``: asked node by node, from the highest down.
+
+``Meeting`` are the sets that meet requirements, ``Left`` those that remain when families take nodes
+away. The nodes are *places* here: indices into the nodes that are to be decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple, Protocol, TypeVar
+
+from numalet.core.hints.lowest_set import Lacking, LowestSet
+from numalet.core.hints.near_sets import WORTH_MOST
+from numalet.core.hints.sharing_out import SharingOut
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+S = TypeVar("S")
+_MOST_TOGETHER = 4
+
+
+class Terms(Protocol[S]):
+    """What can be had. A state says what the nodes decided so far, the higher ones, come to."""
+
+    @property
+    def node_ids(self) -> Sequence[int]:
+        """The nodes to decide, ascending; a place is an index here."""
+        ...
+
+    @property
+    def fixed(self) -> NumaMask:
+        """Nodes that are in every set."""
+        ...
+
+    @property
+    def start(self) -> S:
+        """The state when nothing is decided."""
+        ...
+
+    def may_work(self, places: int, count: int, state: S) -> bool:
+        """Whether ``count`` of the first ``places`` nodes may still work; no is certain."""
+        ...
+
+    @property
+    def most_together(self) -> int:
+        """How many nodes that distances do not tell apart may be decided in one step."""
+        ...
+
+    def decided(self, first: int, end: int, taken: NumaMask, state: S) -> S:
+        """The state when of the places from ``first`` to before ``end`` these nodes are taken."""
+        ...
+
+    def hardness(self, places: int, state: S) -> tuple[Hashable, Lacking]:
+        """How hard it is to complete the state with the first ``places`` nodes.
+
+        Of two states with the same first part, whatever completes the one completes the other if
+        no number of the other is larger.
+        """
+        ...
+
+    def works(self, mask: NumaMask) -> bool:
+        """Whether this set can be had."""
+        ...
+
+    def surely_works(self, mask: NumaMask) -> bool:
+        """Whether this set can be had, as far as that is quick to say; yes is certain."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Sets that meet requirements."""
+
+    sets: LowestSet
+
+    @property
+    def node_ids(self) -> Sequence[int]:
+        return self.sets.node_ids
+
+    @property
+    def fixed(self) -> NumaMask:
+        return self.sets.mandatory
+
+    @property
+    def start(self) -> tuple[Lacking, int]:
+        return self.sets.start, 0
+
+    def may_work(self, places: int, count: int, state: tuple[Lacking, int]) -> bool:
+        return self.sets.may_be_met(places, count, state[0])
+
+    @property
+    def most_together(self) -> int:
+        return 1
+
+    def decided(
+        self, first: int, end: int, taken: NumaMask, state: tuple[Lacking, int]
+    ) -> tuple[Lacking, int]:
+        return self.sets.taking(first, *state) if taken else state
+
+    def hardness(self, places: int, state: tuple[Lacking, int]) -> tuple[Hashable, Lacking]:
+        lacking, touched = state
+        return touched & self.sets.touched_below[places], lacking
+
+    def works(self, mask: NumaMask) -> bool:
+        return self.sets.is_met_by(mask)
+
+    def surely_works(self, mask: NumaMask) -> bool:
+        return self.sets.is_met_by(mask)
+
+
+class Taken(NamedTuple):
+    """Nodes that were taken away: how many of each kind, and their cost by bound."""
+
+    out: NumaMask
+    kinds: int
+    costs: tuple[int, ...]
+
+
+class Left:
+    """Sets that remain when families take nodes away; the state is what was taken."""
+
+    def __init__(self, problem: SharingOut) -> None:
+        self.problem = problem
+        self.node_ids: Sequence[int] = numa_mask.ids(problem.ground)
+        self.fixed = numa_mask.EMPTY
+        self.start = Taken(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
+        bits = [1 << node_id for node_id in self.node_ids]
+        # A number of so many digits, one for each kind, counts up to all nodes without carrying.
+        digits = len(bits).bit_length()
+        self._kind_of = [1 << problem.kinds[bit] * digits for bit in bits]
+        self._costs_of = [
+            tuple(0 if bit & problem.costless else costs[bit] for costs, _ in problem.bounds)
+            for bit in bits
+        ]
+        self._most = [
+            sum(map(int.__mul__, weights, problem.start.slack)) for _, weights in problem.bounds
+        ]
+        self._cheapest: dict[int, list[list[int]]] = {}
+        self._changes: dict[tuple[int, int, NumaMask], Taken] = {}
+
+    @property
+    def worth(self) -> list[int]:
+        """How dear it is to leave a node out, as a part of ``WORTH_MOST``."""
+        given = [min(costs[0], self._most[0]) for costs in self._costs_of]
+        most = max([*given, 1])
+        return [WORTH_MOST * each // most for each in given]
+
+    def may_work(self, places: int, count: int, state: Taken) -> bool:
+        self.problem.budget.spend()
+        cheapest = self._cheapest.get(places)
+        if cheapest is None:
+            columns = zip(*self._costs_of[:places], strict=True)
+            cheapest = [[*accumulate(sorted(column), initial=0)] for column in columns]
+            self._cheapest[places] = cheapest
+        leave = places - count
+        return all(
+            taken + sums[leave] <= most
+            for taken, sums, most in zip(state.costs, cheapest, self._most, strict=True)
+        )
+
+    @property
+    def most_together(self) -> int:
+        # Where it matters which nodes are left out, hardly any way makes another one needless.
+        return _MOST_TOGETHER if self.problem.is_a_sum else 1
+
+    def decided(self, first: int, end: int, taken: NumaMask, state: Taken) -> Taken:
+        change = self._changes.get((first, end, taken))
+        if change is None:
+            change = self._changes[first, end, taken] = self._left_out(
+                [p for p in range(first, end) if not taken >> self.node_ids[p] & 1]
+            )
+        if not change.out:
+            return state
+        return Taken(
+            state.out | change.out,
+            state.kinds + change.kinds,
+            tuple(map(int.__add__, state.costs, change.costs)),
+        )
+
+    def _left_out(self, places: Sequence[int]) -> Taken:
+        return Taken(
+            numa_mask.of(self.node_ids[place] for place in places),
+            sum(self._kind_of[place] for place in places),
+            tuple(map(sum, zip(*(self._costs_of[place] for place in places), strict=True)))
+            or self.start.costs,
+        )
+
+    def hardness(self, places: int, state: Taken) -> tuple[Hashable, Lacking]:
+        # With several families it matters which nodes were taken, not only what they cost: the
+        # costs by bound are those of whoever can do without a node most easily.
+        return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())
+
+    def works(self, mask: NumaMask) -> bool:
+        out = self.problem.ground & ~mask
+        return (
+            self.problem.can_be_shared_greedily(out)
+            or self.problem.share(out, numa_mask.EMPTY, 0) is not None
+        )
+
+    def surely_works(self, mask: NumaMask) -> bool:
+        return self.problem.can_be_shared_greedily(self.problem.ground & ~mask)

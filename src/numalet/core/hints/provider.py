@@ -1,0 +1,73 @@
+"""The protocol of a resource manager: hints, allocation, release. Public.
+
+A manager is a rule book without memory. What it remembers is its ledger, an immutable value
+of its own type, given to every call and returned changed. The merged hint is an argument of
+``allocate``; nobody asks anybody back. A manager that can not follow returns ``Refused``.
+
+Kubelet: ``topologymanager.HintProvider``, v1.32, plus the clean-up that the kubelet's managers
+do on their own at the beginning of each call (``forget_stale``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Set
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.reasons import Reason
+from numalet.core.model.pod import Container, ContainerKey, Pod
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A manager says no; a value, never an exception."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMidway(Refused, Generic[L]):
+    """A manager says no after it took something that it keeps: ``so_far`` is the ledger then.
+
+    The kubelet undoes nothing; what was taken goes with the next clean-up.
+    """
+
+    so_far: L
+
+
+ActiveContainers: TypeAlias = Set[ContainerKey]
+"""Every container of every active pod, the pod being admitted included."""
+
+
+class ResourceManager(Protocol[L]):
+    """One provider of hints with its own ledger type ``L``."""
+
+    def container_hints(self, ledger: L, pod: Pod, container: Container) -> ProviderHints | Refused:
+        """Hints for one container. ``Refused`` only where the kubelet would crash or hang."""
+        ...
+
+    def pod_hints(self, ledger: L, pod: Pod) -> ProviderHints | Refused:
+        """Hints for the pod as one. ``Refused`` only where the kubelet would crash or hang."""
+        ...
+
+    def allocate(self, ledger: L, pod: Pod, container: Container, affinity: Hint) -> L | Refused:
+        """The ledger with this container's resources taken; the same one if it needs none.
+
+        A manager that took something before it refused, and keeps it, returns ``RefusedMidway``.
+        """
+        ...
+
+    def forget_stale(self, ledger: L, active: ActiveContainers) -> L:
+        """The ledger without containers that are not active; the same one if there are none."""
+        ...
+
+    def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something; of one pod, or of all."""
+        ...
+
+    def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
+        """The ledger when this container is about to start."""
+        ...

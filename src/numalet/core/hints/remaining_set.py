@@ -1,0 +1,99 @@
+"""The lowest set of a given size that can come out when families take nodes away.
+
+``SharingOut`` says what can come out. Here the nodes are decided from the highest down: each is
+left out if some set without it can still come out. A *witness*, one set that can come out and
+agrees with everything decided so far, is kept all the time; where it leaves the node out already
+nothing has to be asked, and when the budget is used up it is the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.hints.sharing_out import BudgetUsedUp, SharingOut
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """A set that can come out; ``exact`` if it is proved to be the best one."""
+
+    mask: NumaMask
+    exact: bool
+
+
+def best(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
+    """The lowest set with ``size`` nodes that can come out, or with as few more as possible.
+
+    ``size`` is at least 1; the whole ground set can always come out, and is the answer if it has
+    not more nodes. ``known`` is a set of this size of which it is known that it can come out.
+    """
+    ground = problem.ground
+    if ground.bit_count() <= size:
+        return Remaining(ground, True)
+    lowest = numa_mask.lowest(ground, size)
+    if lowest == known or problem.can_be_shared_greedily(ground & ~lowest):
+        return Remaining(lowest, True)
+    start = some(problem, size, known)
+    found = _walked(problem, start.mask)
+    return Remaining(found.mask, found.exact and start.exact)
+
+
+def some(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
+    """Some set that can come out, of the size of the best one; exact if the size is proved."""
+    whole = problem.ground
+    if known is not None or whole.bit_count() <= size:
+        return Remaining(whole if known is None else known, True)
+    for nodes in range(size, whole.bit_count()):
+        leave = whole.bit_count() - nodes
+        if problem.is_too_much(numa_mask.EMPTY, whole, leave):
+            continue
+        try:
+            out = problem.share(numa_mask.EMPTY, whole, leave)
+        except BudgetUsedUp:
+            return Remaining(whole, False)
+        if out is not None:
+            return Remaining(whole & ~out, True)
+    return Remaining(whole, True)
+
+
+def _walked(problem: SharingOut, witness: NumaMask) -> Remaining:
+    """The lowest set with as many nodes as the witness."""
+    exact = True
+    out = numa_mask.EMPTY
+    undecided = problem.ground
+    while undecided and witness != _lowest_agreeing(witness, undecided):
+        bit = 1 << (undecided.bit_length() - 1)
+        undecided ^= bit
+        if witness & bit:
+            try:
+                other = _without(problem, witness, out | bit, undecided)
+            except BudgetUsedUp:
+                other, exact = None, False
+            if other is not None:
+                witness = other
+        if not witness & bit:
+            out |= bit
+    return Remaining(witness, exact)
+
+
+def _lowest_agreeing(witness: NumaMask, undecided: NumaMask) -> NumaMask:
+    """The lowest set of the witness's size that agrees with what is decided."""
+    open_part = witness & undecided
+    return (witness ^ open_part) | numa_mask.lowest(undecided, open_part.bit_count())
+
+
+def _without(
+    problem: SharingOut, witness: NumaMask, must: NumaMask, may: NumaMask
+) -> NumaMask | None:
+    """A set of the witness's size with everything of ``must`` left out, others from ``may``."""
+    leave = problem.ground.bit_count() - witness.bit_count() - must.bit_count()
+    # What is neither in ``must`` nor in ``may`` has been decided to stay.
+    if leave < 0 or leave > may.bit_count() or problem.is_too_much(must, may, leave):
+        return None
+    lowest = numa_mask.lowest(may, may.bit_count() - leave)
+    if problem.can_be_shared_greedily(must | (may & ~lowest)):
+        return problem.ground & ~must & ~(may & ~lowest)
+    out = problem.share(must, may, leave)
+    return None if out is None else problem.ground & ~out

@@ -1,0 +1,236 @@
+"""The best merged hint where families are known by rule, on up to 64 NUMA nodes.
+
+The same two stages as in ``merging``, asked of predicates instead of lists:
+
+1. *Preferred stage.* One size is the preferred one of all families. Of the sets of this size
+   that all offer, the best: islands are tried one by one, the rest is one search.
+2. *Non-preferred stage.* Each island, each set that explicit lists can give, and the open part
+   make a *group*: a ground set, and families that may take nodes away from it. Every group has
+   a best set; the best of these is the answer.
+
+Exact, except where the second stage uses up its budget; then the result says so.
+Proofs in docs/explanation/merging.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+from numalet.core.hints import filtering, fitness, merging, nearest_set, remaining_set
+from numalet.core.hints.filtering import HintList, Offer, Ruled
+from numalet.core.hints.fitness import Distances
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.remaining_set import Remaining
+from numalet.core.hints.requirement import OpenSets
+from numalet.core.hints.rule import MOST_NODES_LISTED, Rule
+from numalet.core.hints.sharing_out import Budget, SharingOut
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+MOST_NODES_SEARCHED = 300_000
+"""Budget of one merge: nodes of search trees visited in the non-preferred stage."""
+
+Rank: TypeAlias = tuple[tuple[int, int], int, NumaMask]
+"""Class and size, distance, set: the best is the smallest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The merged hint; ``bounded`` if the search for the best one was stopped."""
+
+    hint: Hint
+    bounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Sets that can come out of ``ground``; each copy of a rule may take nodes away."""
+
+    ground: NumaMask
+    rules: tuple[Rule, ...]
+
+
+def merge(
+    offers: Sequence[Offer],
+    all_nodes: NumaMask,
+    distances: Distances | None = None,
+    budget: int | None = None,
+) -> Found:
+    """The kubelet's best merged hint of what is offered (``HintMerger.Merge``, v1.32).
+
+    ``budget`` takes the place of ``MOST_NODES_SEARCHED``.
+    """
+    lists = [offer for offer in offers if not isinstance(offer, Ruled)]
+    rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
+    if not rules:
+        return Found(merging.merge(lists, all_nodes, distances))
+    if not all(lists) or any(rule.is_empty for rule in rules):
+        return Found(Hint(all_nodes, False))
+    preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)
+    if preferred is not None:
+        return Found(Hint(preferred, True))
+    found = _not_preferred(lists, rules, all_nodes, distances, _budget(budget))
+    if found is None:
+        return Found(Hint(all_nodes, False))
+    if not found.exact and all_nodes.bit_count() <= MOST_NODES_LISTED:
+        return Found(merging.merge(filtering.written_out(offers), all_nodes, distances))
+    return Found(Hint(found.mask, False), bounded=not found.exact)
+
+
+def _budget(budget: int | None) -> Budget:
+    return Budget(MOST_NODES_SEARCHED if budget is None else budget)
+
+
+def _preferred(
+    lists: Sequence[HintList],
+    rules: Sequence[Rule],
+    all_nodes: NumaMask,
+    distances: Distances | None,
+) -> NumaMask | None:
+    """The best set that all prefer; None if there is none."""
+    named = merging.named_by_all(lists)
+    if named is not None:
+        common = [mask & all_nodes for mask in named if _all_prefer(rules, mask)]
+        return fitness.best_preferred(common, distances) if common else None
+    for size in _preferred_sizes(rules, all_nodes.bit_count()):
+        islands = (island for rule in rules for island in rule.islands)
+        found = [mask for mask in islands if mask.bit_count() == size and _all_prefer(rules, mask)]
+        in_open_sets = nearest_set.best(_all_open(rules, size), size, distances)
+        if in_open_sets is not None:
+            found.append(in_open_sets)
+        if found:
+            return fitness.best_preferred(found, distances)
+    return None
+
+
+def _all_prefer(rules: Iterable[Rule], mask: NumaMask) -> bool:
+    return all(rule.offers(mask) and rule.prefers(mask) for rule in rules)
+
+
+def _preferred_sizes(rules: Iterable[Rule], nodes: int) -> Iterable[int]:
+    """The sizes that a set preferred by all can have; any, if all rules look at sockets."""
+    fixed = {rule.preferred_size for rule in rules if rule.spanning is None}
+    if not fixed:
+        return range(1, nodes + 1)
+    return fixed if len(fixed) == 1 else ()
+
+
+def _all_open(rules: Sequence[Rule], size: int) -> LowestSet:
+    """The sets of this size that are in the open parts of all rules, and preferred by all."""
+    universe = rules[0].open_sets.universe
+    for rule in rules:
+        universe &= rule.open_sets.universe
+    mandatory = numa_mask.union(rule.open_sets.mandatory for rule in rules)
+    requirements = [each for rule in rules for each in rule.open_sets.requirements]
+    spanning = [
+        rule.spanning for rule in rules if rule.spanning is not None and rule.preferred_size != size
+    ]
+    return LowestSet(OpenSets(universe, mandatory, tuple(requirements)), spanning)
+
+
+def _not_preferred(
+    lists: Sequence[HintList],
+    rules: Sequence[Rule],
+    all_nodes: NumaMask,
+    distances: Distances | None,
+    budget: Budget,
+) -> Remaining | None:
+    """The best set that can come out; None if only the empty one can."""
+    wanted = max(merging.size_of_the_neediest(lists), *(rule.smallest_size for rule in rules))
+
+    def rank(mask: NumaMask) -> Rank:
+        distance = 0 if distances is None else distances.total(mask)
+        return (fitness.size_rank(mask.bit_count(), wanted), distance, mask)
+
+    best: Remaining | None = None
+    exact = True
+    for hope, group in sorted(
+        ((_hope(group, wanted), group) for group in _groups(lists, rules, all_nodes)),
+        key=lambda pair: pair[0],
+    ):
+        if best is not None and not _may_be_better(hope, rank(best.mask), distances):
+            break
+        found = _best_of_group(group, wanted, distances, budget)
+        exact = exact and found.exact
+        if best is None or rank(found.mask) < rank(best.mask):
+            best = found
+    return None if best is None else Remaining(best.mask, exact)
+
+
+def _hope(group: _Group, wanted: int) -> Rank:
+    """No set of the group ranks better than this, as long as distances do not count."""
+    size = group.ground.bit_count()
+    if group.rules:
+        size = min(size, wanted)
+    return (fitness.size_rank(size, wanted), 0, numa_mask.lowest(group.ground, size))
+
+
+def _may_be_better(hope: Rank, best: Rank, distances: Distances | None) -> bool:
+    return hope < best if distances is None else hope[0] <= best[0]
+
+
+def _best_of_group(
+    group: _Group, wanted: int, distances: Distances | None, budget: Budget
+) -> Remaining:
+    if not group.rules:
+        return Remaining(group.ground, True)
+    problem = SharingOut(group.ground, group.rules, budget)
+    known = _known(group, wanted)
+    if distances is None:
+        return remaining_set.best(problem, wanted, known)
+    return nearest_set.best_remaining(problem, wanted, known, distances)
+
+
+def _known(group: _Group, wanted: int) -> NumaMask | None:
+    """A set of the wanted size that can come out: if one rule alone takes nodes away."""
+    if group.ground.bit_count() < wanted:
+        return None
+    for rule in group.rules:
+        core = (rule.smallest_open or numa_mask.EMPTY) & group.ground
+        if core.bit_count() <= wanted:
+            others = group.ground & ~core
+            return core | numa_mask.lowest(others, wanted - core.bit_count())
+    return None
+
+
+def _groups(
+    lists: Sequence[HintList], rules: Sequence[Rule], all_nodes: NumaMask
+) -> Iterator[_Group]:
+    """The groups whose ground is not empty."""
+    copies = Counter(rules)
+    ways = [list(_ways(rule, count, all_nodes)) for rule, count in copies.items()]
+    for fixed in sorted(merging.reached_sets(lists, all_nodes)):
+        for chosen in product(*ways):
+            ground, open_rules = fixed, []
+            for rule, (island, count) in zip(copies, chosen, strict=True):
+                ground &= island & rule.open_sets.universe if count else island
+                open_rules += [rule] * count
+            if ground:
+                yield _Group(ground, tuple(open_rules))
+
+
+def _ways(rule: Rule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[NumaMask, int]]:
+    """What the copies of a rule can choose: the islands' intersection, how many stay open."""
+    if rule.has_open_sets:
+        yield all_nodes, copies
+    for island, used in _intersections(rule.islands, copies).items():
+        yield island, 0
+        if rule.has_open_sets and island & rule.open_sets.universe:
+            for count in range(1, copies - used + 1):
+                yield island, count
+
+
+def _intersections(islands: Sequence[NumaMask], most: int) -> dict[NumaMask, int]:
+    """Non-empty intersections of up to ``most`` islands; how many islands each takes."""
+    found = dict.fromkeys(islands, 1)
+    if numa_mask.union(islands).bit_count() == sum(map(int.bit_count, islands)):
+        return found  # no node is in two of them, which is how it is unless a group was broken
+    for used in range(2, most + 1):
+        for mask in {a & b for a in found for b in islands} - found.keys() - {0}:
+            found[mask] = used
+    return found

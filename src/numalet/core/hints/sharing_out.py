@@ -1,0 +1,338 @@
+"""Which sets can be left of a ground set when families take nodes away, each within its means.
+
+The merge intersects one set of each family. A node is missing in the result if at least one
+family's set leaves it out, so: *X can come out if the nodes outside X can be shared out among
+the families, and each family can do without the nodes it gets.* What a family can do without is
+its *slack*: what its largest set has of something, minus what it needs.
+
+Fewer nodes to share out are never harder, so the sets that can come out are upward-closed.
+Sharing out is packing; quick answers both ways come first, then an exact search with memory,
+which stops when its ``Budget`` is used up. Proofs in docs/explanation/merging.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, product
+from typing import NamedTuple
+
+from numalet.core.hints.rule import Rule
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+_SCALE = 1 << 96
+_MOST_BOUNDS = 16
+
+
+class BudgetUsedUp(Exception):  # noqa: N818 - it is no error
+    """The search was stopped. Caught where a feasible answer is at hand."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many nodes of search trees may still be visited in one merge."""
+
+    left: int
+
+    def spend(self) -> None:
+        """Count one; raises ``BudgetUsedUp`` if none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetUsedUp
+
+    @contextmanager
+    def at_most(self, visits: int) -> Iterator[None]:
+        """Within it no more than these visits are left; behind it what it did not use."""
+        kept = max(0, self.left - visits)
+        self.left -= kept
+        try:
+            yield
+        finally:
+            self.left = max(0, self.left) + kept
+
+
+class State(NamedTuple):
+    """Slack left, by account; what each family without additive parts got so far."""
+
+    slack: tuple[int, ...]
+    got: tuple[NumaMask, ...]
+
+
+class _Family:
+    """One family: its accounts of slack, what leaving out a node costs, what it must keep.
+
+    ``shared`` are parts of several nodes by account: they are lost with their last node.
+    """
+
+    def __init__(self, rule: Rule, ground: NumaMask, first_account: int) -> None:
+        open_sets = rule.open_sets
+        self.rule = rule
+        self.first = first_account
+        self.keeps = open_sets.mandatory
+        self.slack: list[int] = []
+        self.alone: list[dict[NumaMask, int]] = []
+        self.shared: list[tuple[NumaMask, int, int]] = []
+        for requirement in open_sets.requirements:
+            account = first_account + len(self.slack)
+            self.slack.append(requirement.reached_by(open_sets.universe) - requirement.need)
+            alone: dict[NumaMask, int] = {}
+            for part, weight in requirement.parts:
+                nodes = part & open_sets.universe
+                # A node outside the ground is never left out, so its parts are never lost.
+                if not weight or not nodes or nodes & ~ground:
+                    continue
+                if nodes.bit_count() == 1:
+                    alone[nodes] = alone.get(nodes, 0) + weight
+                else:
+                    self.shared.append((nodes, account, weight))
+            self.alone.append(alone)
+        self.carriers = numa_mask.union(nodes for nodes, _, _ in self.shared)
+
+    def cost(self, bit: NumaMask) -> tuple[tuple[int, int], ...] | None:
+        """Accounts and costs of leaving out a node by itself; None if the family must keep it."""
+        costs = []
+        for at, alone in enumerate(self.alone):
+            weight = alone.get(bit, 0)
+            if weight > self.slack[at]:
+                return None
+            if weight:
+                costs.append((self.first + at, weight))
+        return None if bit & self.keeps else tuple(costs)
+
+
+Cost = tuple[tuple[int, int], ...]
+Choice = tuple[int, Cost]
+"""A family by number, and what it costs to let it have the node."""
+
+
+class SharingOut:
+    """One ground set and the families that may take nodes away from it."""
+
+    def __init__(self, ground: NumaMask, rules: Sequence[Rule], budget: Budget) -> None:
+        self.ground = ground
+        self.budget = budget
+        self.families: list[_Family] = []
+        accounts = 0
+        for rule in rules:
+            self.families.append(_Family(rule, ground, accounts))
+            accounts += len(self.families[-1].slack)
+        slack = tuple(each for family in self.families for each in family.slack)
+        self.start = State(slack, (numa_mask.EMPTY,) * len(self.families))
+        self.choices: dict[NumaMask, list[Choice]] = {}
+        self.costless = numa_mask.EMPTY
+        for node_id in numa_mask.ids(ground):
+            bit = 1 << node_id
+            costs = [(at, family.cost(bit)) for at, family in enumerate(self.families)]
+            self.choices[bit] = [(at, cost) for at, cost in costs if cost is not None]
+            if any(not c and not self.families[at].carriers & bit for at, c in self.choices[bit]):
+                self.costless |= bit
+
+    @cached_property
+    def kinds(self) -> dict[NumaMask, int]:
+        """A number for each kind of node: nodes of one kind cost every family the same.
+
+        A node that carries a part of several nodes is of a kind of its own.
+        """
+        carriers = numa_mask.union(family.carriers for family in self.families)
+        numbers: dict[object, int] = {}
+        return {
+            bit: numbers.setdefault((choices, bit & carriers), len(numbers))
+            for bit, choices in ((bit, tuple(each)) for bit, each in self.choices.items())
+        }
+
+    @cached_property
+    def is_a_sum(self) -> bool:
+        """Whether nodes can be left out exactly if they cost no bound too much.
+
+        So it is with one family whose parts have one node each: nothing has to be shared out.
+        """
+        return (
+            len(self.families) == 1
+            and not self.families[0].carriers
+            and len(self.families[0].slack) <= _MOST_BOUNDS
+        )
+
+    def charged(self, state: State, choice: Choice, bit: NumaMask) -> State | None:
+        """The state when a family gets the node; None if it can not do without."""
+        at, cost = choice
+        family = self.families[at]
+        slack, got = list(state.slack), state.got
+        for account, weight in cost:
+            slack[account] -= weight
+            if slack[account] < 0:
+                return None
+        if bit & family.carriers:
+            together = got[at] | bit
+            got = (*got[:at], together, *got[at + 1 :])
+            for nodes, account, weight in family.shared:
+                if nodes & bit and numa_mask.contains(together, nodes):
+                    slack[account] -= weight
+                    if slack[account] < 0:
+                        return None
+        return State(tuple(slack), got)
+
+    def can_be_shared_greedily(self, out: NumaMask) -> bool:
+        """A quick yes: whether a simple way to share out these nodes works."""
+        if self.is_a_sum:
+            return not self.is_too_much(out, numa_mask.EMPTY, 0)
+        bits = [1 << node_id for node_id in numa_mask.ids(out & ~self.costless)]
+        if not all(self.choices[bit] for bit in bits):
+            return False
+        return any(self._greedily(order) for order in self._orders(bits))
+
+    def _orders(self, bits: list[NumaMask]) -> Iterator[list[NumaMask]]:
+        yield sorted(bits, key=lambda bit: (len(self.choices[bit]), -self._burden(bit)))
+        yield sorted(bits, key=self._regret, reverse=True)
+
+    def _relative(self, choice: Choice, slack: Sequence[int]) -> float:
+        """How much of what a family can do without a node takes away: 1 is everything."""
+        return max((weight / max(slack[account], 1) for account, weight in choice[1]), default=0.0)
+
+    def _burden(self, bit: NumaMask) -> float:
+        return min(self._relative(choice, self.start.slack) for choice in self.choices[bit])
+
+    def _regret(self, bit: NumaMask) -> float:
+        """What it costs not to get the best place."""
+        costs = sorted(self._relative(choice, self.start.slack) for choice in self.choices[bit])
+        return costs[1] - costs[0] if len(costs) > 1 else float("inf")
+
+    def _greedily(self, bits: Iterable[NumaMask]) -> bool:
+        state = self.start
+        for bit in bits:
+            slack = state.slack
+            ways = sorted(self.choices[bit], key=lambda choice: self._relative(choice, slack))
+            states = (self.charged(state, choice, bit) for choice in ways)
+            after = next((each for each in states if each is not None), None)
+            if after is None:
+                return False
+            state = after
+        return True
+
+    @cached_property
+    def bounds(self) -> list[tuple[dict[NumaMask, int], tuple[int, ...]]]:
+        """Ways to weigh the accounts: the least weighted cost of each node, weight by account.
+
+        Whoever takes the nodes, the weighted costs can not exceed the weighted slack. One account
+        of each family is weighed, in every combination, as far as they are few.
+        """
+        found = []
+        accounts = [range(f.first, f.first + len(f.slack)) for f in self.families if f.slack]
+        for chosen in list(product(*accounts))[:_MOST_BOUNDS]:
+            weights = [0] * len(self.start.slack)
+            for account in chosen:
+                weights[account] = _SCALE // max(self.start.slack[account], 1)
+            found.append((self._least_costs(weights), tuple(weights)))
+        return found
+
+    def _least_costs(self, weights: Sequence[int]) -> dict[NumaMask, int]:
+        return {
+            bit: min(
+                (sum(weights[account] * cost for account, cost in costs) for _, costs in choices),
+                default=_SCALE << 32,
+            )
+            for bit, choices in self.choices.items()
+        }
+
+    def is_too_much(self, must: NumaMask, may: NumaMask, leave: int) -> bool:
+        """A quick no: whether ``must`` and ``leave`` more of ``may`` surely can not be shared."""
+        musts = [1 << node_id for node_id in numa_mask.ids(must & ~self.costless)]
+        mays = [1 << node_id for node_id in numa_mask.ids(may)]
+        for costs, weights in self.bounds:
+            slack = sum(map(int.__mul__, weights, self.start.slack))
+            needed = sum(costs[bit] for bit in musts)
+            if leave:
+                needed += sum(sorted(0 if self.costless & b else costs[b] for b in mays)[:leave])
+            if needed > slack:
+                return True
+        return False
+
+    def share(self, must: NumaMask, may: NumaMask, leave: int) -> NumaMask | None:
+        """``must`` and ``leave`` nodes of ``may`` that can be shared out together; None if none.
+
+        Exact; raises ``BudgetUsedUp``.
+        """
+        free = may & self.costless
+        dear = max(0, leave - free.bit_count())
+        found = _Search(self, must & ~self.costless, may & ~free, dear).run()
+        if found is None:
+            return None
+        # Costless nodes are left out from the highest down.
+        keep = free.bit_count() - (leave - dear)
+        return found | (must & self.costless) | (free & ~numa_mask.lowest(free, keep))
+
+
+class _Search:
+    """Depth first: the nodes that must go, dear ones first; then others, cheap ones first."""
+
+    def __init__(self, problem: SharingOut, must: NumaMask, may: NumaMask, leave: int) -> None:
+        self.problem = problem
+        costs = problem.bounds[0][0] if problem.bounds else {}
+        bits = [1 << node_id for node_id in numa_mask.ids(must)]
+        others = [1 << node_id for node_id in numa_mask.ids(may)]
+        self.musts = len(bits)
+        self.bits = [
+            *sorted(bits, key=lambda bit: (-costs.get(bit, 0), bit)),
+            *sorted(others, key=lambda bit: (costs.get(bit, 0), -bit)),
+        ]
+        self.leave = leave
+        self.failed: dict[tuple[int, int, tuple[NumaMask, ...]], list[tuple[int, ...]]] = {}
+        self._cheapest: dict[int, list[list[int]]] = {}
+
+    def run(self) -> NumaMask | None:
+        """The nodes that are left out; None if it can not be done."""
+        return self._rest(0, self.leave, self.problem.start)
+
+    def _rest(self, at: int, leave: int, state: State) -> NumaMask | None:
+        self.problem.budget.spend()
+        if at >= self.musts and leave == 0:
+            return numa_mask.EMPTY
+        if len(self.bits) - max(at, self.musts) < leave or self._is_too_much(at, leave, state):
+            return None
+        key = (at, leave, state.got)
+        failed = self.failed.setdefault(key, [])
+        if any(all(map(int.__ge__, earlier, state.slack)) for earlier in failed):
+            return None
+        found = self._without(at, leave, state)
+        if found is None and at >= self.musts:
+            found = self._rest(at + 1, leave, state)
+        if found is None:
+            failed.append(state.slack)
+        return found
+
+    def _without(self, at: int, leave: int, state: State) -> NumaMask | None:
+        bit = self.bits[at]
+        left = leave if at < self.musts else leave - 1
+        tried: set[tuple[Rule, tuple[int, ...], NumaMask]] = set()
+        for choice in self.problem.choices[bit]:
+            family = self.problem.families[choice[0]]
+            own = state.slack[family.first : family.first + len(family.slack)]
+            alike = (family.rule, own, state.got[choice[0]])
+            if alike in tried:  # a copy of a family in the same state
+                continue
+            tried.add(alike)
+            after = self.problem.charged(state, choice, bit)
+            found = None if after is None else self._rest(at + 1, left, after)
+            if found is not None:
+                return found | bit
+        return None
+
+    def _is_too_much(self, at: int, leave: int, state: State) -> bool:
+        cheapest = self._cheapest.get(at)
+        if cheapest is None:
+            cheapest = self._cheapest[at] = self._sums(at)
+        for sums, (_, weights) in zip(cheapest, self.problem.bounds, strict=True):
+            if sums[leave] > sum(map(int.__mul__, weights, state.slack)):
+                return True
+        return False
+
+    def _sums(self, at: int) -> list[list[int]]:
+        """By bound: the cost of all nodes that must go, and of the cheapest 0, 1, 2 ... others."""
+        tables = []
+        for costs, _ in self.problem.bounds:
+            must = sum(costs[bit] for bit in self.bits[at : self.musts])
+            others = sorted(costs[bit] for bit in self.bits[max(at, self.musts) :])
+            tables.append([*accumulate(others, initial=must)])
+        return tables

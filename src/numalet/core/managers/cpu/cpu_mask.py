@@ -1,0 +1,47 @@
+"""A set of CPUs as one integer: bit ``i`` stands for CPU ``i``.
+
+Counting, intersecting and comparing sets of hundreds of CPUs are single steps then, and the
+assignment does thousands of them. Outside this room a set of CPUs is a ``CpuSet``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeAlias
+
+from numalet.core.model.cpu_set import CpuSet
+
+CpuMask: TypeAlias = int
+
+EMPTY: CpuMask = 0
+
+
+@lru_cache(maxsize=256)
+def of_set(cpus: CpuSet) -> CpuMask:
+    """The mask of a set. Remembered, because one shared pool is asked for many times."""
+    return of(cpus)
+
+
+def of(cpus: Iterable[int]) -> CpuMask:
+    """The mask of the given CPUs."""
+    mask = 0
+    for cpu in cpus:
+        mask |= 1 << cpu
+    return mask
+
+
+def ids(mask: CpuMask) -> list[int]:
+    """CPU ids, ascending."""
+    digits = bin(mask)[:1:-1]
+    found = []
+    at = digits.find("1")
+    while at >= 0:
+        found.append(at)
+        at = digits.find("1", at + 1)
+    return found
+
+
+def to_set(mask: CpuMask) -> CpuSet:
+    """The mask as a set."""
+    return frozenset(ids(mask))

@@ -1,0 +1,95 @@
+"""What is free, and in which order it is looked at.
+
+Base rule of every order: fewest free CPUs first, then the lower id; only what has free CPUs is
+listed. What is nested is listed by the larger part first:
+
+    list      NUMA nodes hold sockets (numa first)     sockets hold NUMA nodes (sockets first)
+    nodes     all nodes                                for each socket: its nodes
+    sockets   for each node: its sockets               all sockets
+    cores     for each socket: its cores               for each node: its cores
+    caches    for each node: its caches                the same
+    CPUs      for each core, or for each socket if spread: its free CPUs, ascending
+
+A part is ordered by what is free of all of it, also outside of the larger one, and is listed
+twice if it reaches into two larger ones.
+Kubelet: ``cpuAccumulator``, ``numaFirst``, ``socketsFirst``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.topology import CpuTopology, Inside, Part, Parts
+
+
+@dataclass(slots=True)
+class FreeCpus:
+    """What is free while CPUs are being taken. Alive inside one call only.
+
+    Every CPU that is taken lowers ``need``, also one that was taken before.
+    """
+
+    topology: CpuTopology
+    free: CpuMask
+    need: int
+    taken: CpuMask = cpu_mask.EMPTY
+
+    def take(self, cpus: CpuMask) -> None:
+        """Take these CPUs."""
+        self.taken |= cpus
+        self.free &= ~cpus
+        self.need -= cpus.bit_count()
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether nothing more is needed."""
+        return self.need < 1
+
+
+def nodes(topology: CpuTopology, free: CpuMask) -> list[Part]:
+    """NUMA nodes with free CPUs, in order."""
+    if topology.numa_first:
+        return _by_free(topology.nodes, free)
+    return _nested(sockets(topology, free), topology.nodes_of_socket, free)
+
+
+def sockets(topology: CpuTopology, free: CpuMask) -> list[Part]:
+    """Sockets with free CPUs, in order."""
+    if topology.numa_first:
+        return _nested(nodes(topology, free), topology.sockets_of_node, free)
+    return _by_free(topology.sockets, free)
+
+
+def cores(topology: CpuTopology, free: CpuMask) -> list[Part]:
+    """Cores with free CPUs, in order."""
+    if topology.numa_first:
+        return _nested(sockets(topology, free), topology.cores_of_socket, free)
+    return _nested(nodes(topology, free), topology.cores_of_node, free)
+
+
+def uncores(topology: CpuTopology, free: CpuMask) -> list[Part]:
+    """Uncore caches with free CPUs, in order."""
+    return _nested(nodes(topology, free), topology.uncores_of_node, free)
+
+
+def cpus_of(parts: Iterable[Part], free: CpuMask) -> Iterator[int]:
+    """Free CPUs of each part, ascending, part after part."""
+    masks = [part.cpus & free for part in parts]
+    return chain.from_iterable(map(cpu_mask.ids, masks))
+
+
+def _by_free(parts: Parts, free: CpuMask) -> list[Part]:
+    counted = [
+        ((part.cpus & free).bit_count(), part.part_id, part) for part in parts if part.here & free
+    ]
+    # Ids differ, so that the comparison never gets as far as the part.
+    counted.sort()
+    return [part for _, _, part in counted]
+
+
+def _nested(outer: Iterable[Part], inner: Inside, free: CpuMask) -> list[Part]:
+    return [part for larger in outer for part in _by_free(inner[larger.part_id], free)]

@@ -1,0 +1,135 @@
+"""Which sets of NUMA nodes could give a number of CPUs, in the kubelet's order of hints.
+
+A set is offered if CPUs that the pod may use again, or holds, are on no other node, and they
+and the free CPUs on its nodes are enough. Preferred is a set as small as the smallest that has
+so many CPUs at all, free or not and reserved or not. With align-by-socket also a set that spans
+as few sockets as that smallest size makes necessary.
+
+Unlike the Memory Manager the CPU Manager says "impossible" when no set is offered.
+Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from numalet.core.hints import requirement, rule
+from numalet.core.hints.hint import Hint, Impossible
+from numalet.core.hints.reasons import Reason
+from numalet.core.hints.requirement import OpenSets, Parts, Requirement
+from numalet.core.hints.rule import Rule
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.reasons import (
+    NoCpusOnNodes,
+    NoNodesFit,
+    ReuseElsewhere,
+    TooFewOnNodes,
+)
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.topology import CpuTopology
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+
+@dataclass(frozen=True)
+class NodeSets:
+    """The machine's NUMA nodes that have CPUs, and what makes a set of them preferred.
+
+    ``reach`` says whether sockets make a set preferred too.
+    """
+
+    topology: CpuTopology
+    reach: Reach
+
+    @cached_property
+    def all_nodes(self) -> NumaMask:
+        """All nodes that have CPUs; nodes without are in no set."""
+        return numa_mask.of(self.topology.node_ids)
+
+    @cached_property
+    def _cpus(self) -> Mapping[int, int]:
+        """All CPUs of each node, free or not and reserved or not."""
+        return {node.part_id: node.cpus.bit_count() for node in self.topology.nodes}
+
+    @cached_property
+    def _sockets(self) -> Parts:
+        """The nodes of each socket, each socket counting 1."""
+        parts = self.topology.nodes_of_socket.values()
+        return tuple((numa_mask.of(node.part_id for node in nodes), 1) for nodes in parts)
+
+    def preferred_size(self, count: int) -> int:
+        """Number of nodes of the smallest set that has so many CPUs; all nodes if none has."""
+        enough = requirement.by_node(count, self._cpus)
+        on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (enough,))
+        return rule.smallest_size(on_empty_machine, otherwise=len(self.topology.nodes))
+
+    def spanning(self, size: int) -> Requirement | None:
+        """As few sockets as so many nodes make necessary; None if sockets do not count."""
+        nodes_per_socket = self.topology.nodes_per_socket
+        if self.reach is Reach.NODES or nodes_per_socket == 0:
+            return None
+        sockets = (size + nodes_per_socket - 1) // nodes_per_socket
+        return Requirement(sockets, self._sockets, most=sockets)
+
+
+def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
+    """The sets of this machine's nodes that have CPUs."""
+    return NodeSets(topology, reach)
+
+
+@dataclass(frozen=True)
+class OfferedSets:
+    """The sets that could give ``count`` CPUs: a family of hints.
+
+    ``free`` is what is free on each node, ``reuse_count`` what comes to it from the CPUs of the
+    pod, which are on the nodes ``reuse_nodes``.
+    """
+
+    sets: NodeSets
+    count: int
+    free: Mapping[int, int]
+    reuse_count: int
+    reuse_nodes: NumaMask
+
+    @cached_property
+    def rule(self) -> Rule:
+        """What is offered, by rule."""
+        enough = requirement.by_node(self.count - self.reuse_count, self.free)
+        size = self.sets.preferred_size(self.count)
+        nodes = self.sets.all_nodes
+        open_sets = OpenSets(nodes, self.reuse_nodes, (enough,))
+        return Rule(nodes, open_sets, size, spanning=self.sets.spanning(size))
+
+    def hints(self) -> Sequence[Hint]:
+        """Every hint, smaller sets first. They may be 2^n."""
+        every_set = numa_mask.by_size(self.sets.topology.node_ids)
+        return tuple(
+            Hint(mask, self.rule.prefers(mask)) for mask in every_set if self.rule.offers(mask)
+        )
+
+    def why_not(self, mask: NumaMask) -> Reason | None:
+        """Why this set is not offered; None if it is."""
+        outside = mask & ~self.sets.all_nodes
+        if outside or not mask:
+            return NoCpusOnNodes(mask, outside)
+        if not numa_mask.contains(mask, self.reuse_nodes):
+            return ReuseElsewhere(mask, self.reuse_nodes)
+        available = sum(self.free[node_id] for node_id in numa_mask.ids(mask))
+        if available + self.reuse_count < self.count:
+            return TooFewOnNodes(mask, self.count, available + self.reuse_count)
+        return None
+
+
+def offered(
+    sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
+) -> OfferedSets | Impossible:
+    """The hints for so many CPUs, or that no set of nodes can give them."""
+    nodes = sets.topology.nodes
+    free = {node.part_id: (node.cpus & available).bit_count() for node in nodes}
+    reuse_nodes = numa_mask.of(node.part_id for node in nodes if node.cpus & reusable)
+    family = OfferedSets(sets, count, free, reusable.bit_count(), reuse_nodes)
+    if family.rule.has_open_sets:
+        return family
+    return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))

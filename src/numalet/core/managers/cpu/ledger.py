@@ -1,0 +1,95 @@
+"""CpuLedger: the shared pool, the exclusive CPUs of containers, and what may be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """CPUs of one pod's init containers that its later containers may take."""
+
+    pod_uid: str
+    cpus: CpuSet
+
+    def of_pod(self, pod_uid: str) -> CpuSet:
+        """What this pod may use again."""
+        return self.cpus if pod_uid == self.pod_uid else cpu_set.EMPTY
+
+    def after(self, pod: Pod, container: Container, cpus: CpuSet) -> Reusable:
+        """What may be used again after this container got these CPUs. Other pods' is forgotten.
+
+        An init container's CPUs become free for reuse; a sidecar or an app container keeps what
+        it took. Kubelet: ``staticPolicy.updateCPUsToReuse``, v1.32.
+        """
+        before = self.of_pod(pod.uid)
+        is_init = any(
+            init.name == container.name and init.kind is ContainerKind.INIT
+            for init in pod.init_containers
+        )
+        return Reusable(pod.uid, before | cpus if is_init else before - cpus)
+
+
+NOTHING_REUSABLE = Reusable("", cpu_set.EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLedger:
+    """Everything that the CPU Manager remembers: CPU ids by pod uid and container.
+
+    Containers of one pod may hold the same CPU: an init container and those after it.
+    """
+
+    default: CpuSet = frozenset()
+    exclusive: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
+    reusable: Reusable = NOTHING_REUSABLE
+
+    def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
+        """Exclusive CPUs of a container; None if it has no record."""
+        return self.exclusive.get(pod_uid, {}).get(container)
+
+    def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
+        return [
+            ContainerKey(uid, name)
+            for uid in (self.exclusive if pod_uid is None else (pod_uid,))
+            for name in self.exclusive.get(uid, ())
+        ]
+
+    def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
+        """The containers that have a record and are not active, in order."""
+        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        return sorted(
+            ContainerKey(uid, name)
+            for uid, containers in self.exclusive.items()
+            for name in containers
+            if (uid, name) not in active
+        )
+
+    def with_cpus(self, key: ContainerKey, cpus: CpuSet) -> CpuLedger:
+        """The ledger in which the container holds these CPUs and the pool has lost them."""
+        of_pod = {**self.exclusive.get(key.pod_uid, {}), key.container: cpus}
+        return CpuLedger(
+            self.default - cpus, {**self.exclusive, key.pod_uid: of_pod}, self.reusable
+        )
+
+    def without(self, key: ContainerKey) -> CpuLedger:
+        """The ledger without a container that has a record.
+
+        What no other container of its pod holds goes back into the pool.
+        Kubelet: ``staticPolicy.RemoveContainer``, v1.32.
+        """
+        of_pod = dict(self.exclusive[key.pod_uid])
+        released = of_pod.pop(key.container).difference(*of_pod.values())
+        exclusive = {uid: held for uid, held in self.exclusive.items() if uid != key.pod_uid}
+        if of_pod:
+            exclusive[key.pod_uid] = of_pod
+        return CpuLedger(self.default | released, exclusive, self.reusable)
+
+
+EMPTY_LEDGER = CpuLedger()

@@ -1,0 +1,65 @@
+"""Which CPUs a container gets: those of its affinity first, then any.
+
+Which assignment is used depends on the options alone:
+
+    none of these                          packed
+    prefer-align-cpus-by-uncorecache       packed, by whole caches
+    distribute-cpus-across-cores           packed, spread over cores
+    distribute-cpus-across-numa            distributed, in single CPUs
+    the same and full-pcpus-only           distributed, in whole cores
+
+Kubelet: ``staticPolicy.allocateCPUs``, ``takeByTopology``, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.config.rules import CpuRules
+from numalet.core.managers.cpu import cpu_mask, take_aligned, take_distributed, take_packed
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.reasons import Unpickable
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Packing
+from numalet.core.managers.cpu.topology import CpuTopology
+from numalet.core.model.numa_mask import NumaMask
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """The assignment that the options ask for, on one machine."""
+
+    topology: CpuTopology
+    rules: CpuRules
+
+    def take(self, available: CpuMask, count: int) -> CpuMask | Unpickable:
+        """So many of the available CPUs."""
+        rules = self.rules
+        if rules.distribute_cpus_across_numa:
+            group_size = self.topology.cpus_per_core if rules.full_pcpus_only else 1
+            return take_distributed.take(self.topology, available, count, group_size)
+        return take_packed.take(self.topology, available, count, self._packing())
+
+    def _packing(self) -> Packing:
+        if self.rules.distribute_cpus_across_cores:
+            return Packing.SPREAD_OVER_CORES
+        if self.rules.prefer_align_cpus_by_uncore_cache:
+            return Packing.BY_UNCORE_CACHE
+        return Packing.PLAIN
+
+    def pick(
+        self, available: CpuMask, count: int, affinity: NumaMask | None
+    ) -> CpuMask | Unpickable:
+        """So many CPUs: as many as possible of the affinity, the rest from everywhere.
+
+        With an affinity to several NUMA nodes they may still come from fewer.
+        """
+        aligned: CpuMask | Unpickable = cpu_mask.EMPTY
+        if affinity is not None:
+            reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
+            near = available & take_aligned.cpus_of_affinity(self.topology, affinity, reach)
+            aligned = self.take(near, min(count, near.bit_count()))
+        if not isinstance(aligned, int):
+            return aligned
+        rest = self.take(available & ~aligned, count - aligned.bit_count())
+        return aligned | rest if isinstance(rest, int) else rest

@@ -1,0 +1,53 @@
+"""Which CPUs are reserved for the system, and which cores are touched by that.
+
+Named by the administrator, or else chosen by the policy's own assignment out of all CPUs, so
+that options move them. Kubelet: ``NewStaticPolicy``, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.picking import Picker
+from numalet.core.managers.cpu.reasons import WouldHang
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Reserved CPUs, and all CPUs of the cores that they are on."""
+
+    cpus: CpuMask
+    whole_cores: CpuMask
+
+
+def choose(picker: Picker) -> Reserved | Finding:
+    """The reserved CPUs, or why the kubelet would not start with such a reservation."""
+    rules, topology = picker.rules, picker.topology
+    if rules.reserved_cpus:
+        chosen: CpuMask = cpu_mask.of_set(rules.reserved_cpus)
+    else:
+        taken = picker.take(topology.cpus, rules.reserved_count)
+        if isinstance(taken, WouldHang):
+            nodes = numa_mask.text(taken.mask)
+            return Finding(
+                "cpu-manager/reserving-would-hang",
+                {"count": rules.reserved_count, "nodes": nodes, "group_size": taken.group_size},
+            )
+        # Any other failure is swallowed, and the empty set has the wrong size.
+        chosen = taken if isinstance(taken, int) else cpu_mask.EMPTY
+    if chosen.bit_count() != rules.reserved_count:
+        return Finding(
+            "cpu-manager/can-not-reserve",
+            {"cpus": cpu_set.text(cpu_mask.ids(chosen)), "count": rules.reserved_count},
+        )
+    cores = cpu_mask.EMPTY
+    for cpu in cpu_mask.ids(chosen):
+        if cpu not in topology.core_of_cpu:
+            machine = cpu_set.text(cpu_mask.ids(topology.cpus))
+            return Finding("cpu-manager/unknown-reserved-cpu", {"cpu": cpu, "cpus": machine})
+        cores |= topology.core_of_cpu[cpu]
+    return Reserved(chosen, cores)

@@ -1,0 +1,170 @@
+"""The manager of the policy static: implements ``core.hints.provider.ResourceManager``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from numalet.core.config.rules import CpuRules
+from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
+from numalet.core.hints.provider import ActiveContainers, Refused
+from numalet.core.managers.cpu import cpu_mask, demand, hints, reserved
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.demand import CPU
+from numalet.core.managers.cpu.hints import NodeSets
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.picking import Picker
+from numalet.core.managers.cpu.reasons import NotWholeCores, OtherSize, TooFewWholeCores
+from numalet.core.managers.cpu.reserved import Reserved
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.topology import CpuTopology
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import Container, ContainerKey, Pod
+
+
+@dataclass(frozen=True)
+class StaticPolicy:
+    """Rules, machine and reserved CPUs of one kubelet. Made by ``build``."""
+
+    picker: Picker
+    reserved: Reserved
+
+    @cached_property
+    def _sets(self) -> NodeSets:
+        """Made when hints are asked for the first time."""
+        reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
+        return hints.node_sets(self.topology, reach)
+
+    @property
+    def rules(self) -> CpuRules:
+        """The options and the reservation."""
+        return self.picker.rules
+
+    @property
+    def topology(self) -> CpuTopology:
+        """The machine."""
+        return self.picker.topology
+
+    @property
+    def allocatable(self) -> CpuSet:
+        """The CPUs that containers may ever hold exclusively."""
+        return cpu_mask.to_set(self.topology.cpus & ~self.reserved.cpus)
+
+    @property
+    def initial_default(self) -> CpuSet:
+        """The shared pool of an empty node: all CPUs; strictly without the reserved ones."""
+        if self.rules.strict_cpu_reservation:
+            return self.allocatable
+        return cpu_mask.to_set(self.topology.cpus)
+
+    def most_at_once(self, pool: CpuSet) -> int:
+        """How many CPUs of a shared pool the options let one container have."""
+        kept = self.reserved.whole_cores if self.rules.full_pcpus_only else self.reserved.cpus
+        return (cpu_mask.of_set(pool) & ~kept).bit_count()
+
+    def container_hints(
+        self, ledger: CpuLedger, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """Hints for one container; no preference if it stays in the shared pool.
+
+        A container that has CPUs already gets hints for exactly these.
+        """
+        count = demand.of_container(pod, container)
+        if not count:
+            return NO_HINTS
+        held = ledger.cpus_of(pod.uid, container.name)
+        if held is None:
+            reusable = cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
+            return self._offered(self._free(ledger), reusable, count)
+        if len(held) != count:
+            return {CPU: Impossible(OtherSize(container.name, count, len(held)))}
+        return self._offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
+
+    def pod_hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints | Refused:
+        """Hints for the pod as one; what its containers hold already counts as theirs."""
+        count = demand.of_pod(pod)
+        if not count:
+            return NO_HINTS
+        assigned = cpu_mask.EMPTY
+        for container in pod.containers():
+            held = ledger.cpus_of(pod.uid, container.name)
+            if held is None:
+                continue
+            asked = demand.of_container(pod, container)
+            if len(held) != asked:
+                return {CPU: Impossible(OtherSize(container.name, asked, len(held)))}
+            assigned |= cpu_mask.of_set(held)
+        if assigned.bit_count() == count:
+            return self._offered(assigned, cpu_mask.EMPTY, count)
+        reusable = cpu_mask.of_set(ledger.reusable.of_pod(pod.uid)) | assigned
+        return self._offered(self._free(ledger), reusable, count)
+
+    def _offered(self, available: CpuMask, reusable: CpuMask, count: int) -> ProviderHints:
+        return {CPU: hints.offered(self._sets, available, reusable, count)}
+
+    def _free(self, ledger: CpuLedger) -> CpuMask:
+        """What of the shared pool may be given away."""
+        return cpu_mask.of_set(ledger.default) & ~self.reserved.cpus
+
+    def allocate(
+        self, ledger: CpuLedger, pod: Pod, container: Container, affinity: Hint
+    ) -> CpuLedger | Refused:
+        """The ledger with this container's CPUs taken out of the shared pool.
+
+        The checks of full-pcpus-only come first, even for a container that has its CPUs
+        already, and do not count CPUs that the pod may use again.
+        """
+        count = demand.of_container(pod, container)
+        if not count:
+            return ledger
+        broken = self._breaks_cores(ledger, container, count)
+        if broken is not None:
+            return broken
+        held = ledger.cpus_of(pod.uid, container.name)
+        if held is None:
+            available = self._free(ledger) | cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
+            picked = self.picker.pick(available, count, affinity.mask)
+            if not isinstance(picked, int):
+                return Refused(picked)
+            held = cpu_mask.to_set(picked)
+            ledger = ledger.with_cpus(ContainerKey(pod.uid, container.name), held)
+        return replace(ledger, reusable=ledger.reusable.after(pod, container, held))
+
+    def _breaks_cores(self, ledger: CpuLedger, container: Container, count: int) -> Refused | None:
+        if not self.rules.full_pcpus_only:
+            return None
+        per_core = self.topology.cpus_per_core
+        if count % per_core:
+            return Refused(NotWholeCores(container.name, count, per_core))
+        available = self.most_at_once(ledger.default)
+        if count > available:
+            return Refused(TooFewWholeCores(container.name, count, available, per_core))
+        return None
+
+    def forget_stale(self, ledger: CpuLedger, active: ActiveContainers) -> CpuLedger:
+        """The ledger without containers that are not active. What may be reused stays.
+
+        Kubelet: ``manager.removeStaleState``, v1.32.
+        """
+        for key in ledger.stale(active):
+            ledger = ledger.without(key)
+        return ledger
+
+    def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that has exclusive CPUs."""
+        return ledger.holders(pod_uid)
+
+    def container_started(self, ledger: CpuLedger, pod: Pod, container: Container) -> CpuLedger:
+        """The same ledger: a start gives no CPUs back."""
+        return ledger
+
+
+def build(rules: CpuRules, topology: CpuTopology) -> StaticPolicy | Finding:
+    """The manager, or why the kubelet would not start with these rules on this machine."""
+    picker = Picker(topology, rules)
+    chosen = reserved.choose(picker)
+    if isinstance(chosen, Finding):
+        return chosen
+    return StaticPolicy(picker, chosen)

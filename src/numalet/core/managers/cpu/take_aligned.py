@@ -1,0 +1,71 @@
+"""What the options add to picking: the CPUs of an affinity, and whole uncore caches.
+
+Kubelet: ``staticPolicy.getAlignedCPUs``, ``cpuAccumulator.takeUncoreCache``, v1.32.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from numalet.core.managers.cpu import cpu_mask, free_cpus
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.free_cpus import FreeCpus
+from numalet.core.managers.cpu.topology import CpuTopology, Part
+from numalet.core.model.numa_mask import NumaMask
+
+
+class Reach(Enum):
+    """How far an affinity to NUMA nodes reaches."""
+
+    NODES = "nodes"
+    SOCKETS = "sockets"
+    """align-by-socket: all CPUs of every socket that has one of the nodes."""
+
+
+def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) -> CpuMask:
+    """All CPUs that an affinity to these NUMA nodes stands for."""
+    chosen = [node for node in topology.nodes if affinity >> node.part_id & 1]
+    if reach is Reach.SOCKETS:
+        chosen = [socket for node in chosen for socket in topology.sockets_of_node[node.part_id]]
+    cpus = cpu_mask.EMPTY
+    for part in chosen:
+        cpus |= part.cpus
+    return cpus
+
+
+def take_uncore_caches(taking: FreeCpus) -> None:
+    """Take whole caches, then a part of one cache if it holds exactly what is still needed.
+
+    The list of caches is made once; which of them are whole is looked up anew for each.
+    """
+    for uncore in free_cpus.uncores(taking.topology, taking.free):
+        if taking.need >= taking.topology.cpus_per_uncore:
+            _take_whole_caches(taking)
+        if not taking.satisfied:
+            _take_part(taking, uncore)
+        if taking.satisfied:
+            return
+
+
+def _take_whole_caches(taking: FreeCpus) -> None:
+    free = taking.free
+    listed = free_cpus.uncores(taking.topology, free)
+    for uncore in [part for part in listed if part.cpus & free == part.cpus]:
+        if taking.need >= uncore.cpus.bit_count():
+            taking.take(uncore.cpus)
+
+
+def _take_part(taking: FreeCpus, uncore: Part) -> None:
+    """Take the free CPUs of the cache's lowest cores, if they are neither more nor fewer.
+
+    An odd number on cores with two threads is never reached: the number of cores is rounded
+    down. Changed in release 1.33.
+    """
+    wanted = taking.need // taking.topology.cpus_per_core
+    cores = taking.topology.cores_of_uncore[uncore.part_id]
+    usable = [core for core in cores if core.here & taking.free]
+    cpus = cpu_mask.EMPTY
+    for core in usable[:wanted]:
+        cpus |= core.cpus & taking.free
+    if cpus.bit_count() == taking.need:
+        taking.take(cpus)

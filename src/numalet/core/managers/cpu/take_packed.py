@@ -1,0 +1,94 @@
+"""Packed assignment: the largest whole parts first, each time where the least is free.
+
+    1. whole larger units, then whole smaller ones (NUMA nodes and sockets; which of them is the
+       larger depends on the machine), as far as they fit into what is needed
+    2. whole uncore caches, and a part of one (only if caches are preferred)
+    3. whole cores (not if spread over cores)
+    4. single CPUs, in the order of cores; if spread, in the order of sockets
+
+In step 1 a node is whole if all its CPUs are free, a socket or core if as many are free as
+sockets or cores have on average. Each step lists its parts once, at its beginning, and passes
+over what is too large.
+Kubelet: ``takeByTopologyNUMAPacked``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from itertools import islice
+
+from numalet.core.managers.cpu import cpu_mask, free_cpus, take_aligned
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.free_cpus import FreeCpus
+from numalet.core.managers.cpu.reasons import TooFewCpus
+from numalet.core.managers.cpu.topology import CpuTopology, Part
+
+
+class Packing(Enum):
+    """Which of the steps are done. The options exclude each other."""
+
+    PLAIN = "plain"
+    BY_UNCORE_CACHE = "by uncore cache"
+    SPREAD_OVER_CORES = "spread over cores"
+
+
+def take(
+    topology: CpuTopology, available: CpuMask, count: int, packing: Packing = Packing.PLAIN
+) -> CpuMask | TooFewCpus:
+    """So many of the available CPUs."""
+    taking = FreeCpus(topology, available & topology.cpus, count)
+    if taking.satisfied:
+        return cpu_mask.EMPTY
+    if count > taking.free.bit_count():
+        return TooFewCpus(count, available.bit_count())
+    _take_whole_units(taking)
+    if packing is Packing.BY_UNCORE_CACHE and not taking.satisfied:
+        take_aligned.take_uncore_caches(taking)
+    if packing is not Packing.SPREAD_OVER_CORES and not taking.satisfied:
+        _take_whole_cores(taking)
+    if not taking.satisfied:
+        _take_single_cpus(taking, packing)
+    return taking.taken
+
+
+def _take_whole_units(taking: FreeCpus) -> None:
+    steps = (_take_whole_nodes, _take_whole_sockets)
+    for step in steps if taking.topology.numa_first else reversed(steps):
+        if not taking.satisfied:
+            step(taking)
+
+
+def _take_whole_nodes(taking: FreeCpus) -> None:
+    listed = free_cpus.nodes(taking.topology, taking.free)
+    _take_fitting(taking, [node for node in listed if node.cpus & taking.free == node.cpus])
+
+
+def _take_whole_sockets(taking: FreeCpus) -> None:
+    size, free = taking.topology.cpus_per_socket, taking.free
+    listed = free_cpus.sockets(taking.topology, free)
+    _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
+
+
+def _take_whole_cores(taking: FreeCpus) -> None:
+    size, free = taking.topology.cpus_per_core, taking.free
+    listed = free_cpus.cores(taking.topology, free)
+    _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
+
+
+def _take_fitting(taking: FreeCpus, whole: Iterable[Part]) -> None:
+    """Take all CPUs of each part that is not too large for what is still needed."""
+    for part in whole:
+        if taking.need >= part.cpus.bit_count():
+            taking.take(part.cpus)
+            if taking.satisfied:
+                return
+
+
+def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
+    if packing is Packing.SPREAD_OVER_CORES:
+        parts = free_cpus.sockets(taking.topology, taking.free)
+    else:
+        parts = free_cpus.cores(taking.topology, taking.free)
+    for cpu in islice(free_cpus.cpus_of(parts, taking.free), taking.need):
+        taking.take(1 << cpu)

@@ -1,0 +1,145 @@
+"""The machine as the CPU Manager sees it: NUMA nodes, sockets, cores and caches as CPU masks.
+
+*Core id*: the smallest CPU number on the core, since core numbers repeat between sockets.
+*Uncore cache*: a cache of level 3 or more that serves a part of a NUMA node; a core without one
+counts to a cache with the number of its socket. *Per core*, *per socket*, *per cache* are
+averages, rounded down, even where cores or sockets differ in size.
+Kubelet: ``topology.Discover``, ``CPUTopology``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.model.machine_info import MachineInfo
+
+
+class Part(NamedTuple):
+    """A NUMA node, socket, core or cache, listed inside a larger one or the machine.
+
+    ``cpus`` are all its CPUs; ``here`` those of them that are in the larger one too: a cache may
+    reach over several NUMA nodes.
+    """
+
+    part_id: int
+    cpus: CpuMask
+    here: CpuMask
+
+
+Parts = tuple[Part, ...]
+Inside = Mapping[int, Parts]
+"""By id of the larger one: what is in it, by ascending id."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTopology:
+    """Made by ``discover``, once per machine.
+
+    ``numa_first`` machines have at least as many sockets as NUMA nodes, so that a node holds
+    sockets; on the others a socket holds NUMA nodes.
+    """
+
+    cpus: CpuMask
+    nodes: Parts
+    sockets: Parts
+    cores: Parts
+    nodes_of_socket: Inside
+    sockets_of_node: Inside
+    cores_of_node: Inside
+    cores_of_socket: Inside
+    uncores_of_node: Inside
+    cores_of_uncore: Inside
+    core_of_cpu: Mapping[int, CpuMask]
+    socket_count: int
+    cpus_per_core: int
+    cpus_per_socket: int
+    cpus_per_uncore: int
+
+    @property
+    def numa_first(self) -> bool:
+        """Whether NUMA nodes are the larger units."""
+        return self.socket_count >= len(self.nodes)
+
+    @property
+    def nodes_per_socket(self) -> int:
+        """NUMA nodes per socket, rounded down."""
+        return _average(len(self.nodes), self.socket_count)
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """Ids of the NUMA nodes that have CPUs, ascending."""
+        return tuple(node.part_id for node in self.nodes)
+
+
+class _Place(NamedTuple):
+    """Where one CPU is."""
+
+    node: int
+    socket: int
+    core: int
+    uncore: int
+
+
+def discover(machine: MachineInfo) -> CpuTopology:
+    """The topology of a machine with which the configuration could be resolved."""
+    places: dict[int, _Place] = {}
+    core_count = 0
+    for node in machine.nodes:
+        for core in node.cores:
+            core_count += 1
+            uncore = core.socket_id if core.uncore_cache_id is None else core.uncore_cache_id
+            place = _Place(node.node_id, core.socket_id, min(core.threads), uncore)
+            places.update(dict.fromkeys(core.threads, place))
+    return _topology(places, core_count, machine.socket_count)
+
+
+def _topology(places: Mapping[int, _Place], core_count: int, socket_count: int) -> CpuTopology:
+    nodes = _masks((place.node, cpu) for cpu, place in places.items())
+    sockets = _masks((place.socket, cpu) for cpu, place in places.items())
+    cores = _masks((place.core, cpu) for cpu, place in places.items())
+    uncores = _masks((place.uncore, cpu) for cpu, place in places.items())
+    return CpuTopology(
+        cpus=cpu_mask.of(places),
+        nodes=_parts(nodes),
+        sockets=_parts(sockets),
+        cores=_parts(cores),
+        nodes_of_socket=_inside(sockets, nodes),
+        sockets_of_node=_inside(nodes, sockets),
+        cores_of_node=_inside(nodes, cores),
+        cores_of_socket=_inside(sockets, cores),
+        uncores_of_node=_inside(nodes, uncores),
+        cores_of_uncore=_inside(uncores, cores),
+        core_of_cpu={cpu: cores[place.core] for cpu, place in places.items()},
+        socket_count=socket_count,
+        cpus_per_core=_average(len(places), core_count),
+        cpus_per_socket=_average(len(places), socket_count),
+        cpus_per_uncore=_average(len(places), len(uncores)),
+    )
+
+
+def _average(cpus: int, parts: int) -> int:
+    return cpus // parts if parts else 0
+
+
+def _masks(members: Iterable[tuple[int, int]]) -> dict[int, CpuMask]:
+    masks: dict[int, CpuMask] = {}
+    for part_id, cpu in members:
+        masks[part_id] = masks.get(part_id, 0) | 1 << cpu
+    return dict(sorted(masks.items()))
+
+
+def _parts(masks: Mapping[int, CpuMask]) -> Parts:
+    return tuple(Part(part_id, cpus, cpus) for part_id, cpus in masks.items())
+
+
+def _inside(outer: Mapping[int, CpuMask], inner: Mapping[int, CpuMask]) -> Inside:
+    return {
+        outer_id: tuple(
+            Part(part_id, cpus, cpus & limits) for part_id, cpus in inner.items() if cpus & limits
+        )
+        for outer_id, limits in outer.items()
+    }

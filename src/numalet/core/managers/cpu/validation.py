@@ -1,0 +1,64 @@
+"""Whether a ledger that was read from a file fits this machine and this configuration.
+
+The pool and all records together must be exactly the CPUs of the machine (with
+strict-cpu-reservation: those that are not reserved), and the pool shares none with a record.
+Not looked at, as in the kubelet: records that share CPUs, and how many CPUs they have.
+Kubelet: ``staticPolicy.validateState``, v1.32.
+"""
+
+from __future__ import annotations
+
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding
+
+
+def restored(ledger: CpuLedger, policy: StaticPolicy) -> CpuLedger | Finding:
+    """The ledger to start with, or why the kubelet would not start with it."""
+    base = policy.initial_default
+    if not ledger.default:
+        if ledger.exclusive:
+            return Finding("cpu-state/empty-default", {"pods": sorted(ledger.exclusive)})
+        return CpuLedger(base)
+    default = cpu_set.text(ledger.default)
+    misplaced = _misplaced_reserved(policy, ledger.default, default)
+    if misplaced is not None:
+        return misplaced
+    for uid, containers in sorted(ledger.exclusive.items()):
+        for name, cpus in sorted(containers.items()):
+            if cpus & ledger.default:
+                where = {"pod": uid, "container": name}
+                return Finding(
+                    "cpu-state/overlap",
+                    {**where, "cpus": cpu_set.text(cpus), "default": default},
+                )
+    records = [cpus for pod in ledger.exclusive.values() for cpus in pod.values()]
+    union = ledger.default.union(*records)
+    if union != base:
+        return Finding(
+            "cpu-state/other-cpus",
+            {"available": cpu_set.text(base), "found": cpu_set.text(union)},
+        )
+    return ledger
+
+
+def _misplaced_reserved(policy: StaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
+    """What is wrong about reserved CPUs: strictly none in the pool, otherwise all of them."""
+    pool: CpuMask = cpu_mask.of_set(cpus)
+    reserved = policy.reserved.cpus
+    if policy.rules.strict_cpu_reservation:
+        if reserved & pool:
+            return Finding(
+                "cpu-state/reserved-in-default",
+                {"reserved": cpu_set.text(cpu_mask.ids(reserved & pool)), "default": default},
+            )
+    elif reserved & ~pool:
+        return Finding(
+            "cpu-state/reserved-not-in-default",
+            {"reserved": cpu_set.text(cpu_mask.ids(reserved)), "default": default},
+        )
+    return None

@@ -1,0 +1,142 @@
+"""All devices of one container, resource by resource in order of name, and giving them back.
+
+A container that holds its devices already gets no others, but is examined: its plugin must be
+there and its devices healthy, except while the kubelet restarts and the container is running.
+The first refusal ends it. Resources recorded until then stay recorded, and so the ledger comes
+back with the refusal. Kubelet: ``allocateContainerResources``, ``UpdateAllocatedDevices``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import Refused, RefusedMidway
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.device import choice, init_reuse, ledger, registration
+from numalet.core.managers.device.choice import Stuck
+from numalet.core.managers.device.ledger import NO_NODE, DeviceLedger, DeviceRecord
+from numalet.core.managers.device.preference import CallFailed, EmptyAnswer, PreferredDevices
+from numalet.core.managers.device.reasons import (
+    ChangedRequest,
+    EmptyResponse,
+    HeldNotHealthy,
+    NoneHealthy,
+    NotRegistered,
+    Vetoed,
+)
+from numalet.core.model.pod import Container, ContainerKey, Pod, Resources
+
+
+def requests(of: DeviceLedger, limits: Resources) -> Iterator[tuple[str, int]]:
+    """Device resources among the limits with their whole numbers, by name."""
+    for resource in sorted(limits):
+        if of.is_handled(resource):
+            yield resource, limits[resource].value
+
+
+def allocate(
+    before: DeviceLedger,
+    pod: Pod,
+    container: Container,
+    affinity: Hint,
+    plugins: PreferredDevices,
+) -> DeviceLedger | Refused:
+    """The ledger with everything that the container asks for."""
+    key = ContainerKey(pod.uid, container.name)
+    after = init_reuse.of_this_pod_only(before, pod)
+    for resource, required in requests(after, container.limits):
+        outcome = _one_resource(after, key, resource, required, affinity, plugins)
+        if isinstance(outcome, Refused):
+            return outcome
+        after = outcome
+    if after.records is not before.records:
+        after = registration.checkpointed(after)
+    return init_reuse.after(after, pod, container)
+
+
+def _one_resource(
+    before: DeviceLedger,
+    key: ContainerKey,
+    resource: str,
+    required: int,
+    affinity: Hint,
+    plugins: PreferredDevices,
+) -> DeviceLedger | Refused:
+    record = before.record(key, resource)
+    if record is not None and len(record.device_ids) != required:
+        held = len(record.device_ids)
+        return _refused(before, ChangedRequest(*key, resource, held, required))
+    if key in before.running:
+        return before
+    unfit = _unfit(before, key, resource, record)
+    if unfit is not None:
+        return _refused(before, unfit)
+    if record is not None or required == 0:
+        return before
+    chosen = choice.choose(before, key, resource, required, affinity, plugins)
+    if isinstance(chosen, Stuck):
+        return _refused(_using(before, resource, chosen.taken), chosen.reason)
+    return _given(_using(before, resource, chosen), key, resource, chosen, plugins)
+
+
+def _unfit(
+    of: DeviceLedger, key: ContainerKey, resource: str, record: DeviceRecord | None
+) -> Reason | None:
+    """What speaks against the resource itself, however much is asked for."""
+    if resource not in of.inventory.registered:
+        return NotRegistered(key.container, resource)
+    healthy = of.inventory.healthy(resource)
+    if not healthy:
+        return NoneHealthy(key.container, resource)
+    lost = frozenset() if record is None else record.device_ids - healthy
+    if lost:
+        return HeldNotHealthy(key.container, resource, min(lost))
+    return None
+
+
+def _given(
+    using: DeviceLedger,
+    key: ContainerKey,
+    resource: str,
+    chosen: frozenset[str],
+    plugins: PreferredDevices,
+) -> DeviceLedger | Refused:
+    """The ledger with a record of the chosen devices, if the plugin accepts them."""
+    devices = using.inventory.devices_of(resource)
+    device_ids = tuple(sorted(chosen))
+    answer = plugins.allocate(key, resource, device_ids)
+    if isinstance(answer, CallFailed):
+        reset = replace(using, in_use=ledger.in_use_by(using.records))
+        return _refused(reset, Vetoed(key.container, resource, answer.error))
+    if isinstance(answer, EmptyAnswer):
+        # The devices stay in use without a record: the kubelet's accident.
+        return _refused(using, EmptyResponse(key.container, resource, answer.answer))
+    by_node: dict[int, tuple[str, ...]] = {}
+    for name in device_ids:
+        known = devices.by_id.get(name)
+        for node in (known.numa_nodes if known is not None else ()) or (NO_NODE,):
+            by_node[node] = (*by_node.get(node, ()), name)
+    record = DeviceRecord(dict(sorted(by_node.items())), answer.response)
+    return replace(using, records=ledger.with_record(using.records, key, resource, record))
+
+
+def _using(before: DeviceLedger, resource: str, taken: Collection[str]) -> DeviceLedger:
+    in_use: Mapping[str, frozenset[str]] = before.in_use
+    return replace(
+        before, in_use={**in_use, resource: in_use.get(resource, frozenset()) | frozenset(taken)}
+    )
+
+
+def _refused(so_far: DeviceLedger, reason: Reason) -> Refused:
+    return RefusedMidway(reason, so_far)
+
+
+def release_pods(before: DeviceLedger, pod_uids: Collection[str]) -> DeviceLedger:
+    """The ledger without the records of these pods; the same one if they have none."""
+    records = {uid: each for uid, each in before.records.items() if uid not in pod_uids}
+    if len(records) == len(before.records):
+        return before
+    # The table of devices in use is made anew, so devices in use without a record are free again.
+    return replace(before, records=records, in_use=ledger.in_use_by(records))

@@ -1,0 +1,111 @@
+"""Which devices a container gets: used again, aligned, unaligned, without a node, in this order.
+
+    aligned     free devices with a NUMA node inside the affinity
+    unaligned   free devices with NUMA nodes, all outside
+    elsewhere   free devices without a NUMA node; all free ones if there is no affinity, or if
+                the resource does not care
+
+If more devices are aligned than needed, the plugin may choose among these; otherwise all aligned
+ones are taken, and the plugin may choose the rest from all free ones. What it does not choose is
+filled up in order of ids as text, where the kubelet takes what its
+map yields first. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.device.inventory import KnownDevices
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.device.preference import (
+    CallFailed,
+    PreferenceQuestion,
+    PreferredDevices,
+)
+from numalet.core.managers.device.reasons import PreferenceFailed, TooFewFree
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Free devices, split by where they are."""
+
+    aligned: frozenset[str]
+    unaligned: frozenset[str]
+    elsewhere: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """No choice, and why. Devices taken until then stay in use: the kubelet's accident."""
+
+    reason: Reason
+    taken: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Basket:
+    """What has been taken so far; lives inside one call."""
+
+    required: int
+    taken: set[str] = field(default_factory=set)
+
+    @property
+    def needed(self) -> int:
+        return self.required - len(self.taken)
+
+    def take(self, device_ids: Iterable[str]) -> bool:
+        """Take in order of ids until there are enough; whether there are."""
+        self.taken.update(sorted(set(device_ids) - self.taken)[: self.needed])
+        return self.needed == 0
+
+
+def choose(
+    ledger: DeviceLedger,
+    key: ContainerKey,
+    resource: str,
+    required: int,
+    affinity: Hint,
+    plugins: PreferredDevices,
+) -> frozenset[str] | Stuck:
+    """The devices for a container that holds none of the resource; ``required`` is not 0."""
+    devices = ledger.inventory.devices_of(resource)
+    basket = _Basket(required)
+    if basket.take(ledger.reusable.of(key.pod_uid, resource)):
+        return frozenset(basket.taken)
+    # What is used again is in use from now on; it may have been free, if the pod was rejected.
+    free = ledger.free(resource) - basket.taken
+    if len(free) < basket.needed:
+        reason = TooFewFree(key.container, resource, basket.needed, len(free))
+        return Stuck(reason, frozenset(basket.taken))
+    groups = split(devices, free, affinity.mask)
+    # 1. More aligned devices than needed: the plugin chooses among them. 2. Otherwise all of
+    # them, which keeps the promise of alignment, and the plugin chooses the rest.
+    if basket.needed < len(groups.aligned):
+        eligible = groups.aligned
+    elif basket.take(groups.aligned):
+        return frozenset(basket.taken)
+    else:
+        eligible = free
+    taken = frozenset(basket.taken)
+    question = PreferenceQuestion(key, resource, eligible | taken, taken, required)
+    answer = plugins.preferred(question)
+    if isinstance(answer, CallFailed):
+        return Stuck(PreferenceFailed(key.container, resource, answer.error), taken)
+    # Free devices are enough, so the last group fills the basket at the latest.
+    preferred = answer.device_ids & eligible
+    any(map(basket.take, (preferred, groups.aligned, groups.unaligned, groups.elsewhere)))
+    return frozenset(basket.taken)
+
+
+def split(devices: KnownDevices, free: frozenset[str], affinity: NumaMask | None) -> Groups:
+    """The free devices by group. A device of several nodes is aligned if one of them is inside."""
+    if affinity is None or not devices.has_topology:
+        return Groups(frozenset(), frozenset(), free)
+    with_node = {name for name in free if devices.mask_of(name)}
+    aligned = frozenset(name for name in with_node if devices.mask_of(name) & affinity)
+    return Groups(aligned, frozenset(with_node - aligned), free - with_node)

@@ -1,0 +1,74 @@
+"""The manager: ``core.hints.provider.ResourceManager`` for devices. One policy, always on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.provider import ActiveContainers, Refused
+from numalet.core.managers.device import allocation, hints
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model import pod_demand
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.pod_demand import Overhead
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePolicy:
+    """``all_nodes`` are the machine's NUMA nodes.
+
+    They are none on Windows, where the kubelet does not tell its Device Manager of NUMA nodes; so a
+    resource with topology can not be offered anywhere there.
+    """
+
+    all_nodes: NumaMask
+    plugins: PreferredDevices = NO_SAY
+
+    def container_hints(
+        self, ledger: DeviceLedger, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """Hints for every device resource in the container's limits."""
+        key = ContainerKey(pod.uid, container.name)
+        return {
+            resource: hints.of_container(ledger, key, resource, requested, self.all_nodes)
+            for resource, requested in allocation.requests(ledger, container.limits)
+        }
+
+    def pod_hints(self, ledger: DeviceLedger, pod: Pod) -> ProviderHints | Refused:
+        """Hints for every device resource in the pod's effective limits, without overhead."""
+        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
+        return {
+            resource: hints.of_pod(ledger, pod.uid, resource, requested, self.all_nodes)
+            for resource, requested in allocation.requests(ledger, limits)
+        }
+
+    def allocate(
+        self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint
+    ) -> DeviceLedger | Refused:
+        """The ledger with this container's devices taken."""
+        return allocation.allocate(ledger, pod, container, affinity, self.plugins)
+
+    def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
+        """The ledger without pods that are not active.
+
+        A pod is active as a whole: devices of its ended containers stay with it. Whoever may
+        forget has heard every source of pods, so the containers that were running at the start
+        of the kubelet need not be known any longer.
+        """
+        uids = {key.pod_uid for key in active} if ledger.records else set()
+        stale = {uid for uid in ledger.records if uid not in uids}
+        after = allocation.release_pods(ledger, stale) if stale else ledger
+        return replace(after, running=frozenset()) if after.running else after
+
+    def holders(self, ledger: DeviceLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that has a record."""
+        return tuple(ledger.holders(pod_uid))
+
+    def container_started(
+        self, ledger: DeviceLedger, pod: Pod, container: Container
+    ) -> DeviceLedger:
+        """The same ledger: ended init containers keep their devices as long as the pod lives."""
+        return ledger

@@ -1,0 +1,40 @@
+"""Devices of init containers that later containers of the pod use again.
+
+An init container has ended when the next container runs, so its devices may be given to a later
+one. Sidecars and app containers keep theirs, so these can not be used once more. They are taken
+wherever they are: neither health nor the affinity is looked at again.
+Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalet.core.managers.device.ledger import NOTHING_REUSABLE, DeviceLedger, Reusable
+from numalet.core.model.pod import Container, ContainerKind, Pod
+
+
+def of_this_pod_only(ledger: DeviceLedger, pod: Pod) -> DeviceLedger:
+    """The ledger in which nothing of another pod may be used again."""
+    if ledger.reusable.pod_uid in ("", pod.uid):
+        return ledger
+    return replace(ledger, reusable=NOTHING_REUSABLE)
+
+
+def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
+    """The ledger once this container has all that it asked for."""
+    held = ledger.records.get(pod.uid, {}).get(container.name)
+    if not held:
+        return ledger
+    device_ids = dict(ledger.reusable.device_ids)
+    for resource, record in held.items():
+        before = device_ids.get(resource, frozenset())
+        if container.kind is ContainerKind.INIT:
+            device_ids[resource] = before | record.device_ids
+        else:
+            device_ids[resource] = before - record.device_ids
+    kept = {
+        resource: device_ids[resource] for resource in sorted(device_ids) if device_ids[resource]
+    }
+    reusable = Reusable(pod.uid, kept) if kept else NOTHING_REUSABLE
+    return ledger if reusable == ledger.reusable else replace(ledger, reusable=reusable)

@@ -1,0 +1,136 @@
+"""DeviceLedger: inventory, records, devices in use, and everything else that outlives a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from numalet.core.managers.device.inventory import NOTHING_REPORTED, Inventory
+from numalet.core.model.pod import ContainerKey
+
+NO_NODE = -1
+"""Stands for "attached to no NUMA node" where a record groups devices by node."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRecord:
+    """What one container holds of one resource.
+
+    ``by_node`` groups the ids by NUMA node, as reported when they were allocated; a device of
+    several nodes is in several groups, one of no node in the group ``NO_NODE``. ``response`` is
+    what the plugin answered, serialized.
+    """
+
+    by_node: Mapping[int, tuple[str, ...]]
+    response: bytes = b""
+
+    @property
+    def device_ids(self) -> frozenset[str]:
+        """The ids, each once."""
+        return frozenset(name for group in self.by_node.values() for name in group)
+
+
+Records = Mapping[str, Mapping[str, Mapping[str, DeviceRecord]]]
+"""By pod uid, container and resource."""
+
+InUse = Mapping[str, frozenset[str]]
+"""Device ids by resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """Devices that later containers of one pod may use again, by resource."""
+
+    pod_uid: str
+    device_ids: Mapping[str, frozenset[str]]
+
+    def of(self, pod_uid: str, resource: str) -> frozenset[str]:
+        """What this pod may use again."""
+        return (
+            self.device_ids.get(resource, frozenset()) if pod_uid == self.pod_uid else frozenset()
+        )
+
+
+NOTHING_REUSABLE = Reusable("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the checkpoint said when it was last written.
+
+    The kubelet does not write when it frees devices, so the file may name pods that are gone,
+    and after a restart they hold their devices again until they are found to be gone once more.
+    ``registered`` has the healthy ids of each registered resource.
+    """
+
+    records: Records
+    registered: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLedger:
+    """Everything that the Device Manager remembers.
+
+    ``in_use`` are the devices that are not given out again. ``running`` are containers that ran
+    when the kubelet started; they matter until every source of pods was heard, and are forgotten
+    then. ``written`` is None as long as no checkpoint was ever written.
+    """
+
+    inventory: Inventory = NOTHING_REPORTED
+    records: Records = field(default_factory=dict)
+    in_use: InUse = field(default_factory=dict)
+    reusable: Reusable = NOTHING_REUSABLE
+    running: frozenset[ContainerKey] = frozenset()
+    written: Written | None = None
+
+    def is_handled(self, resource: str) -> bool:
+        """Whether the resource is one of the Device Manager's: registered, or in use.
+
+        Kubelet: ``isDevicePluginResource``, v1.32.
+        """
+        return resource in self.inventory.registered or resource in self.in_use
+
+    def record(self, key: ContainerKey, resource: str) -> DeviceRecord | None:
+        """What a container holds of a resource; None if it has no record."""
+        return self.records.get(key.pod_uid, {}).get(key.container, {}).get(resource)
+
+    def held_by_pod(self, pod_uid: str, resource: str) -> frozenset[str]:
+        """What all containers of a pod hold of a resource."""
+        return frozenset(
+            name
+            for resources in self.records.get(pod_uid, {}).values()
+            if resource in resources
+            for name in resources[resource].device_ids
+        )
+
+    def free(self, resource: str) -> frozenset[str]:
+        """Healthy devices that are not in use."""
+        return self.inventory.healthy(resource) - self.in_use.get(resource, frozenset())
+
+    def holders(self, pod_uid: str | None = None) -> Iterator[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
+        for uid in self.records if pod_uid is None else (pod_uid,):
+            for name in self.records.get(uid, ()):
+                yield ContainerKey(uid, name)
+
+
+EMPTY_LEDGER = DeviceLedger()
+
+
+def in_use_by(records: Records) -> dict[str, frozenset[str]]:
+    """The devices that the records name, by resource (``podDevices.devices``, v1.32)."""
+    in_use: dict[str, set[str]] = {}
+    for containers in records.values():
+        for resources in containers.values():
+            for resource, record in resources.items():
+                in_use.setdefault(resource, set()).update(record.device_ids)
+    return {resource: frozenset(in_use[resource]) for resource in sorted(in_use)}
+
+
+def with_record(
+    records: Records, key: ContainerKey, resource: str, record: DeviceRecord
+) -> Records:
+    """The records with one more."""
+    of_pod = records.get(key.pod_uid, {})
+    of_container = {**of_pod.get(key.container, {}), resource: record}
+    return {**records, key.pod_uid: {**of_pod, key.container: of_container}}

@@ -1,0 +1,89 @@
+"""The port through which a plugin has its say; the one thing in a decision that is outside.
+
+A plugin may be asked which devices it prefers, and must accept what was chosen. The default
+asks nobody: it prefers nothing and accepts everything. Whoever implements the port over a
+connection writes down question and answer, so that a decision can be made again exactly.
+Kubelet: ``GetPreferredAllocation`` and ``Allocate`` of the plugin API v1beta1, v1.32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from numalet.core.model.pod import ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceQuestion:
+    """Which of ``available`` would you give, ``must_include`` among them, ``size`` in all?"""
+
+    container: ContainerKey
+    resource: str
+    available: frozenset[str]
+    must_include: frozenset[str]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """The devices that the plugin prefers; none for no preference. Any number will do."""
+
+    device_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The plugin accepts; ``response`` is what the container gets, serialized."""
+
+    response: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """The call of the plugin ended with this error. After ``allocate`` it is a veto."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyAnswer:
+    """The plugin accepts and answers for no container; ``answer`` is its message as text."""
+
+    answer: str
+
+
+AllocateAnswer: TypeAlias = Accepted | CallFailed | EmptyAnswer
+
+
+class PreferredDevices(Protocol):
+    """The plugins of a node."""
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        """What the plugin of the resource prefers."""
+        ...
+
+    def allocate(
+        self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
+    ) -> AllocateAnswer:
+        """Whether the plugin of the resource accepts the chosen devices."""
+        ...
+
+
+class NoSay:
+    """The pure default: no preference, no veto, nothing to hand to the container."""
+
+    def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
+        """No preference."""
+        return _NO_PREFERENCE
+
+    def allocate(
+        self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
+    ) -> AllocateAnswer:
+        """Accepted."""
+        return _ACCEPTED
+
+
+_NO_PREFERENCE = Preferred()
+_ACCEPTED = Accepted()
+NO_SAY: PreferredDevices = NoSay()

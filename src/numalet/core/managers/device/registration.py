@@ -1,0 +1,108 @@
+"""What plugins and the kubelet's start do to the ledger: report, stop, expire, restart.
+
+Each of these also says whether the checkpoint is written then, as the kubelet does it: after a
+report and after the end of a grace period, not when a plugin stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from numalet.core.managers.device import inventory, ledger
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.device.ledger import DeviceLedger, Records, Written
+from numalet.core.model.pod import ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Numbers of devices that the node tells of a resource."""
+
+    capacity: int
+    allocatable: int
+
+
+def devices_reported(old: DeviceLedger, resource: str, devices: Iterable[Device]) -> DeviceLedger:
+    """The ledger after a plugin's report. Devices in use stay in use, known or not."""
+    return checkpointed(
+        replace(old, inventory=inventory.reported(old.inventory, resource, devices))
+    )
+
+
+def all_reported(old: DeviceLedger, lists: Mapping[str, Iterable[Device]]) -> DeviceLedger:
+    """The ledger after one report for each of these resources."""
+    for resource, devices in lists.items():
+        old = devices_reported(old, resource, devices)
+    return old
+
+
+def plugin_stopped(old: DeviceLedger, resource: str) -> DeviceLedger:
+    """The ledger after the plugin of a registered resource went."""
+    return replace(old, inventory=inventory.plugin_stopped(old.inventory, resource))
+
+
+def resource_expired(old: DeviceLedger, resource: str) -> DeviceLedger:
+    """The ledger after the grace period of a plugin that went."""
+    return checkpointed(replace(old, inventory=inventory.expired(old.inventory, resource)))
+
+
+def restarted(written: Written | None, running: Iterable[ContainerKey]) -> DeviceLedger:
+    """The ledger of a kubelet that starts with this checkpoint, before any plugin registers.
+
+    Every resource of the checkpoint is registered with no devices at all: its plugin counts as
+    stopped just now. ``running`` are the containers that the runtime says are running.
+    Kubelet: ``readCheckpoint``, v1.32.
+    """
+    if written is None:
+        return DeviceLedger(running=frozenset(running))
+    return DeviceLedger(
+        inventory=inventory.after_restart(written.registered),
+        records=written.records,
+        in_use=ledger.in_use_by(written.records),
+        running=frozenset(running),
+        written=written,
+    )
+
+
+def checkpointed(old: DeviceLedger) -> DeviceLedger:
+    """The ledger after the checkpoint was written."""
+    registered = old.inventory.registered
+    healthy = {name: tuple(sorted(registered[name].healthy)) for name in sorted(registered)}
+    return replace(old, written=Written(old.records, healthy))
+
+
+def restored_records(entries: Iterable[tuple[ContainerKey, str, ledger.DeviceRecord]]) -> Records:
+    """Records of the entries of a checkpoint; of several for the same resource the last one."""
+    records: Records = {}
+    for key, resource, record in entries:
+        records = ledger.with_record(records, key, resource, record)
+    return records
+
+
+def capacities(of: DeviceLedger) -> dict[str, Capacity]:
+    """Capacity and allocatable of every registered resource, by name.
+
+    Kubelet: ``ManagerImpl.GetCapacity``, v1.32.
+    """
+    registered = of.inventory.registered
+    return {
+        name: Capacity(
+            capacity=len(registered[name].healthy) + len(registered[name].unhealthy),
+            allocatable=len(registered[name].healthy),
+        )
+        for name in sorted(registered)
+    }
+
+
+def allocatable_for(of: DeviceLedger, pod_uid: str) -> dict[str, int]:
+    """Allocatable devices by resource as the check of a pod against the node sees them.
+
+    For a pod that has records it is at least what is in use, so that an admitted pod does not
+    fail because a plugin is gone. Kubelet: ``UpdatePluginResources``, v1.32.
+    """
+    allocatable = {name: each.allocatable for name, each in capacities(of).items()}
+    if pod_uid in of.records:
+        for name, device_ids in of.in_use.items():
+            allocatable[name] = max(allocatable.get(name, 0), len(device_ids))
+    return dict(sorted(allocatable.items()))

@@ -1,0 +1,45 @@
+"""The best set of nodes that the Memory Manager finds by itself.
+
+Needed when the merged hint names no nodes ("any"), and when its nodes have too little room
+because another resource cut them down. Best is: preferred, then fewer nodes, then the lower
+numbers. Kubelet: ``getDefaultHint``, ``extendTopologyManagerHint``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.requirement import OpenSets
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+
+def best(offered: OfferedSets, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
+    """The best offered set that contains the given nodes; None if there is none.
+
+    Sets of the preferred size are the smallest that occur, so the smallest set is the best.
+    """
+    masks = [
+        mask for mask in _possible(offered, containing) if numa_mask.contains(mask, containing)
+    ]
+    if not masks:
+        return None
+    found = min(masks, key=lambda mask: (mask.bit_count(), mask))
+    return Hint(found, found.bit_count() == offered.preferred_size)
+
+
+def _possible(offered: OfferedSets, containing: NumaMask) -> Sequence[NumaMask]:
+    """Offered sets, the best one that contains the given nodes among them."""
+    if offered.is_empty:
+        return ()
+    if offered.rule is None:
+        return offered.masks
+    islands, open_sets = offered.rule.islands, offered.rule.open_sets
+    extended = OpenSets(
+        open_sets.universe, open_sets.mandatory | containing, open_sets.requirements
+    )
+    smallest = LowestSet(extended).smallest()
+    return islands if smallest is None else (*islands, smallest)

@@ -1,0 +1,65 @@
+"""Blocks for a container, taken from the node map; and given back.
+
+Each requested type gives one block of the full size on all nodes of the affinity. Only what
+can not be used again from init containers is really taken, from the lowest node upwards. Every
+node of the affinity counts the block and joins the group, even if nothing is taken from it.
+Kubelet: ``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
+"""
+
+from __future__ import annotations
+
+from numalet.core.managers.memory import init_reuse, tables
+from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.ledger import (
+    Blocks,
+    MemoryBlock,
+    MemoryLedger,
+    NodeMemory,
+    with_blocks,
+    without_blocks,
+)
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, ContainerKey, Pod
+
+
+def allocate(
+    ledger: MemoryLedger, pod: Pod, container: Container, demand: Demand, affinity: NumaMask
+) -> MemoryLedger:
+    """The ledger with the demand taken from the nodes of the affinity."""
+    node_ids = numa_mask.ids(affinity)
+    nodes = dict(ledger.nodes)
+    for name, size in demand.items():
+        _count(nodes, node_ids, +1, group=affinity)
+        reused = ledger.reusable.size_bytes(pod.uid, affinity, name)
+        tables.take(nodes, node_ids, name, max(0, size - reused))
+    blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
+    records = with_blocks(ledger.blocks, ContainerKey(pod.uid, container.name), blocks)
+    records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
+    return MemoryLedger(nodes, records, init_reuse.after(ledger.reusable, pod, container, blocks))
+
+
+def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
+    """The ledger without this container; the same one if it has no record."""
+    blocks = ledger.blocks_of(key.pod_uid, key.container)
+    if blocks is None:
+        return ledger
+    nodes = dict(ledger.nodes)
+    for block in blocks:
+        _count(nodes, block.nodes, -1, group=None)
+        tables.give_back(nodes, block.nodes, block.resource, block.size_bytes)
+    return MemoryLedger(nodes, without_blocks(ledger.blocks, key), ledger.reusable)
+
+
+def _count(
+    nodes: dict[int, NodeMemory], node_ids: tuple[int, ...], change: int, group: NumaMask | None
+) -> None:
+    """Count a block on its nodes. A node without assignments is a group of itself again."""
+    for node_id in node_ids:
+        node = nodes[node_id]
+        assignments = node.assignments + change
+        if group is not None:
+            new_group = group
+        else:
+            new_group = node.group if assignments else numa_mask.of((node_id,))
+        nodes[node_id] = NodeMemory(assignments, node.tables, new_group)

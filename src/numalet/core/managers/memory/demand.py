@@ -1,0 +1,68 @@
+"""What a container or a pod asks the Memory Manager for: bytes by memory type.
+
+Only pods of QoS class Guaranteed ask. A type that is asked for with size 0 still counts as
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import resources
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+
+Demand = Mapping[str, int]
+"""Bytes by memory type, types sorted by name."""
+
+
+def is_guaranteed(pod: Pod) -> bool:
+    """Whether the Memory Manager cares for this pod at all."""
+    return pod.qos_class is QosClass.GUARANTEED
+
+
+def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
+    """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
+    demand = {}
+    for name in sorted(container.requests):
+        if not resources.is_memory_type(name):
+            continue
+        asked = container.requests[name]
+        size = asked.as_int64() if behaviour.sizes_are_go_integers else asked.value
+        if size is None:
+            return NotAnInteger(container.name, name, str(container.requests[name]))
+        demand[name] = size
+    return demand
+
+
+def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
+    """The pod's total: max(apps + sidecars, each init container + the sidecars before it).
+
+    The kubelet leaves out types that no app container asks for.
+    Kubelet: ``getPodRequestedResources``, v1.32.
+    """
+    sidecars: dict[str, int] = {}
+    init_peak: dict[str, int] = {}
+    apps: dict[str, int] = {}
+    for container in pod.containers():
+        demand = of_container(container, behaviour)
+        if isinstance(demand, NotAnInteger):
+            return demand
+        for name, size in demand.items():
+            match container.kind:
+                case ContainerKind.SIDECAR:
+                    sidecars[name] = sidecars.get(name, 0) + size
+                case ContainerKind.INIT:
+                    peak = sidecars.get(name, 0) + size
+                    init_peak[name] = max(init_peak.get(name, 0), peak)
+                case ContainerKind.APP:
+                    apps[name] = apps.get(name, 0) + size
+                case _:
+                    assert_never(container.kind)
+    names = {*apps} if behaviour.pod_total_of_app_types else {*apps, *sidecars, *init_peak}
+    return {
+        name: max(apps.get(name, 0) + sidecars.get(name, 0), init_peak.get(name, 0))
+        for name in sorted(names)
+    }

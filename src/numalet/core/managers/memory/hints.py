@@ -1,0 +1,234 @@
+"""Which sets of NUMA nodes could hold a demand, in the kubelet's order of hints.
+
+A set is offered if, in this order,
+
+1. for every requested type the allocatable memory of its nodes suffices (the smallest set that
+   gets here is the size of a preferred hint, whatever comes next);
+2. one node: it is not part of a group. More nodes: each of them is unused, or the set is
+   exactly the group it belongs to;
+3. for every requested type the free memory of its nodes suffices, together with what this pod
+   may use again on exactly this set.
+
+Nodes that nobody uses form the open part of the rule: more of them never hold less. Nodes and
+groups in use, and sets with memory to be used again, are its islands.
+
+Every requested type offers the same sets. If there is none, the kubelet's Memory Manager says
+nothing at all, which reads as "no preference"; the pod then fails when it is allocated.
+Kubelet: ``staticPolicy.calculateHints``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from numalet.core.hints import requirement, rule
+from numalet.core.hints.hint import Candidates, Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.hints.requirement import OpenSets
+from numalet.core.hints.rule import Rule
+from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.ledger import (
+    UINT64,
+    Blocks,
+    MemoryBlock,
+    MemoryLedger,
+    NodeMemory,
+)
+from numalet.core.managers.memory.reasons import (
+    GivesNoMemory,
+    NodeInGroup,
+    NodeInUse,
+    TooLittleAllocatable,
+    TooLittleFree,
+    UnknownMemoryType,
+)
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+
+@dataclass(frozen=True)
+class OfferedSets:
+    """The sets that could hold one demand: a family of hints, shared by its memory types."""
+
+    ledger: MemoryLedger
+    pod_uid: str
+    demand: Demand
+
+    @cached_property
+    def rule(self) -> Rule | None:
+        """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
+        if _wraps_around(self.ledger, self.demand):
+            return None
+        open_sets = _open_sets(self.ledger.nodes, self.demand)
+        islands = tuple(
+            mask
+            for mask in _possible_islands(self.ledger, self.pod_uid)
+            if not open_sets.offers(mask) and self._is_offered(mask)
+        )
+        return Rule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
+
+    def _is_offered(self, mask: NumaMask) -> bool:
+        """Whether ``why_not`` has nothing to say; quicker, as every node in use is asked about."""
+        if mask.bit_count() > 1:
+            return self.why_not(mask) is None
+        node = self.ledger.nodes[mask.bit_length() - 1]
+        return node.group.bit_count() <= 1 and all(
+            node.tables[name].allocatable >= asked
+            and node.tables[name].free + self.ledger.reusable.size_bytes(self.pod_uid, mask, name)
+            >= asked
+            for name, asked in self.demand.items()
+        )
+
+    @cached_property
+    def preferred_size(self) -> int:
+        """The number of nodes of the smallest set that could hold the demand on an empty machine.
+
+        All nodes, if no set could.
+        """
+        nodes = self.ledger.nodes
+        if _wraps_around(self.ledger, self.demand):
+            for mask in numa_mask.by_size(nodes):
+                if _too_little_allocatable(nodes, self.demand, mask) is None:
+                    return mask.bit_count()
+            return len(nodes)
+        allocatable = [
+            requirement.by_node(asked, {i: n.tables[name].allocatable for i, n in nodes.items()})
+            for name, asked in self.demand.items()
+        ]
+        all_nodes = numa_mask.of(nodes)
+        empty_machine = OpenSets(all_nodes, numa_mask.EMPTY, tuple(allocatable))
+        return rule.smallest_size(empty_machine, otherwise=len(nodes))
+
+    @cached_property
+    def masks(self) -> tuple[NumaMask, ...]:
+        """The sets offered, smaller ones first. They may be 2^n."""
+        if not self.demand:
+            return ()
+        every_set = numa_mask.by_size(self.ledger.nodes)
+        return tuple(mask for mask in every_set if self.why_not(mask) is None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no set is offered."""
+        if self.rule is None or not self.demand:
+            return not self.masks
+        return self.rule.is_empty
+
+    def hints(self) -> Sequence[Hint]:
+        """Every hint, smaller sets first."""
+        size = self.preferred_size
+        return tuple(Hint(mask, mask.bit_count() == size) for mask in self.masks)
+
+    def why_not(self, mask: NumaMask) -> Reason | None:
+        """Why this set is not offered; None if it is."""
+        return why_not(self.ledger, self.pod_uid, self.demand, mask)
+
+
+def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:
+    """Whether a sum over some nodes may be taken modulo 2^64; then more nodes may have less."""
+    reusable = sum(ledger.reusable.sizes.values())
+    for name in demand:
+        tables = [node.tables[name] for node in ledger.nodes.values()]
+        if sum(table.allocatable for table in tables) + reusable > UINT64:
+            return True
+        if any(table.free > table.allocatable for table in tables):
+            return True
+    return False
+
+
+def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
+    """Sets of nodes that nobody uses, with enough free memory of every type."""
+    unused = {node_id: node for node_id, node in nodes.items() if not node.assignments}
+    requirements = [
+        requirement.by_node(asked, {i: node.tables[name].free for i, node in unused.items()})
+        for name, asked in demand.items()
+    ]
+    if any(node.group.bit_count() > 1 for node in unused.values()):
+        # Not by any history of ours: unused, and still in a group. Offered, but never alone.
+        weights = {i: 1 if node.group.bit_count() > 1 else 2 for i, node in unused.items()}
+        requirements.append(requirement.by_node(2, weights))
+    return OpenSets(numa_mask.of(unused), numa_mask.EMPTY, tuple(requirements))
+
+
+def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
+    """Sets that can be offered although they hold nodes in use, or by what is used again."""
+    in_use = [
+        (1 << node_id, node.group) for node_id, node in ledger.nodes.items() if node.assignments
+    ]
+    masks = {each for pair in in_use for each in pair}
+    if ledger.reusable.pod_uid == pod_uid:
+        masks |= {mask for mask, _ in ledger.reusable.sizes}
+    return sorted(masks)
+
+
+def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemoryType | None:
+    """A requested type that some node has no table for, if there is one."""
+    for node_id, node in nodes.items():
+        for resource in demand:
+            if resource not in node.tables:
+                return UnknownMemoryType(resource, node_id)
+    return None
+
+
+def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) -> Reason | None:
+    """Why a set can not hold a demand, tested as the kubelet does; None if it can."""
+    outside = mask & ~numa_mask.of(ledger.nodes)
+    if outside:
+        return GivesNoMemory(outside)
+    too_little = _too_little_allocatable(ledger.nodes, demand, mask)
+    if too_little is not None:
+        return too_little
+    nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
+    for node_id, node in zip(numa_mask.ids(mask), nodes, strict=True):
+        if len(nodes) == 1 and node.group.bit_count() > 1:
+            return NodeInGroup(node_id, node.group)
+        if len(nodes) > 1 and node.assignments and node.group != mask:
+            return NodeInUse(mask, node_id, node.group)
+    for name, asked in demand.items():
+        free = sum(node.tables[name].free for node in nodes)
+        free = (free + ledger.reusable.size_bytes(pod_uid, mask, name)) & UINT64
+        if free < asked:
+            return TooLittleFree(mask, name, asked, free)
+    return None
+
+
+def _too_little_allocatable(
+    nodes: Mapping[int, NodeMemory], demand: Demand, mask: NumaMask
+) -> TooLittleAllocatable | None:
+    inside = [nodes[node_id] for node_id in numa_mask.ids(mask)]
+    for name, asked in demand.items():
+        allocatable = sum(node.tables[name].allocatable for node in inside) & UINT64
+        if allocatable < asked:
+            return TooLittleAllocatable(mask, name, asked, allocatable)
+    return None
+
+
+def regenerated(blocks: Blocks, demand: Demand) -> dict[str, Candidates]:
+    """Hints of a container that has blocks already: exactly where they are, preferred.
+
+    Empty, which reads as "no preference", if the blocks are not what is asked for.
+    Kubelet: ``regenerateHints``, v1.32.
+    """
+    if len(blocks) != len(demand):
+        return {}
+    if any(demand.get(block.resource) != block.size_bytes for block in blocks):
+        return {}
+    return {
+        block.resource: Candidates((Hint(numa_mask.of(block.nodes), True),)) for block in blocks
+    }
+
+
+def in_place(blocks: Iterable[MemoryBlock]) -> dict[str, Candidates]:
+    """Hints of what has blocks already: exactly where they are, preferred.
+
+    Empty, which reads as "no preference", if they are not all on the same nodes: each stays where
+    it is, and no single set of nodes says so.
+    """
+    held = tuple(blocks)
+    masks = {numa_mask.of(block.nodes) for block in held}
+    if len(masks) != 1:
+        return {}
+    place = Candidates((Hint(masks.pop(), True),))
+    return {block.resource: place for block in held}

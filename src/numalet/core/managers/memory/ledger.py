@@ -1,0 +1,113 @@
+"""MemoryLedger: the node map, the containers' blocks, and what may be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import ContainerKey
+
+UINT64 = (1 << 64) - 1
+"""Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTable:
+    """One memory type on one NUMA node, in bytes. ``free + reserved == allocatable``."""
+
+    total: int
+    system_reserved: int
+    allocatable: int
+    reserved: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMemory:
+    """One NUMA node: assignments on it, a table per memory type, the group it belongs to.
+
+    Every block counts once on each of its nodes. A node that is alone is a group of itself.
+    """
+
+    assignments: int
+    tables: Mapping[str, MemoryTable]
+    group: NumaMask
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBlock:
+    """What a container got of one memory type: node ids, type, bytes."""
+
+    nodes: tuple[int, ...]
+    resource: str
+    size_bytes: int
+
+
+Blocks = tuple[MemoryBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """Memory of one pod's ended init containers, by node set and type, in bytes."""
+
+    pod_uid: str
+    sizes: Mapping[tuple[NumaMask, str], int]
+
+    def size_bytes(self, pod_uid: str, mask: NumaMask, resource: str) -> int:
+        """What this pod may use again on exactly this set."""
+        return self.sizes.get((mask, resource), 0) if pod_uid == self.pod_uid else 0
+
+
+NOTHING_REUSABLE = Reusable("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLedger:
+    """Everything that the Memory Manager remembers."""
+
+    nodes: Mapping[int, NodeMemory]
+    blocks: Mapping[str, Mapping[str, Blocks]]
+    reusable: Reusable = NOTHING_REUSABLE
+
+    def blocks_of(self, pod_uid: str, container: str) -> Blocks | None:
+        """Blocks of a container; None if it has no record, which is not an empty record."""
+        return self.blocks.get(pod_uid, {}).get(container)
+
+    def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
+        """Every container that has a record; of one pod, or of all."""
+        return [
+            ContainerKey(uid, name)
+            for uid in (self.blocks if pod_uid is None else (pod_uid,))
+            for name in self.blocks.get(uid, ())
+        ]
+
+    def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
+        """The containers that have a record and are not active, in order."""
+        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        return sorted(
+            ContainerKey(uid, name)
+            for uid, containers in self.blocks.items()
+            for name in containers
+            if (uid, name) not in active
+        )
+
+
+EMPTY_LEDGER = MemoryLedger({}, {})
+
+
+def with_blocks(
+    all_blocks: Mapping[str, Mapping[str, Blocks]], key: ContainerKey, blocks: Blocks
+) -> dict[str, Mapping[str, Blocks]]:
+    """The records with this container's replaced."""
+    return {**all_blocks, key.pod_uid: {**all_blocks.get(key.pod_uid, {}), key.container: blocks}}
+
+
+def without_blocks(
+    all_blocks: Mapping[str, Mapping[str, Blocks]], key: ContainerKey
+) -> dict[str, Mapping[str, Blocks]]:
+    """The records without this container, and without its pod if it was the last."""
+    kept = dict(all_blocks[key.pod_uid])
+    del kept[key.container]
+    others = {uid: containers for uid, containers in all_blocks.items() if uid != key.pod_uid}
+    return {**others, key.pod_uid: kept} if kept else others

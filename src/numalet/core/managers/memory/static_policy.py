@@ -1,0 +1,248 @@
+"""The manager of the policy Static: implements ``core.hints.provider.ResourceManager``.
+
+On Windows the same rules run under the policy name BestEffort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
+from numalet.core.hints.provider import ActiveContainers, Refused
+from numalet.core.managers.memory import affinity as best_affinity
+from numalet.core.managers.memory import allocation, demand, hints, init_reuse
+from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.ledger import NOTHING_REUSABLE, UINT64, Blocks, MemoryLedger
+from numalet.core.managers.memory.reasons import (
+    CanNotExtend,
+    CutsGroup,
+    DefaultNotPreferred,
+    ExtendedNotPreferred,
+    NoNodeFits,
+    NoSuchPages,
+    NotAnInteger,
+    NothingOffered,
+    UnknownMemoryType,
+)
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPolicy:
+    """The kubelet's rules, and those of native mode; the machine is in the ledger."""
+
+    behaviour: Behaviour = EXACT
+
+    def container_hints(
+        self, ledger: MemoryLedger, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """Hints for one container; no preference unless the pod is Guaranteed."""
+        if not demand.is_guaranteed(pod):
+            return NO_HINTS
+        asked = demand.of_container(container, self.behaviour)
+        if isinstance(asked, NotAnInteger):
+            return NO_HINTS
+        blocks = ledger.blocks_of(pod.uid, container.name)
+        if blocks is not None:
+            return self._held((blocks,), asked)
+        if self._has_ended(ledger, pod, container):
+            return NO_HINTS
+        return self._computed(ledger, pod, asked)
+
+    def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
+        """Hints for the pod's total; no preference unless the pod is Guaranteed.
+
+        If some container has blocks, the kubelet looks only at the first such container, and
+        compares it with the pod's total, which mostly ends in "no preference".
+        """
+        if not demand.is_guaranteed(pod):
+            return NO_HINTS
+        asked = demand.of_pod(pod, self.behaviour)
+        if isinstance(asked, NotAnInteger):
+            return NO_HINTS
+        records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
+        held = [blocks for blocks in records if blocks is not None]
+        return self._held(held, asked) if held else self._computed(ledger, pod, asked)
+
+    def _held(self, records: Sequence[Blocks], asked: Demand) -> ProviderHints:
+        """Hints for memory that is held already, by these containers in their order."""
+        if self.behaviour.held_memory_is_compared:
+            return hints.regenerated(records[0], asked)
+        return hints.in_place(block for blocks in records for block in blocks)
+
+    def _has_ended(self, ledger: MemoryLedger, pod: Pod, container: Container) -> bool:
+        """Whether this container, which has no record, is an init container that has ended."""
+        if self.behaviour.ended_init_containers_return or container.kind is not ContainerKind.INIT:
+            return False
+        names = [each.name for each in pod.containers()]
+        later = names[names.index(container.name) + 1 :]
+        return any(ledger.blocks_of(pod.uid, name) is not None for name in later)
+
+    def _computed(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
+        missing = hints.missing_type(ledger.nodes, asked)
+        if missing is not None and not self.behaviour.missing_page_size_crashes:
+            return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
+        if missing is not None:
+            return Refused(missing)
+        offered = OfferedSets(ledger, pod.uid, asked)
+        if not offered.is_empty:
+            return dict.fromkeys(asked, offered)
+        # To the kubelet no set at all is "no preference", not "impossible".
+        if not self.behaviour.lack_of_memory_is_told:
+            return NO_HINTS
+        return dict.fromkeys(asked, Impossible(NothingOffered()))
+
+    def allocate(
+        self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
+    ) -> MemoryLedger | Refused:
+        """The ledger with this container's memory taken."""
+        if not demand.is_guaranteed(pod):
+            return ledger
+        blocks = ledger.blocks_of(pod.uid, container.name)
+        if blocks is not None:
+            reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
+            return MemoryLedger(ledger.nodes, ledger.blocks, reusable)
+        if self._has_ended(ledger, pod, container):
+            return ledger
+        asked = demand.of_container(container, self.behaviour)
+        if isinstance(asked, NotAnInteger):
+            return Refused(asked)
+        missing = hints.missing_type(ledger.nodes, asked)
+        if missing is None:
+            mask = self._final_mask(ledger, pod, container, asked, affinity)
+        elif self.behaviour.missing_page_size_crashes:
+            mask = _given_mask(ledger, container, asked, affinity, missing)
+        else:
+            mask = Refused(NoSuchPages(missing.resource))
+        if isinstance(mask, Refused):
+            return mask
+        return allocation.allocate(ledger, pod, container, asked, mask)
+
+    def _final_mask(
+        self,
+        ledger: MemoryLedger,
+        pod: Pod,
+        container: Container,
+        asked: Demand,
+        affinity: Hint,
+    ) -> NumaMask | Refused:
+        """The affinity's nodes, replaced or extended where they do not do."""
+        offered = OfferedSets(ledger, pod.uid, asked)
+        chosen = affinity
+        # 1. "Any node": the manager's own best set.
+        if chosen.mask is None:
+            default = best_affinity.best(offered)
+            if default is None or default.mask is None:
+                return Refused(NoNodeFits(container.name))
+            if chosen.preferred and not default.preferred:
+                return Refused(DefaultNotPreferred(container.name, default.mask))
+            chosen = default
+        mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
+        # In native mode some nodes give no memory, whatever other resources do there.
+        mask &= numa_mask.of(ledger.nodes)
+        # 2. Too small: the best set that contains it.
+        if not self._will_do(offered, mask):
+            extended = best_affinity.best(offered, containing=mask)
+            if extended is None or extended.mask is None:
+                return Refused(CanNotExtend(container.name, mask))
+            if chosen.preferred and not extended.preferred:
+                return Refused(ExtendedNotPreferred(container.name, mask, extended.mask))
+            mask = extended.mask
+        # 3. A set of several nodes must not cut through what is in use.
+        cut = _cut_group(ledger, container, mask)
+        return mask if cut is None else Refused(cut)
+
+    def _will_do(self, offered: OfferedSets, mask: NumaMask) -> bool:
+        """Whether the set may be used as it is.
+
+        The kubelet looks at free memory alone, and not at memory that may be used again.
+        """
+        if self.behaviour.groups_stay_whole:
+            return offered.why_not(mask) is None
+        return _has_free(offered.ledger, offered.demand, mask)
+
+    def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
+        """The ledger without containers that are not active."""
+        for key in ledger.stale(active):
+            ledger = allocation.release(ledger, key)
+        uid = ledger.reusable.pod_uid
+        if self.behaviour.reuse_outlives_the_pod or not uid:
+            return ledger
+        if any(key.pod_uid == uid for key in active):
+            return ledger
+        return _without_reuse(ledger, uid)
+
+    def holders(self, ledger: MemoryLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that has a record, also an empty one."""
+        return ledger.holders(pod_uid)
+
+    def container_started(
+        self, ledger: MemoryLedger, pod: Pod, container: Container
+    ) -> MemoryLedger:
+        """The ledger without the init containers that ended before this container.
+
+        Kubelet: ``manager.AddContainer``, v1.32. Policies and QoS classes do not matter here.
+        """
+        for earlier in pod.init_containers:
+            if earlier.name == container.name:
+                break
+            if earlier.kind is not ContainerKind.SIDECAR:
+                ledger = allocation.release(ledger, ContainerKey(pod.uid, earlier.name))
+        if self.behaviour.reuse_outlives_the_pod:
+            return ledger
+        return _without_reuse(ledger, pod.uid)
+
+
+def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
+    """The ledger without what this pod might use again; the same one if there is nothing."""
+    if not pod_uid or ledger.reusable.pod_uid != pod_uid:
+        return ledger
+    return replace(ledger, reusable=NOTHING_REUSABLE)
+
+
+def _given_mask(
+    ledger: MemoryLedger,
+    container: Container,
+    asked: Demand,
+    affinity: Hint,
+    missing: UnknownMemoryType,
+) -> NumaMask | Refused:
+    """The affinity's nodes as they are, where some node has no table for what is asked for.
+
+    The kubelet looks at the affinity's nodes first, and at the others only to find a set or to
+    extend one: then, or if one of these has no such table, it crashes. Such an affinity comes
+    from the pod's total, which leaves out the types that init containers alone ask for.
+    """
+    if affinity.mask is None:
+        return Refused(missing)
+    inside = {node_id: ledger.nodes[node_id] for node_id in numa_mask.ids(affinity.mask)}
+    missing_inside = hints.missing_type(inside, asked)
+    if missing_inside is not None:
+        return Refused(missing_inside)
+    if not _has_free(ledger, asked, affinity.mask):
+        return Refused(missing)
+    cut = _cut_group(ledger, container, affinity.mask)
+    return affinity.mask if cut is None else Refused(cut)
+
+
+def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
+    nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
+    return all(
+        sum(node.tables[name].free for node in nodes) & UINT64 >= size
+        for name, size in asked.items()
+    )
+
+
+def _cut_group(ledger: MemoryLedger, container: Container, mask: NumaMask) -> CutsGroup | None:
+    node_ids = numa_mask.ids(mask)
+    if len(node_ids) > 1:
+        for node_id in node_ids:
+            node = ledger.nodes[node_id]
+            if node.assignments and node.group != mask:
+                return CutsGroup(container.name, mask, node_id, node.group)
+    return None

@@ -1,0 +1,158 @@
+"""Whether a ledger that was read from a file fits this machine and this configuration.
+
+The ledger is compared with one rebuilt from nothing: the empty node map of this machine, and
+then every block put on its nodes again. Free and reserved memory are compared as sums over a
+group, because inside a group it depends on the order of events which node gave what. The kubelet
+makes these sums for every type of a node over its whole group, and crashes where another node of
+the group has no pages of that size.
+Kubelet: ``staticPolicy.validateState``, ``areMachineStatesEqual``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from numalet.core.managers.memory import tables
+from numalet.core.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
+from numalet.core.model import numa_mask
+from numalet.core.model.findings import Finding
+
+NamedTwice = Mapping[int, tuple[int, ...]]
+"""Groups that name a node more than once, as they were written, by the node that has them."""
+
+_NOTHING_TWICE: Final[NamedTwice] = MappingProxyType({})
+_CRASH: Final = "memory-state/would-crash"
+
+
+def restored(
+    ledger: MemoryLedger,
+    initial: Mapping[int, NodeMemory],
+    named_twice: NamedTwice = _NOTHING_TWICE,
+) -> MemoryLedger | Finding:
+    """The ledger to start with, or why the kubelet would not start with it.
+
+    ``initial`` is the node map of this machine when it is empty. ``named_twice`` has the groups of
+    the file that are no sets: the kubelet compares groups as lists (``areGroupsEqual``).
+    """
+    if not ledger.nodes:
+        if ledger.blocks:
+            return Finding("memory-state/no-machine-state", {"pods": sorted(ledger.blocks)})
+        return MemoryLedger(initial, {})
+    expected = _rebuilt(ledger, initial)
+    if isinstance(expected, Finding):
+        return expected
+    difference = _difference(ledger.nodes, expected, _groups(ledger, named_twice))
+    return ledger if difference is None else difference
+
+
+def _rebuilt(
+    ledger: MemoryLedger, initial: Mapping[int, NodeMemory]
+) -> dict[int, NodeMemory] | Finding:
+    nodes = dict(initial)
+    for uid, containers in ledger.blocks.items():
+        for container, blocks in containers.items():
+            for block in blocks:
+                for node_id in block.nodes:
+                    where = {
+                        "pod": uid,
+                        "container": container,
+                        "node": node_id,
+                        "type": block.resource,
+                    }
+                    node = nodes.get(node_id)
+                    if node is None:
+                        return Finding("memory-state/unknown-node", where)
+                    if block.resource not in node.tables:
+                        return Finding("memory-state/unknown-type", where)
+                    nodes[node_id] = replace(node, assignments=node.assignments + 1)
+                tables.take(nodes, block.nodes, block.resource, block.size_bytes)
+    return nodes
+
+
+_Groups = Mapping[int, tuple[list[int], list[int]]]
+"""By node: the group that was found and the one expected, sorted, with what is there twice."""
+
+
+def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
+    # The block that comes last gives a node its group.
+    expected = {
+        node_id: block.nodes
+        for containers in ledger.blocks.values()
+        for blocks in containers.values()
+        for block in blocks
+        for node_id in block.nodes
+    }
+    return {
+        node_id: (
+            sorted(named_twice.get(node_id) or numa_mask.ids(node.group)),
+            sorted(expected.get(node_id, (node_id,))),
+        )
+        for node_id, node in ledger.nodes.items()
+    }
+
+
+def _difference(
+    found: Mapping[int, NodeMemory],
+    expected: Mapping[int, NodeMemory],
+    groups: _Groups,
+) -> Finding | None:
+    """The first difference in the order in which the kubelet compares, nodes ascending."""
+    if found.keys() != expected.keys():
+        return _differs("nodes", None, sorted(found), sorted(expected))
+    crash = None
+    for node_id in sorted(found):
+        mine, theirs = found[node_id], expected[node_id]
+        if mine.assignments != theirs.assignments:
+            return _differs("assignments", node_id, mine.assignments, theirs.assignments)
+        group, wanted = groups[node_id]
+        if group != wanted:
+            return _differs("group", node_id, _listed(group), _listed(wanted))
+        if mine.tables.keys() != theirs.tables.keys():
+            return _differs("types", node_id, sorted(mine.tables), sorted(theirs.tables))
+        for name in sorted(mine.tables):
+            different = _different_table(name, node_id, found, expected)
+            if different is not None and different.code == _CRASH:
+                # Which node the kubelet looks at first is chance; a difference may save it.
+                crash = crash or different
+            elif different is not None:
+                return different
+    return crash
+
+
+def _different_table(
+    name: str,
+    node_id: int,
+    found: Mapping[int, NodeMemory],
+    expected: Mapping[int, NodeMemory],
+) -> Finding | None:
+    """What differs in one table of a node, or that it can not be compared."""
+    mine, theirs = found[node_id].tables[name], expected[node_id].tables[name]
+    for what in ("total", "system_reserved", "allocatable"):
+        value, wanted = getattr(mine, what), getattr(theirs, what)
+        if value != wanted:
+            return _differs(f"{name} {what.replace('_', ' ')}", node_id, value, wanted)
+    group = numa_mask.ids(found[node_id].group)
+    for other in group:
+        if name not in found[other].tables or name not in expected[other].tables:
+            fields = {"node": node_id, "type": name, "other": other}
+            return Finding(_CRASH, fields)
+    for what in ("free", "reserved"):
+        value = sum(getattr(found[i].tables[name], what) for i in group) & UINT64
+        wanted = sum(getattr(expected[i].tables[name], what) for i in group) & UINT64
+        if value != wanted:
+            return _differs(f"{name} {what} in the group", node_id, value, wanted)
+    return None
+
+
+def _listed(node_ids: list[int]) -> str:
+    return "{" + ",".join(map(str, node_ids)) + "}"
+
+
+def _differs(what: str, node_id: int | None, found: object, expected: object) -> Finding:
+    return Finding(
+        "memory-state/differs",
+        {"what": what, "node": node_id, "found": found, "expected": expected},
+    )

@@ -1,0 +1,94 @@
+"""Durations as Go reads and prints them: ``100ms``, ``1m30s``, as whole nanoseconds.
+
+Go 1.23: ``time.ParseDuration`` and ``Duration.String``.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from numalet.core.model.go_text import quote
+
+MILLISECOND_NS: Final = 10**6
+SECOND_NS: Final = 10**9
+_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 1000,
+    "\u00b5s": 1000,  # the micro sign
+    "\u03bcs": 1000,  # the Greek letter
+    "ms": MILLISECOND_NS,
+    "s": SECOND_NS,
+    "m": 60 * SECOND_NS,
+    "h": 3600 * SECOND_NS,
+}
+_PART: Final = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)")
+_LARGEST: Final = 2**63 - 1
+_LONGEST_TEXT: Final = 200
+
+
+class DurationError(ValueError):
+    """A text is no duration; ``go_text`` is what Go says."""
+
+    def __init__(self, text: str, problem: str) -> None:
+        self.go_text = f"time: {problem} duration {quote(text)}"
+        super().__init__(self.go_text)
+
+
+def parse_ns(text: str) -> int:
+    """The nanoseconds of a text; parts of one are cut off.
+
+    Raises:
+        DurationError: it is no duration, or a longer one than about 292 years.
+    """
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    if not rest or len(rest) > _LONGEST_TEXT:
+        raise DurationError(text, "invalid")
+    total_ns = 0
+    while rest:
+        part_ns, rest = _part(text, rest)
+        total_ns += part_ns
+    if total_ns > _LARGEST + (text[0] == "-"):
+        raise DurationError(text, "invalid")
+    return -total_ns if text[0] == "-" else total_ns
+
+
+def _part(text: str, rest: str) -> tuple[int, str]:
+    """The nanoseconds of the first number with its unit, and the text after it."""
+    found = _PART.match(rest)
+    assert found is not None  # It matches the empty text too.
+    whole, _, decimals, unit = found.groups()
+    if not whole and not decimals:
+        raise DurationError(text, "invalid")
+    if not unit:
+        raise DurationError(text, "missing unit in")
+    if unit not in _UNITS_NS:
+        raise DurationError(text, f"unknown unit {quote(unit)} in")
+    number = Fraction(int((whole + decimals) or "0"), 10 ** len(decimals))
+    return int(number * _UNITS_NS[unit]), rest[found.end() :]
+
+
+def text(duration_ns: int) -> str:
+    """The duration as Go prints it."""
+    sign, size = "-" if duration_ns < 0 else "", abs(duration_ns)
+    if size == 0:
+        return "0s"
+    for unit in ("ns", "\u00b5s", "ms"):
+        if size < min(_UNITS_NS[unit] * 1000, SECOND_NS):
+            return f"{sign}{_decimal(size, _UNITS_NS[unit])}{unit}"
+    minutes, seconds_ns = divmod(size, 60 * SECOND_NS)
+    hours, minutes_left = divmod(minutes, 60)
+    printed = f"{_decimal(seconds_ns, SECOND_NS)}s"
+    if minutes:
+        printed = f"{minutes_left}m{printed}"
+    return f"{sign}{hours}h{printed}" if hours else f"{sign}{printed}"
+
+
+def _decimal(size_ns: int, unit_ns: int) -> str:
+    """The size in a unit that is a power of ten, without needless digits."""
+    whole, rest = divmod(size_ns, unit_ns)
+    digits = str(rest).zfill(len(str(unit_ns)) - 1).rstrip("0") if rest else ""
+    return f"{whole}.{digits}" if digits else str(whole)

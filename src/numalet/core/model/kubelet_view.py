@@ -1,0 +1,244 @@
+"""The machine in the kubelet's eyes, made from the machine as it is.
+
+This is what cAdvisor v0.52.1, the reader inside the kubelet v1.32, would report: nodes in the
+order of their directory names, the CPUs of a node from its ``cpuM`` links alone, a core as
+(package id, core id) inside one node, the number of sockets from ``/proc/cpuinfo``. Where a
+snapshot lacks the links, which a running kernel always has, the CPU lists stand in for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
+from numalet.core.model.machine_info import (
+    CoreInfo,
+    HugePages,
+    MachineInfo,
+    NodeCache,
+    NumaNodeInfo,
+)
+
+_KIB = 1024
+
+
+def kubelet_view(machine: Machine) -> MachineInfo:
+    """What the kubelet is told about the machine. cAdvisor: ``machine.Info``, v0.52.1."""
+    if machine.given_view is not None:
+        return machine.given_view
+    nodes = _numa_nodes(machine) if machine.nodes else _package_nodes(machine)
+    if machine.nodes:
+        cpu_count = sum(len(core.threads) for node in nodes for core in node.cores)
+    else:
+        # Without NUMA every CPU directory is counted, those of offline CPUs too.
+        cpu_count = len(machine.cpus)
+    return MachineInfo(
+        nodes=nodes,
+        memory_capacity_bytes=_memory_capacity(machine),
+        cpu_count=cpu_count,
+        socket_count=machine.proc.package_id_count or _count_ids(machine, "package_id"),
+        hugepages=_pages(machine.hugepages),
+        physical_core_count=machine.proc.core_id_count or _count_ids(machine, "core_id"),
+        os=machine.os,
+    )
+
+
+def by_name(numbers: Iterable[int]) -> list[int]:
+    """The numbers in the order of their texts: 0, 1, 10, 11, 2. So a directory is listed."""
+    return sorted(numbers, key=str)
+
+
+def _numa_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
+    """One entry per NUMA node. cAdvisor: ``sysinfo.GetNodesInfo``."""
+    known = {cpu.cpu_id: cpu for cpu in machine.cpus}
+    linked = any(node.linked_cpus - node.broken_links for node in machine.nodes)
+    found = []
+    for node in machine.nodes:
+        cpus = node.linked_cpus - node.broken_links if linked else node.cpus
+        cores = _cores(known[cpu_id] for cpu_id in by_name(cpus) if cpu_id in known)
+        found.append(_node_info(node, cores))
+    return tuple(found)
+
+
+def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
+    """One entry per package, for a kernel without NUMA. cAdvisor: ``getCPUTopology``.
+
+    cAdvisor walks a map here, in no fixed order; this one is ascending.
+    """
+    packages = {cpu.package_id for cpu in machine.cpus if cpu.package_id is not None}
+    listed = by_name(cpu.cpu_id for cpu in machine.cpus)
+    known = {cpu.cpu_id: cpu for cpu in machine.cpus}
+    found = []
+    for package_id in sorted(packages):
+        members = (known[cpu_id] for cpu_id in listed if known[cpu_id].package_id == package_id)
+        found.append(_node_info(NumaNode(package_id), _cores(members)))
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Core:
+    """A core under construction; ``speaker`` is the CPU whose caches stand for all."""
+
+    package_id: int
+    core_id: int
+    speaker: Cpu
+    threads: list[int] = field(default_factory=list)
+    uncore: Cache | None = None
+
+
+def _cores(cpus: Iterable[Cpu]) -> list[_Core]:
+    """The cores of one node. cAdvisor: ``getCoresInfo``.
+
+    Offline CPUs and CPUs without core or package id are passed over.
+    """
+    cores: dict[tuple[int, int, str, str], _Core] = {}
+    for cpu in cpus:
+        if not cpu.online or cpu.core_id is None or cpu.package_id is None:
+            continue
+        key = (cpu.package_id, cpu.core_id, cpu.book_id, cpu.drawer_id)
+        core = cores.setdefault(key, _Core(cpu.package_id, cpu.core_id, cpu))
+        core.threads.append(cpu.cpu_id)
+    return list(cores.values())
+
+
+def _node_info(node: NumaNode, cores: list[_Core]) -> NumaNodeInfo:
+    """One node with its cores and those caches that the kubelet looks at."""
+    caches = _place_caches(cores)
+    return NumaNodeInfo(
+        node_id=node.node_id,
+        memory_bytes=node.memory_bytes or 0,
+        hugepages=_pages(node.hugepages),
+        cores=tuple(_core_info(core) for core in cores),
+        distances=node.distances,
+        caches=caches,
+    )
+
+
+def _core_info(core: _Core) -> CoreInfo:
+    """The finished core."""
+    return CoreInfo(
+        socket_id=core.package_id,
+        core_id=core.core_id,
+        threads=tuple(sorted(core.threads)),
+        uncore_cache_id=None if core.uncore is None else core.uncore.cache_id,
+        book_id=core.speaker.book_id,
+        drawer_id=core.speaker.drawer_id,
+    )
+
+
+def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
+    """Caches of the node; those of level 3 and up that are no node's go to their cores.
+
+    A cache is the node's when it serves as many CPUs as (cores of the node) x (threads of the
+    core that is asked), so a machine with mixed cores gets uncore caches. A cache that lacks
+    one of its files ends the reading for the node. cAdvisor: ``addCacheInfo``.
+    """
+    node_caches: dict[NodeCache, None] = {}
+    for core in cores:
+        caches = core.speaker.caches
+        if not caches or any(_is_partial(cache) for cache in caches):
+            break
+        for cache in caches:
+            if (cache.level or 0) <= 2:
+                continue
+            if cache.masked_cpu_count == len(cores) * len(core.threads):
+                node_caches[_node_cache(cache)] = None
+            elif core.uncore is None:
+                core.uncore = cache
+    return tuple(node_caches)
+
+
+def _is_partial(cache: Cache) -> bool:
+    """Whether one of the files is missing that cAdvisor insists on."""
+    wanted = (cache.level, cache.cache_id, cache.size_bytes, cache.masked_cpu_count)
+    return any(value is None for value in wanted) or cache.kind == ""
+
+
+def _node_cache(cache: Cache) -> NodeCache:
+    """The cache as an entry of a node."""
+    return NodeCache(cache.level or 0, cache.cache_id or 0, cache.size_bytes or 0)
+
+
+def _memory_capacity(machine: Machine) -> int:
+    """MemTotal of ``/proc/meminfo``; without that file, what the nodes have together."""
+    total_kib = (machine.proc.meminfo or {}).get("MemTotal")
+    if total_kib is not None:
+        return total_kib * _KIB
+    return sum(node.memory_bytes or 0 for node in machine.nodes)
+
+
+def _pages(pools: Iterable[HugePagePool]) -> tuple[HugePages, ...]:
+    """The pools in the same order; a count that can not be read is none."""
+    return tuple(HugePages(pool.page_size_kib, pool.count or 0) for pool in pools)
+
+
+def _count_ids(machine: Machine, what: str) -> int:
+    """How many different (id, package id) the online CPUs have; 0 for an id not given.
+
+    cAdvisor asks ``/sys`` where ``/proc/cpuinfo`` prints no such id
+    (``GetUniqueCPUPropertyCount``).
+    """
+    return len(
+        {(getattr(cpu, what) or 0, cpu.package_id or 0) for cpu in machine.cpus if cpu.online}
+    )
+
+
+def machine_of_view(info: MachineInfo, source: str) -> Machine:
+    """A machine that looks like this to the kubelet; the view itself is kept beside it."""
+    cpus: dict[int, Cpu] = {}
+    sharing = _members(info, "uncore_cache_id")
+    packages = _members(info, "socket_id")
+    for node in info.nodes:
+        for core in node.cores:
+            caches = _given_caches(core, sharing)
+            for thread in core.threads:
+                cpus[thread] = Cpu(
+                    cpu_id=thread,
+                    package_id=core.socket_id,
+                    core_id=core.core_id,
+                    book_id=core.book_id,
+                    drawer_id=core.drawer_id,
+                    thread_siblings=frozenset(core.threads),
+                    package_siblings=packages[core.socket_id],
+                    caches=caches,
+                )
+    return Machine(
+        nodes=tuple(_given_node(node) for node in info.nodes),
+        cpus=tuple(cpus[cpu_id] for cpu_id in sorted(cpus)),
+        hugepages=tuple(HugePagePool(page.page_size_kib, page.count) for page in info.hugepages),
+        os=info.os,
+        source=source,
+        given_view=info,
+    )
+
+
+def _given_node(node: NumaNodeInfo) -> NumaNode:
+    """The node behind an entry of the view."""
+    cpus = frozenset(thread for core in node.cores for thread in core.threads)
+    return NumaNode(
+        node_id=node.node_id,
+        memory_bytes=node.memory_bytes,
+        cpus=cpus,
+        linked_cpus=cpus,
+        hugepages=tuple(HugePagePool(page.page_size_kib, page.count) for page in node.hugepages),
+        distances=node.distances,
+    )
+
+
+def _given_caches(core: CoreInfo, sharing: dict[int, CpuSet]) -> tuple[Cache, ...]:
+    """The shared cache that the view names for a core, if any."""
+    if core.uncore_cache_id is None:
+        return ()
+    cpus = sharing[core.uncore_cache_id]
+    return (Cache(3, "Unified", core.uncore_cache_id, cpus=cpus, masked_cpu_count=len(cpus)),)
+
+
+def _members(info: MachineInfo, what: str) -> dict[int, CpuSet]:
+    """The CPUs of the view by an id of their cores."""
+    members: dict[int, set[int]] = {}
+    for node in info.nodes:
+        for core in node.cores:
+            members.setdefault(getattr(core, what), set()).update(core.threads)
+    return {key: frozenset(cpus) for key, cpus in members.items()}

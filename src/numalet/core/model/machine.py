@@ -1,0 +1,147 @@
+"""The machine as it is: what its kernel says about NUMA nodes, CPUs, caches and memory.
+
+A *node* is a NUMA node; it may have no CPU or no memory, and its id may be any number. A
+*CPU* is a logical one, what the kernel numbers; *package* and *socket* are the same thing.
+``None`` means that the source did not say. How the kubelet sees the same machine is another
+question, answered by ``kubelet_view``; questions that need counting are in
+``machine_queries``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from numalet.core.model.cpu_set import EMPTY, CpuSet
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+
+_NO_FILES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One cache as one CPU sees it; ``cpus`` are those that share it, offline ones included.
+
+    ``kind`` is the kernel's word: Data, Instruction or Unified. ``masked_cpu_count`` is how
+    many CPUs the cache's mask names; the kubelet counts those and does not read the list.
+    """
+
+    level: int | None = None
+    kind: str = ""
+    cache_id: int | None = None
+    size_bytes: int | None = None
+    cpus: CpuSet | None = None
+    masked_cpu_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One logical CPU. Ids are the kernel's and repeat: a core id between packages, and so on.
+
+    ``book_id`` and ``drawer_id`` are texts, and empty except on s390. ``caches`` are in the
+    order of the kernel's directories.
+    """
+
+    cpu_id: int
+    online: bool = True
+    package_id: int | None = None
+    die_id: int | None = None
+    cluster_id: int | None = None
+    core_id: int | None = None
+    book_id: str = ""
+    drawer_id: str = ""
+    thread_siblings: CpuSet | None = None
+    package_siblings: CpuSet | None = None
+    caches: tuple[Cache, ...] = ()
+
+    @property
+    def has_topology(self) -> bool:
+        """Whether the kernel says where the CPU sits; of an offline one it does not."""
+        places = (self.package_id, self.core_id, self.thread_siblings, self.package_siblings)
+        return any(place is not None for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class HugePagePool:
+    """Pre-allocated pages of one size: how many there are, how many of them are free."""
+
+    page_size_kib: int
+    count: int | None
+    free: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    """One NUMA node. ``memory_bytes`` is all of it, huge pages included.
+
+    ``cpus`` is what the node's CPU list says, offline CPUs included. ``linked_cpus`` are the
+    ``cpuM`` entries of its directory, the only thing the kubelet reads; ``broken_links`` are
+    those of them that lead nowhere. ``distances`` has a number per node in the kernel's order.
+    """
+
+    node_id: int
+    memory_bytes: int | None = None
+    cpus: CpuSet = EMPTY
+    linked_cpus: CpuSet = EMPTY
+    broken_links: CpuSet = EMPTY
+    hugepages: tuple[HugePagePool, ...] = ()
+    distances: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcFacts:
+    """What ``/proc`` tells the kubelet; None for a file that is not there.
+
+    ``meminfo`` has the figures of ``/proc/meminfo`` in its own units (KiB, but pages for
+    HugePages_Total). The counts are those of different ids in ``/proc/cpuinfo``; 0 where the
+    architecture does not print them.
+    """
+
+    meminfo: Mapping[str, int] | None = None
+    core_id_count: int | None = None
+    package_id_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The whole machine.
+
+    ``nodes`` come in the order in which the kubelet meets them: by directory name (node0,
+    node1, node10, node2), or as a description lists them. ``has_numa`` is False where the
+    kernel was built without NUMA; then there are no nodes. ``cpu_files`` and ``node_files``
+    are the kernel's own lists (online, possible, has_memory, ...) as texts, without those that
+    are missing. ``given_view`` is set where the source described the kubelet's view and not
+    the machine: then it is the view.
+    """
+
+    nodes: tuple[NumaNode, ...] = ()
+    cpus: tuple[Cpu, ...] = ()
+    has_numa: bool = True
+    hugepages: tuple[HugePagePool, ...] = ()
+    proc: ProcFacts = ProcFacts()
+    cpu_files: Mapping[str, str] = field(default_factory=lambda: _NO_FILES)
+    node_files: Mapping[str, str] = field(default_factory=lambda: _NO_FILES)
+    os: OperatingSystem = OperatingSystem.LINUX
+    source: str = ""
+    given_view: MachineInfo | None = None
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """Ids of the nodes, ascending."""
+        return tuple(sorted(node.node_id for node in self.nodes))
+
+    @property
+    def nodes_by_id(self) -> tuple[NumaNode, ...]:
+        """The nodes by ascending id, the kernel's own order (distances are in it)."""
+        return tuple(sorted(self.nodes, key=lambda node: node.node_id))
+
+    @property
+    def online_cpus(self) -> CpuSet:
+        """CPUs that are online, whether or not a node lists them."""
+        return frozenset(cpu.cpu_id for cpu in self.cpus if cpu.online)
+
+    @property
+    def offline_cpus(self) -> CpuSet:
+        """CPUs that the kernel knows and does not use."""
+        return frozenset(cpu.cpu_id for cpu in self.cpus if not cpu.online)

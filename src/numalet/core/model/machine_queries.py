@@ -1,0 +1,161 @@
+"""Questions about a machine that need counting: sockets, cores, caches, odd nodes.
+
+Those about CPUs look at online ones only. Sockets and cores are counted by sibling sets and not
+by ids, because ids repeat (a core id in every package) and may all be the same (-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine import Cache, Cpu, Machine, NumaNode
+from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+
+_UNSET_CLUSTER = 65535
+"""What some kernels print for a CPU without a cluster."""
+
+
+class NodeClass(Enum):
+    """What a NUMA node is made of, and with it what its memory is good for.
+
+    ``CPU``: CPUs and memory, the ordinary kind. ``MEMORY``: memory without a CPU, which is that
+    of an accelerator, CXL, or persistent memory. ``EMPTY``: no memory, with or without CPUs.
+    """
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    EMPTY = "empty"
+
+
+def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
+    """The class of a node, of the machine as it is or as the kubelet sees it.
+
+    A node whose source did not say how much memory it has counts as one with memory.
+    """
+    if node.memory_bytes == 0:
+        return NodeClass.EMPTY
+    has_cpus = bool(node.cores if isinstance(node, NumaNodeInfo) else node.cpus)
+    return NodeClass.CPU if has_cpus else NodeClass.MEMORY
+
+
+def classes_by_node(machine: MachineInfo) -> dict[int, NodeClass]:
+    """The class of every node, by node id."""
+    return {node.node_id: node_class(node) for node in machine.nodes}
+
+
+def placed_cpus(machine: Machine) -> tuple[Cpu, ...]:
+    """Online CPUs of which the kernel says where they sit."""
+    return tuple(cpu for cpu in machine.cpus if cpu.online and cpu.has_topology)
+
+
+def online_part(machine: Machine, node: NumaNode) -> CpuSet:
+    """The CPUs of a node that are online."""
+    return node.cpus & machine.online_cpus
+
+
+def sockets(machine: Machine) -> tuple[CpuSet, ...]:
+    """The online CPUs of each socket; sockets by their first CPU."""
+    online = machine.online_cpus
+    return _distinct(
+        cpu.package_siblings & online
+        for cpu in placed_cpus(machine)
+        if cpu.package_siblings is not None
+    )
+
+
+def cores(machine: Machine) -> tuple[CpuSet, ...]:
+    """The online CPUs of each core; cores by their first CPU."""
+    online = machine.online_cpus
+    return _distinct(
+        cpu.thread_siblings & online
+        for cpu in placed_cpus(machine)
+        if cpu.thread_siblings is not None
+    )
+
+
+def threads_per_core(machine: Machine) -> tuple[int, ...]:
+    """How many threads cores have: several numbers on a hybrid machine."""
+    return tuple(sorted({len(core) for core in cores(machine)}))
+
+
+def package_ids(machine: Machine) -> tuple[int, ...]:
+    """The different package ids, ascending."""
+    found = {cpu.package_id for cpu in placed_cpus(machine)}
+    return tuple(sorted(package for package in found if package is not None))
+
+
+def core_id_count(machine: Machine) -> int:
+    """How many different pairs of package id and core id there are."""
+    return len({(cpu.package_id, cpu.core_id) for cpu in placed_cpus(machine)})
+
+
+def die_count(machine: Machine) -> int | None:
+    """How many dies there are; None where the kernel does not say or says -1."""
+    dies = {(cpu.package_id, cpu.die_id) for cpu in placed_cpus(machine) if cpu.die_id is not None}
+    if any(die_id < 0 for _, die_id in dies):
+        return None
+    return len(dies) or None
+
+
+def cluster_count(machine: Machine) -> int | None:
+    """How many clusters of cores there are; None where the kernel does not say."""
+    clusters = {
+        (cpu.package_id, cpu.cluster_id)
+        for cpu in placed_cpus(machine)
+        if cpu.cluster_id is not None
+    }
+    if any(cluster_id < 0 or cluster_id == _UNSET_CLUSTER for _, cluster_id in clusters):
+        return None
+    return len(clusters) or None
+
+
+def cache_groups(machine: Machine) -> dict[str, tuple[CpuSet, ...]]:
+    """The online CPUs that share each cache, by the cache's name (L1d, L1i, L2, L3)."""
+    online = machine.online_cpus
+    groups: dict[str, list[CpuSet]] = {}
+    for cpu in placed_cpus(machine):
+        for cache in cpu.caches:
+            alone = frozenset((cpu.cpu_id,))
+            shared = alone if cache.cpus is None else cache.cpus & online
+            groups.setdefault(cache_name(cache), []).append(shared)
+    return {name: _distinct(groups[name]) for name in sorted(groups)}
+
+
+def cache_name(cache: Cache) -> str:
+    """The short name of a cache: L1d, L1i, L2."""
+    letter = {"Data": "d", "Instruction": "i"}.get(cache.kind, "")
+    return f"L{cache.level}{letter}"
+
+
+def online_node_ids(machine: Machine) -> tuple[int, ...]:
+    """Ids of the nodes that the kernel calls online; without its list, of all nodes."""
+    listed = machine.node_files.get("online")
+    if listed is None:
+        return machine.node_ids
+    try:
+        return tuple(sorted(cpu_set.parse(listed.strip("\0\n\t "))))
+    except cpu_set.CpuListError:
+        return machine.node_ids
+
+
+def cpuless_nodes(machine: Machine) -> tuple[int, ...]:
+    """Ids of the nodes whose CPU list is empty, ascending."""
+    return tuple(node.node_id for node in machine.nodes_by_id if not node.cpus)
+
+
+def memoryless_nodes(machine: Machine) -> tuple[int, ...]:
+    """Ids of the nodes that say they have no memory, ascending."""
+    return tuple(node.node_id for node in machine.nodes_by_id if node.memory_bytes == 0)
+
+
+def page_sizes_kib(machine: Machine) -> tuple[int, ...]:
+    """Sizes of huge pages that the nodes have pools for, ascending."""
+    return tuple(sorted({pool.page_size_kib for node in machine.nodes for pool in node.hugepages}))
+
+
+def _distinct(sets: Iterable[CpuSet]) -> tuple[CpuSet, ...]:
+    """The sets without repetition, by their sorted members."""
+    return tuple(sorted(set(sets), key=sorted))

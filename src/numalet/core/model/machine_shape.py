@@ -1,0 +1,153 @@
+"""Shape names: ``2n16c2t`` is a machine of 2 NUMA nodes with 16 cores each and 2 threads a core.
+
+The grammar is ``[<sockets>s]<nodes>n<cores>c[<threads>t]``: nodes are counted in all, cores per
+node, threads per core (1 when not said). Without sockets every node is one. A shape is an even,
+fully populated machine as an x86 kernel numbers it: first the first thread of every core, node
+by node, then the second threads. Distances are 10 at home, 20 elsewhere, and 12 between nodes
+of one socket.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
+from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode
+
+MOST_NODES: Final = 1024
+MOST_CPUS: Final = 8192
+
+_SHAPE = re.compile(
+    r"(?:(?P<sockets>[0-9]{1,4})s)?(?P<nodes>[0-9]{1,4})n(?P<cores>[0-9]{1,4})c"
+    r"(?:(?P<threads>[0-9]{1,4})t)?",
+    re.ASCII,
+)
+_LOOKS_LIKE_ONE = re.compile(r"(?:[0-9]+[a-z]){1,5}", re.ASCII)
+_HOME: Final = 10
+_SAME_SOCKET: Final = 12
+_ELSEWHERE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many of everything: nodes in all, cores per node, threads per core."""
+
+    sockets: int
+    nodes: int
+    cores_per_node: int
+    threads_per_core: int = 1
+
+    @property
+    def nodes_per_socket(self) -> int:
+        """How many nodes share a socket."""
+        return self.nodes // self.sockets
+
+
+def looks_like_shape(text: str) -> bool:
+    """Whether somebody meant a shape, right or wrong."""
+    return _LOOKS_LIKE_ONE.fullmatch(text) is not None
+
+
+def parse_shape(text: str, where: Location = NOWHERE) -> Shape:
+    """The shape of a name; raises ``BadInput``."""
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        raise BadInput([Finding("machine/shape", {"value": text}, where)])
+    nodes = int(match["nodes"])
+    shape = Shape(
+        sockets=nodes if match["sockets"] is None else int(match["sockets"]),
+        nodes=nodes,
+        cores_per_node=int(match["cores"]),
+        threads_per_core=int(match["threads"] or 1),
+    )
+    cpu_count = shape.nodes * shape.cores_per_node * shape.threads_per_core
+    if not cpu_count or not shape.sockets:
+        raise BadInput([Finding("machine/shape-zero", {"value": text}, where)])
+    if shape.nodes % shape.sockets:
+        fields = {"value": text, "nodes": shape.nodes, "sockets": shape.sockets}
+        raise BadInput([Finding("machine/shape-uneven", fields, where)])
+    if shape.nodes > MOST_NODES or cpu_count > MOST_CPUS:
+        fields = {"value": text, "most_nodes": MOST_NODES, "most_cpus": MOST_CPUS}
+        raise BadInput([Finding("machine/shape-too-large", fields, where)])
+    return shape
+
+
+def machine_of_shape(
+    shape: Shape, memory_per_node_bytes: int, pages_per_node: Mapping[int, int], source: str
+) -> Machine:
+    """An even machine of this shape.
+
+    ``pages_per_node`` is the number of huge pages of every node by page size in KiB.
+    """
+    # As directories are listed: node0, node1, node10, node2.
+    numbers = sorted(range(shape.nodes), key=str)
+    pools = tuple(
+        HugePagePool(size, pages_per_node[size], pages_per_node[size])
+        for size in sorted(pages_per_node, key=str)
+    )
+    return Machine(
+        nodes=tuple(_node(shape, number, memory_per_node_bytes, pools) for number in numbers),
+        cpus=_cpus(shape),
+        hugepages=tuple(
+            HugePagePool(pool.page_size_kib, (pool.count or 0) * shape.nodes) for pool in pools
+        ),
+        source=source,
+    )
+
+
+def _node(
+    shape: Shape, number: int, memory_bytes: int, pools: tuple[HugePagePool, ...]
+) -> NumaNode:
+    """One node of the shape."""
+    first = number * shape.cores_per_node
+    cores = shape.nodes * shape.cores_per_node
+    cpus = frozenset(
+        thread * cores + core
+        for thread in range(shape.threads_per_core)
+        for core in range(first, first + shape.cores_per_node)
+    )
+    return NumaNode(
+        node_id=number,
+        memory_bytes=memory_bytes,
+        cpus=cpus,
+        linked_cpus=cpus,
+        hugepages=pools,
+        distances=tuple(_distance(shape, number, other) for other in range(shape.nodes)),
+    )
+
+
+def _distance(shape: Shape, one: int, other: int) -> int:
+    """The distance between two nodes."""
+    if one == other:
+        return _HOME
+    same_socket = one // shape.nodes_per_socket == other // shape.nodes_per_socket
+    return _SAME_SOCKET if same_socket else _ELSEWHERE
+
+
+def _cpus(shape: Shape) -> tuple[Cpu, ...]:
+    """All CPUs of the shape, by id."""
+    cores = shape.nodes * shape.cores_per_node
+    cores_per_socket = shape.nodes_per_socket * shape.cores_per_node
+    threads = range(shape.threads_per_core)
+    siblings = [frozenset(thread * cores + core for thread in threads) for core in range(cores)]
+    packages = [
+        frozenset(
+            thread * cores + core
+            for thread in threads
+            for core in range(socket * cores_per_socket, (socket + 1) * cores_per_socket)
+        )
+        for socket in range(shape.sockets)
+    ]
+    return tuple(
+        Cpu(
+            cpu_id=cpu_id,
+            package_id=cpu_id % cores // cores_per_socket,
+            core_id=cpu_id % cores % cores_per_socket,
+            thread_siblings=siblings[cpu_id % cores],
+            package_siblings=packages[cpu_id % cores // cores_per_socket],
+        )
+        for cpu_id in range(cores * shape.threads_per_core)
+    )

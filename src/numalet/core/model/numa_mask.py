@@ -1,0 +1,81 @@
+"""A set of NUMA nodes as a value: the integer whose bit ``i`` stands for node id ``i``.
+
+A plain integer is at once hashable, ordered the way the kubelet orders masks ("less than"
+compares them as unsigned integers), and has ``&``, ``|`` and ``bit_count()`` in C. The empty
+set is 0. Node ids may be any non-negative number; the kubelet's own masks hold ids 0 to 63.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import TypeAlias
+
+from numalet.core.model import cpu_set
+
+NumaMask: TypeAlias = int
+
+EMPTY: NumaMask = 0
+
+_MOST_SINGLE = 8
+"""A set of so many nodes is written one by one."""
+
+
+def of(node_ids: Iterable[int]) -> NumaMask:
+    """The set of the given node ids."""
+    mask = 0
+    for node_id in node_ids:
+        mask |= 1 << node_id
+    return mask
+
+
+def ids(mask: NumaMask) -> tuple[int, ...]:
+    """Node ids of the set, ascending."""
+    # The digits from the last to the first, without the "0b" in front; a loop over bits is slower.
+    return tuple([at for at, digit in enumerate(bin(mask)[:1:-1]) if digit == "1"])
+
+
+def contains(mask: NumaMask, other: NumaMask) -> bool:
+    """Whether every node of ``other`` is in ``mask``."""
+    return other & ~mask == 0
+
+
+def union(masks: Iterable[NumaMask]) -> NumaMask:
+    """All nodes of these sets."""
+    together = 0
+    for mask in masks:
+        together |= mask
+    return together
+
+
+def lowest(mask: NumaMask, count: int) -> NumaMask:
+    """The so many lowest nodes of the set, which has as many."""
+    rest = mask
+    for _ in range(count):
+        rest &= rest - 1
+    return mask ^ rest
+
+
+def by_size(node_ids: Iterable[int]) -> Iterator[NumaMask]:
+    """Every non-empty set of the given nodes, in the order in which the kubelet makes hints.
+
+    By size, and inside a size lexicographic by ascending id; so {0,3} comes before {1,2},
+    although it is the larger integer. Kubelet: ``bitmask.IterateBitMasks``, v1.32.
+    """
+    bits = [1 << node_id for node_id in sorted(node_ids)]
+    for size in range(1, len(bits) + 1):
+        for chosen in combinations(bits, size):
+            yield sum(chosen)
+
+
+def text(mask: NumaMask) -> str:
+    """The set as people write it: ``{0,1}``; sets of more than eight nodes as ``{0-11,14}``."""
+    return "{" + listed(ids(mask)) + "}"
+
+
+def listed(node_ids: Iterable[int]) -> str:
+    """Node ids one by one, or consecutive ones as ranges where they are many."""
+    node_ids = sorted(node_ids)
+    if len(node_ids) > _MOST_SINGLE:
+        return cpu_set.text(node_ids)
+    return ",".join(map(str, node_ids))

@@ -1,0 +1,101 @@
+"""A pod as the managers need it: containers in order, with exact requests and limits.
+
+The quantities are those the API server hands out: a limit without a request has become the
+request, and quantities are in canonical form (Kubernetes v1 defaulting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from numalet.core.model.node_constraints import NodeConstraints
+from numalet.core.model.quantity import Quantity
+
+Resources = Mapping[str, Quantity]
+NO_RESOURCES: Resources = MappingProxyType({})
+CRITICAL_PRIORITY: Final = 2_000_000_000
+
+
+class ContainerKind(Enum):
+    """How a container lives."""
+
+    INIT = "init"
+    """Runs to its end before the next container starts."""
+    SIDECAR = "sidecar"
+    """A restartable init container: starts with the init containers, stays with the pod."""
+    APP = "app"
+
+
+class QosClass(Enum):
+    """Kubernetes quality of service class of a pod."""
+
+    GUARANTEED = "Guaranteed"
+    BURSTABLE = "Burstable"
+    BEST_EFFORT = "BestEffort"
+
+
+class ContainerKey(NamedTuple):
+    """Who a container is, across restarts of the kubelet."""
+
+    pod_uid: str
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container: name, kind, requests and limits by resource name."""
+
+    name: str
+    kind: ContainerKind = ContainerKind.APP
+    requests: Resources = field(default_factory=lambda: NO_RESOURCES)
+    limits: Resources = field(default_factory=lambda: NO_RESOURCES)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
+
+    ``qos_class`` is the one that was computed or that ``status.qosClass`` says. ``priority`` is the
+    number in the manifest, None without one; a *static* pod comes from a file of the node.
+    ``constraints`` None means that nobody knows them, not that there are none.
+    """
+
+    uid: str
+    name: str
+    namespace: str = "default"
+    init_containers: tuple[Container, ...] = ()
+    app_containers: tuple[Container, ...] = ()
+    qos_class: QosClass = QosClass.BEST_EFFORT
+    overhead: Resources = field(default_factory=lambda: NO_RESOURCES)
+    phase: str = ""
+    node_name: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    priority: int | None = None
+    is_static: bool = False
+    constraints: NodeConstraints | None = None
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether lack of resources must not keep it out.
+
+        Kubelet: ``kubetypes.IsCriticalPod``, v1.32.
+        """
+        return self.is_static or (self.priority or 0) >= CRITICAL_PRIORITY
+
+    def containers(self) -> Iterator[Container]:
+        """All containers in the order of allocation: init containers, then app containers."""
+        yield from self.init_containers
+        yield from self.app_containers
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Container]:
+        """Every container by its name."""
+        return MappingProxyType({each.name: each for each in self.containers()})
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

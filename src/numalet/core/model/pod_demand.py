@@ -1,0 +1,96 @@
+"""What a pod as a whole asks for: its effective requests and limits.
+
+Init containers run one after the other before the app containers, so of them only the largest
+counts; sidecars (restartable init containers) stay, so they count beside everything that
+starts after them. The memory and cpu managers have their own, narrower rules; these numbers
+are for the admission check against the node, cgroups, and devices in pod scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from numalet.core.model import resources
+from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.core.model.quantity import Quantity
+
+
+class Overhead(Enum):
+    """Whether ``spec.overhead``, what the pod's sandbox costs, is part of the answer."""
+
+    INCLUDED = "included"
+    EXCLUDED = "excluded"
+
+
+def effective_requests(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:
+    """What the pod asks for at its peak, by resource name, names sorted.
+
+    Kubelet: ``resource.PodRequests`` of component-helpers, v1.32.
+    """
+    demand = _peak_demand(pod, lambda container: container.requests)
+    if overhead is Overhead.INCLUDED:
+        _add(demand, pod.overhead)
+    return dict(sorted(demand.items()))
+
+
+def number(resource: str, quantity: Quantity) -> int:
+    """The amount as a node counts it: CPU in thousandths, everything else in units."""
+    return quantity.milli_value if resource == resources.CPU else quantity.value
+
+
+def amounts(pod: Pod) -> dict[str, int]:
+    """What the pod asks for at its peak, overhead included, as a node counts it; no zeros.
+
+    Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
+    """
+    asked = {name: number(name, each) for name, each in effective_requests(pod).items()}
+    return {name: amount for name, amount in asked.items() if amount}
+
+
+def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:
+    """The most that the pod may use, by resource name, names sorted.
+
+    A resource without a limit stays without one: overhead is added only to a limit that is
+    there and is not zero. Kubelet: ``resource.PodLimits`` of component-helpers, v1.32.
+    """
+    demand = _peak_demand(pod, lambda container: container.limits)
+    if overhead is Overhead.INCLUDED:
+        limited = {
+            name: quantity
+            for name, quantity in pod.overhead.items()
+            if name in demand and not demand[name].is_zero
+        }
+        _add(demand, limited)
+    return dict(sorted(demand.items()))
+
+
+def _peak_demand(pod: Pod, asked: Callable[[Container], Resources]) -> dict[str, Quantity]:
+    """The larger, by resource, of the running pod's sum and of the peak while it initializes."""
+    running: dict[str, Quantity] = {}
+    for container in pod.app_containers:
+        _add(running, asked(container))
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in pod.init_containers:
+        if container.kind is ContainerKind.SIDECAR:
+            _add(running, asked(container))
+            _add(sidecars, asked(container))
+            _raise_to(peak, sidecars)
+        else:
+            starting = dict(asked(container))
+            _add(starting, sidecars)
+            _raise_to(peak, starting)
+    _raise_to(running, peak)
+    return running
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for name, quantity in more.items():
+        total[name] = total[name] + quantity if name in total else quantity
+
+
+def _raise_to(largest: dict[str, Quantity], other: Mapping[str, Quantity]) -> None:
+    for name, quantity in other.items():
+        if name not in largest or largest[name] < quantity:
+            largest[name] = quantity

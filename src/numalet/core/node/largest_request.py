@@ -1,0 +1,154 @@
+"""The largest request that a node admits, found by asking the node: nothing is computed twice.
+
+*Alone* means a pod of one container that asks for one resource, and a byte of memory. Requests are
+counted in *units*: bytes of memory, pages, whole CPUs, whole cores where the policy wants those,
+devices. The search halves an interval of which one end is admitted and the other is not, so what
+it finds is admitted and one unit more is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from numalet.core.config.rules import CpuPolicy, NodeRules
+from numalet.core.model import resources
+from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.node.node import Node
+
+
+def admits(node: Node, pod: Pod) -> bool:
+    """Whether the node, as it is, admits this pod."""
+    return node.admit(pod)[1].admitted
+
+
+def unit_of(rules: NodeRules, resource: str) -> int:
+    """How many bytes, CPUs or devices are one unit of a request."""
+    if resources.is_hugepages(resource):
+        try:
+            return max(Quantity.parse(resource.removeprefix(resources.HUGEPAGES_PREFIX)).value, 1)
+        except QuantityError:
+            return 1
+    cpu = rules.cpu
+    if resource == resources.CPU and cpu.policy is CpuPolicy.STATIC and cpu.full_pcpus_only:
+        cores = [core.threads for node in rules.machine.nodes for core in node.cores]
+        return max(len(rules.machine.cpu_ids) // max(len(cores), 1), 1)
+    return 1
+
+
+def quantity(resource: str, number: int) -> Quantity:
+    """The number as a quantity that prints as people write it."""
+    if resources.is_memory_type(resource):
+        return Quantity.from_bytes(number)
+    return Quantity.from_int(number)
+
+
+def asking(pod: Pod, container: str, resource: str, amount: Quantity | None) -> Pod:
+    """The pod in which one container asks for another amount; for None not at all."""
+
+    def changed(each: Container) -> Container:
+        if each.name != container:
+            return each
+        return replace(
+            each,
+            requests=_with(each.requests, resource, amount),
+            limits=_with(each.limits, resource, amount),
+        )
+
+    return replace(
+        pod,
+        init_containers=tuple(map(changed, pod.init_containers)),
+        app_containers=tuple(map(changed, pod.app_containers)),
+    )
+
+
+def alone(pod: Pod, container: Container, resource: str, amount: Quantity) -> Pod:
+    """The pod cut down to one container that asks for one resource.
+
+    A Guaranteed container always asks for memory, so one byte of it stays.
+    """
+    least = Quantity.from_bytes(1)
+    wanted = {name: least for name in container.requests if name == resources.MEMORY}
+    wanted[resource] = amount
+    only = replace(container, requests=wanted, limits=wanted)
+    is_app = container.kind is ContainerKind.APP
+    return replace(
+        pod,
+        init_containers=() if is_app else (only,),
+        app_containers=(only,) if is_app else (),
+    )
+
+
+def _with(requests: Resources, resource: str, amount: Quantity | None) -> Resources:
+    kept = {name: asked for name, asked in requests.items() if name != resource}
+    return kept if amount is None else {**kept, resource: amount}
+
+
+@dataclass(slots=True)
+class Search:
+    """Searches on one node; what was found for a resource alone is kept for the next pod."""
+
+    node: Node
+    _alone: dict[tuple[str, ContainerKind], Quantity] = field(default_factory=dict)
+
+    def alone(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
+        """The largest amount that is admitted alone; None if what is asked for is.
+
+        More than what is asked for, if only that is no whole number of units.
+        """
+        asked = container.requests[resource]
+        if admits(self.node, alone(pod, container, resource, asked)):
+            return None
+
+        def search() -> Quantity:
+            found = self._largest(
+                resource, asked, lambda amount: alone(pod, container, resource, amount)
+            )
+            return quantity(resource, 0) if found is None else found
+
+        if asked.value % unit_of(self.node.rules, resource):
+            return search()  # What is found may be the next whole number, which says no more.
+        key = (resource, container.kind)
+        if key not in self._alone or self._alone[key] >= asked:
+            self._alone[key] = search()
+        return self._alone[key]
+
+    def together(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
+        """The largest amount with which the whole pod is admitted; None if there is none."""
+        return self._largest(
+            resource,
+            container.requests[resource],
+            lambda amount: asking(pod, container.name, resource, amount),
+        )
+
+    def _largest(
+        self, resource: str, asked: Quantity, pod_with: Callable[[Quantity], Pod]
+    ) -> Quantity | None:
+        """The largest amount below ``asked``, which is not admitted itself.
+
+        Where it is no whole number of units, the next whole number counts too.
+        """
+        unit = unit_of(self.node.rules, resource)
+
+        def is_admitted(units: int) -> bool:
+            return admits(self.node, pod_with(quantity(resource, units * unit)))
+
+        high = -(-asked.value // unit)
+        low = high
+        if asked.value % unit and is_admitted(high):
+            return quantity(resource, high * unit)
+        # More is not always worse: a smaller request may lie alone where a group is needed.
+        for eighths in range(7, -1, -1):
+            high, low = low, asked.value * eighths // 8 // unit
+            if is_admitted(low):
+                break
+        else:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if is_admitted(middle):
+                low = middle
+            else:
+                high = middle
+        return quantity(resource, low * unit)

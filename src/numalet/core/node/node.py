@@ -1,0 +1,185 @@
+"""Node: rules and a snapshot, and everything that can happen to them, one event at a time.
+
+Every method returns the next node; the one it was called on stays as it is. A restart takes
+only what the state files hold, so it forgets what a kubelet forgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from numalet.core.admission import admit, lifecycle, roster
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.recorder import SILENT, Recorder
+from numalet.core.admission.roster import Roster
+from numalet.core.checkpoint import state_files
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config import start as configuration
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.rules import NodeRules, StartRefused
+from numalet.core.managers.device import registration
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.snapshot.snapshot import Snapshot
+
+Devices: TypeAlias = Mapping[str, Iterable[Device]]
+"""What device plugins report, by resource."""
+
+NO_DEVICES: Devices = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A kubelet's managers at one moment. Made by ``start``."""
+
+    roster: Roster
+    snapshot: Snapshot
+
+    @property
+    def rules(self) -> NodeRules:
+        """The configuration, resolved against the machine."""
+        return self.roster.rules
+
+    def admit(self, pod: Pod, recorder: Recorder = SILENT) -> tuple[Node, Decision]:
+        """The node after this pod asked for admission, and the decision."""
+        decision = admit.admit(self.roster, self.snapshot, pod, recorder)
+        return self.at(decision.after), decision
+
+    def pod_started(self, pod_uid: str) -> Node:
+        """The node after all containers of an active pod were started, in order."""
+        return self.at(lifecycle.pod_started(self.roster, self.snapshot, pod_uid))
+
+    def container_started(self, key: ContainerKey) -> Node:
+        """The node when one container of an active pod is about to start."""
+        return self.at(lifecycle.container_started(self.roster, self.snapshot, key))
+
+    def remove(self, pod_uid: str) -> Node:
+        """The node after a pod was deleted. Unknown uids change nothing."""
+        return self.at(lifecycle.remove(self.roster, self.snapshot, pod_uid))
+
+    def sources_ready(self) -> Node:
+        """The node after every source of pods has been heard since the last start."""
+        return self.at(lifecycle.sources_ready(self.roster, self.snapshot))
+
+    def assume_running(self, keys: Iterable[ContainerKey]) -> Node:
+        """The node on which these containers count as active, though no manifest is known."""
+        return self.at(replace(self.snapshot, assumed=self.snapshot.assumed | set(keys)))
+
+    def keep_active(self, pod: Pod) -> Node:
+        """The node on which this pod is active with what the books hold for it, if anything.
+
+        Nothing is decided: it is for a pod that runs and could not be admitted again.
+        """
+        return self.at(self.snapshot.with_pod(pod))
+
+    def release_stale(self) -> Node:
+        """The node after every manager forgot what is not active, as at the next admission."""
+        return self.at(lifecycle.release_stale(self.roster, self.snapshot))
+
+    def leftovers(self) -> tuple[ContainerKey, ...]:
+        """Containers that hold resources although they are not active."""
+        return lifecycle.leftovers(self.roster, self.snapshot)
+
+    def state_files(self) -> dict[str, str]:
+        """Texts of the state files by name, as v1.32 writes them."""
+        return state_files.write(self.rules, self.snapshot)
+
+    def restart(
+        self,
+        config: KubeletConfig,
+        machine: MachineInfo,
+        files: StateFiles,
+        devices: Devices = NO_DEVICES,
+    ) -> Node | StartRefused:
+        """The node after a restart: no pods yet, and their sources not yet heard.
+
+        The containers of the active pods keep running; ``devices`` are what the plugins report.
+        """
+        started = start(
+            config,
+            machine,
+            files,
+            devices,
+            running=self.snapshot.active_containers(),
+            release=self.rules.release,
+            behaviour=self.rules.behaviour,
+            identity=self.rules.identity,
+        )
+        if isinstance(started, StartRefused):
+            return started
+        return started.at(replace(started.snapshot, sources_ready=False))
+
+    def devices_reported(self, devices: Devices) -> Node:
+        """The node after device plugins reported these devices, by resource."""
+        ledger = registration.all_reported(self.snapshot.device, devices)
+        return self.at(replace(self.snapshot, device=ledger))
+
+    def plugin_stopped(self, resource: str) -> Node:
+        """The node after the plugin of a registered resource went; others change nothing."""
+        if resource not in self.snapshot.device.inventory.registered:
+            return self
+        ledger = registration.plugin_stopped(self.snapshot.device, resource)
+        return self.at(replace(self.snapshot, device=ledger))
+
+    def resource_expired(self, resource: str) -> Node:
+        """The node after the grace period of a plugin that went."""
+        ledger = registration.resource_expired(self.snapshot.device, resource)
+        return self.at(replace(self.snapshot, device=ledger))
+
+    def asking_nobody(self) -> Node:
+        """The node that decides without its device plugins: what would be, not what is.
+
+        A plugin may do something to a device when it is told that a container gets it.
+        """
+        return self.asking(NO_SAY)
+
+    def asking(self, plugins: PreferredDevices) -> Node:
+        """The node that asks these plugins when it decides, and not those it was started with."""
+        return replace(self, roster=roster.asking(self.roster, plugins))
+
+    def at(self, snapshot: Snapshot) -> Node:
+        """The same rules over another snapshot."""
+        return replace(self, snapshot=snapshot)
+
+
+def start(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    files: StateFiles | None = None,
+    devices: Devices = NO_DEVICES,
+    *,
+    running: Iterable[ContainerKey] = (),
+    plugins: PreferredDevices = NO_SAY,
+    release: Release = DEFAULT,
+    behaviour: Behaviour = EXACT,
+    identity: NodeIdentity = UNKNOWN_NODE,
+) -> Node | StartRefused:
+    """A node with this configuration on this machine, or why the kubelet would not start.
+
+    ``files`` are state files that are there before, by name; ``devices`` are what the device
+    plugins report at the start, by resource; ``running`` are containers that run already;
+    ``identity`` is what is known of the node's name and labels.
+    Order as in the kubelet: build the managers, start them on their files, check node
+    allocatable, register devices.
+    """
+    rules = configuration.resolve(config, machine, release=release, behaviour=behaviour)
+    if isinstance(rules, StartRefused):
+        return rules
+    staff = roster.build(replace(rules, identity=identity), plugins)
+    if isinstance(staff, StartRefused):
+        return staff
+    snapshot = state_files.restore(staff, files or {}, running)
+    if isinstance(snapshot, StartRefused):
+        return snapshot
+    refused = configuration.check_node_allocatable(rules)
+    if refused is not None:
+        return refused
+    return Node(staff, snapshot).devices_reported(devices)

@@ -1,0 +1,90 @@
+"""What must always hold in a snapshot, as far as the kubelet's own accidents let it.
+
+A violation is a value that names the rule and the place. Two rules are broken by the kubelet
+itself now and then: groups, when a single node of a group is used alone, and sums, when the
+same uid is admitted again after its init containers' memory was noted for reuse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from numalet.core.managers.memory.ledger import UINT64, MemoryLedger
+from numalet.core.model import numa_mask
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+class Rule(Enum):
+    """An invariant of the Memory Manager's books."""
+
+    TABLES_ADD_UP = "free + reserved = allocatable, for every node and memory type"
+    ASSIGNMENTS_COUNT_BLOCKS = "a node's assignments = the blocks on it"
+    GROUPS_AGREE = "all nodes of a group have the same group, and each is in its own"
+    SUMS_AGREE = "for every memory type, the blocks' sizes = what the nodes have reserved"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule; ``place`` is a node id or a memory type."""
+
+    rule: Rule
+    place: str
+    found: object
+    expected: object
+
+
+def violations(snapshot: Snapshot) -> tuple[Violation, ...]:
+    """Every broken rule, in the order of the rules."""
+    ledger = snapshot.memory
+    return (*_tables(ledger), *_assignments(ledger), *_groups(ledger), *_sums(ledger))
+
+
+def _tables(ledger: MemoryLedger) -> Iterator[Violation]:
+    for node_id, node in ledger.nodes.items():
+        for name, table in node.tables.items():
+            total = (table.free + table.reserved) & UINT64
+            if total != table.allocatable:
+                place = f"{node_id} {name}"
+                yield Violation(Rule.TABLES_ADD_UP, place, total, table.allocatable)
+
+
+def _assignments(ledger: MemoryLedger) -> Iterator[Violation]:
+    counted = Counter(
+        node_id
+        for containers in ledger.blocks.values()
+        for blocks in containers.values()
+        for block in blocks
+        for node_id in block.nodes
+    )
+    for node_id, node in ledger.nodes.items():
+        if node.assignments != counted[node_id]:
+            yield Violation(
+                Rule.ASSIGNMENTS_COUNT_BLOCKS, str(node_id), node.assignments, counted[node_id]
+            )
+
+
+def _groups(ledger: MemoryLedger) -> Iterator[Violation]:
+    for node_id, node in ledger.nodes.items():
+        others = numa_mask.ids(node.group)
+        groups = {ledger.nodes[i].group for i in others if i in ledger.nodes}
+        if groups != {node.group} or node_id not in others:
+            found = sorted(map(numa_mask.text, groups))
+            yield Violation(Rule.GROUPS_AGREE, str(node_id), found, numa_mask.text(node.group))
+
+
+def _sums(ledger: MemoryLedger) -> Iterator[Violation]:
+    blocks: Counter[str] = Counter()
+    reserved: Counter[str] = Counter()
+    for containers in ledger.blocks.values():
+        for held in containers.values():
+            for block in held:
+                blocks[block.resource] += block.size_bytes
+    for node in ledger.nodes.values():
+        for name, table in node.tables.items():
+            reserved[name] += table.reserved
+    for name in sorted(blocks.keys() | reserved.keys()):
+        if blocks[name] != reserved[name]:
+            yield Violation(Rule.SUMS_AGREE, name, blocks[name], reserved[name])

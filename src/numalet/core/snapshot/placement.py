@@ -1,0 +1,69 @@
+"""What one container holds of everything: CPUs, memory, devices, read out of all ledgers.
+
+The ledgers are made for the managers' work; this is the form for whoever asks about a container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalet.core.managers.memory.ledger import Blocks
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One container's part of the node.
+
+    ``cpus`` are its exclusive CPUs, empty if it runs in the shared pool. ``memory`` are its
+    blocks by memory type, ``devices`` the ids of its devices by resource, all sorted.
+    """
+
+    cpus: CpuSet
+    memory: Blocks
+    devices: Mapping[str, tuple[str, ...]]
+
+    @property
+    def memory_nodes(self) -> tuple[int, ...]:
+        """Ids of the NUMA nodes that its memory comes from, ascending."""
+        return tuple(sorted({node_id for block in self.memory for node_id in block.nodes}))
+
+
+def of_container(snapshot: Snapshot, pod_uid: str, container: str) -> Placement:
+    """What the container holds; an empty placement if it is not known."""
+    records = snapshot.device.records.get(pod_uid, {}).get(container, {})
+    return Placement(
+        cpus=snapshot.cpu.cpus_of(pod_uid, container) or cpu_set.EMPTY,
+        memory=tuple(
+            sorted(
+                snapshot.memory.blocks_of(pod_uid, container) or (),
+                key=lambda block: block.resource,
+            )
+        ),
+        devices={
+            resource: tuple(sorted(record.device_ids))
+            for resource, record in sorted(records.items())
+        },
+    )
+
+
+def of_pod(snapshot: Snapshot, pod: Pod) -> dict[str, Placement]:
+    """What each container of the pod holds, in order of allocation."""
+    return {
+        container.name: of_container(snapshot, pod.uid, container.name)
+        for container in pod.containers()
+    }
+
+
+def of_all(snapshot: Snapshot) -> dict[ContainerKey, Placement]:
+    """What every container holds that any ledger knows, active or not; sorted."""
+    holders = {
+        *snapshot.cpu.holders(),
+        *snapshot.memory.holders(),
+        *snapshot.device.holders(),
+    }
+    return {key: of_container(snapshot, *key) for key in sorted(holders)}

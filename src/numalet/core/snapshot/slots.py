@@ -1,0 +1,105 @@
+"""A slot binds one resource manager to its own ledger inside the snapshot.
+
+Admission sees slots only, so it never knows how many managers there are nor what their ledgers
+look like. A slot's ``provider`` is the name under which its hints are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.provider import ActiveContainers, Refused, RefusedMidway, ResourceManager
+from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.snapshot.snapshot import Snapshot
+
+L = TypeVar("L")
+
+
+class Slot(Protocol):
+    """One manager with its place in the snapshot."""
+
+    @property
+    def provider(self) -> str:
+        """Name of the hint provider: device, cpu, memory."""
+        ...
+
+    def container_hints(
+        self, snapshot: Snapshot, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """The manager's hints for a container."""
+        ...
+
+    def pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
+        """The manager's hints for a pod."""
+        ...
+
+    def allocate(
+        self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
+    ) -> Snapshot | Refused:
+        """The snapshot after the manager's allocation."""
+        ...
+
+    def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
+        """The snapshot after the manager's clean-up."""
+        ...
+
+    def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something of the manager's; of one pod, or of all."""
+        ...
+
+    def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
+        """The snapshot when the container is about to start."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSlot(Generic[L]):
+    """A manager, and how to read and replace its ledger."""
+
+    provider: str
+    manager: ResourceManager[L]
+    read: Callable[[Snapshot], L]
+    write: Callable[[Snapshot, L], Snapshot]
+
+    def container_hints(
+        self, snapshot: Snapshot, pod: Pod, container: Container
+    ) -> ProviderHints | Refused:
+        """The manager's hints for a container."""
+        return self.manager.container_hints(self.read(snapshot), pod, container)
+
+    def pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
+        """The manager's hints for a pod."""
+        return self.manager.pod_hints(self.read(snapshot), pod)
+
+    def allocate(
+        self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
+    ) -> Snapshot | Refused:
+        """The snapshot after the manager's allocation."""
+        ledger = self.manager.allocate(self.read(snapshot), pod, container, affinity)
+        match ledger:
+            case RefusedMidway(reason=reason, so_far=so_far):
+                return RefusedMidway(reason, self._with(snapshot, so_far))
+            case Refused():
+                return ledger
+            case _:
+                return self._with(snapshot, ledger)
+
+    def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
+        """The snapshot after the manager's clean-up."""
+        return self._with(snapshot, self.manager.forget_stale(self.read(snapshot), active))
+
+    def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
+        """Every container that holds something of the manager's; of one pod, or of all."""
+        return self.manager.holders(self.read(snapshot), pod_uid)
+
+    def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
+        """The snapshot when the container is about to start."""
+        return self._with(
+            snapshot, self.manager.container_started(self.read(snapshot), pod, container)
+        )
+
+    def _with(self, snapshot: Snapshot, ledger: L) -> Snapshot:
+        return snapshot if ledger is self.read(snapshot) else self.write(snapshot, ledger)

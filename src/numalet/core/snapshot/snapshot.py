@@ -1,0 +1,107 @@
+"""Snapshot: the whole state of a node at one moment, as one immutable value.
+
+Everything that outlives a call is in here, also what the kubelet keeps outside its state files
+(stored affinities, reusable memory, active pods, whether all pod sources were seen). Changing
+means building the next snapshot; whoever holds an older one still holds all of it. That is
+what makes what-if, explanations, roll-back and readers without locks free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from numalet.core.hints.hint import Hint
+from numalet.core.managers.cpu import ledger as cpu_ledger
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device import ledger as device_ledger
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.memory import ledger as memory_ledger
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
+
+
+@dataclass(frozen=True, slots=True)
+class AsRead:
+    """A state file as it was found at the start: its text, and the part of the ledger it became.
+
+    A kubelet does not rewrite a file before something in it changes, so the file stays as it is,
+    odd formats and checksums included, as long as the ledger still holds this very value.
+    """
+
+    text: str
+    content: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
+
+    ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
+    ask for; both change in ``with_pod`` and ``without_pod`` alone. ``assumed`` are containers that
+    count as running although no manifest is known for their pod: they are found in state files.
+    ``files_as_read`` are state files by name that this kubelet found and has not changed.
+    ``sources_ready`` is false between a restart and the moment when every source of pods has
+    been heard; as long as it is false nothing stale is cleaned up.
+    """
+
+    device: DeviceLedger = device_ledger.EMPTY_LEDGER
+    cpu: CpuLedger = cpu_ledger.EMPTY_LEDGER
+    memory: MemoryLedger = memory_ledger.EMPTY_LEDGER
+    affinities: Mapping[str, Mapping[str, Hint]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
+    requested: Requested = NOTHING_REQUESTED
+    assumed: frozenset[ContainerKey] = frozenset()
+    files_as_read: Mapping[str, AsRead] = field(default_factory=lambda: MappingProxyType({}))
+    sources_ready: bool = True
+    revision: int = 0
+
+    def active_containers(self) -> set[ContainerKey]:
+        """Every container of every active pod, and those assumed running."""
+        active = {
+            ContainerKey(uid, container.name)
+            for uid, pod in self.pods.items()
+            for container in (*pod.init_containers, *pod.app_containers)
+        }
+        return active | self.assumed
+
+    def with_pod(self, pod: Pod) -> Snapshot:
+        """The snapshot in which this pod is active; what was assumed of it is known now."""
+        return replace(
+            self,
+            pods={**self.pods, pod.uid: pod},
+            requested=self.requested_by_others(pod.uid).plus(pod),
+            assumed=frozenset(key for key in self.assumed if key.pod_uid != pod.uid),
+        )
+
+    def without_pod(self, pod_uid: str) -> Snapshot:
+        """The snapshot in which this pod is not active. Its records stay in the ledgers."""
+        return replace(
+            self,
+            pods={uid: pod for uid, pod in self.pods.items() if uid != pod_uid},
+            requested=self.requested_by_others(pod_uid),
+            assumed=frozenset(key for key in self.assumed if key.pod_uid != pod_uid),
+        )
+
+    def requested_by_others(self, pod_uid: str) -> Requested:
+        """What all active pods but this one ask for; it need not be active."""
+        pod = self.pods.get(pod_uid)
+        return self.requested if pod is None else self.requested.minus(pod)
+
+    def with_affinity(self, pod_uid: str, container: str, affinity: Hint) -> Snapshot:
+        """The snapshot with the affinity chosen for a container."""
+        of_pod = {**self.affinities.get(pod_uid, {}), container: affinity}
+        return replace(self, affinities={**self.affinities, pod_uid: of_pod})
+
+    def without_affinities(self, pod_uid: str) -> Snapshot:
+        """The snapshot without a pod's stored affinities: its containers have stopped."""
+        kept = {uid: stored for uid, stored in self.affinities.items() if uid != pod_uid}
+        return replace(self, affinities=kept)
+
+    def next_revision(self) -> Snapshot:
+        """The same with the revision counted up."""
+        return replace(self, revision=self.revision + 1)

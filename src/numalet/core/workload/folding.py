@@ -1,0 +1,164 @@
+"""What a pod's run becomes when something happened to it.
+
+Each function takes a run and gives the next one. News that came late, twice, or about an attempt
+that is over gives the very same object back, so a caller can tell that nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.workload.run import (
+    ContainerPhase,
+    ContainerRun,
+    Deletion,
+    Evicted,
+    Exit,
+    ExitReason,
+    PodRun,
+    Verdict,
+)
+
+FIRST_PAUSE_SECONDS: Final = 10.0
+LONGEST_PAUSE_SECONDS: Final = 300.0
+STEADY: Final = timedelta(minutes=10)
+"""A container that ran for longer than this begins anew with its pauses."""
+
+START_FAILED_CODE: Final = 128
+KILLED_CODE: Final = 137
+
+_UP: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
+
+
+def decided(run: PodRun, verdict: Verdict, at: datetime) -> PodRun:
+    """The run after admission said yes or no; a second decision replaces the first."""
+    return replace(run, verdict=verdict, decided_at=at)
+
+
+def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
+    """The run of a pod that begins after these; of who is named again the last word counts."""
+    told = {each.uid: each for each in evicted}
+    if not told:
+        return run
+    before = tuple(each for each in run.evicted if each.uid not in told)
+    return replace(run, evicted=(*before, *told.values()))
+
+
+def starting(run: PodRun, name: str) -> PodRun:
+    """The run in which the next attempt of this container is recorded.
+
+    Raises:
+        ValueError: the attempt before has not ended.
+    """
+    before = run.of(name)
+    if before.phase in _UP:
+        raise ValueError(f"attempt {before.attempt} of {name!r} has not ended")
+    return run.with_container(
+        replace(
+            before,
+            phase=ContainerPhase.STARTING,
+            attempt=before.attempt + 1,
+            started_at=None,
+            level=None,
+            shortfalls=(),
+            asked_to_end=False,
+        )
+    )
+
+
+def asked_to_end(run: PodRun, names: Iterable[str]) -> PodRun:
+    """The run in which the attempts of these containers were asked to end."""
+    asked = {name: replace(run.of(name), asked_to_end=True) for name in names}
+    return replace(run, containers={**run.containers, **asked}) if asked else run
+
+
+def started(
+    run: PodRun,
+    name: str,
+    attempt: int,
+    at: datetime,
+    level: GuaranteeLevel | None = None,
+    shortfalls: tuple[str, ...] = (),
+) -> PodRun:
+    """The run after the recorded attempt began to run."""
+    before = run.of(name)
+    if before.phase is not ContainerPhase.STARTING or before.attempt != attempt:
+        return run
+    return run.with_container(
+        replace(
+            before,
+            phase=ContainerPhase.RUNNING,
+            started_at=at,
+            level=level,
+            shortfalls=shortfalls,
+        )
+    )
+
+
+def not_started(run: PodRun, name: str, attempt: int, at: datetime, message: str = "") -> PodRun:
+    """The run after the recorded attempt could not be started; ``message`` says why."""
+    failed = Exit(
+        code=START_FAILED_CODE, reason=ExitReason.START_ERROR, finished_at=at, message=message
+    )
+    return ended(run, name, attempt, failed)
+
+
+def start_taken_back(run: PodRun, name: str) -> PodRun:
+    """The run in which an attempt that was recorded, and never began, was not recorded."""
+    before = run.of(name)
+    if before.phase is not ContainerPhase.STARTING:
+        return run
+    phase = ContainerPhase.WAITING if before.last_exit is None else ContainerPhase.TERMINATED
+    return run.with_container(replace(before, phase=phase, attempt=before.attempt - 1))
+
+
+def ended(run: PodRun, name: str, attempt: int, exit_: Exit) -> PodRun:
+    """The run after an attempt ended, with the pause before the next one."""
+    before = run.of(name)
+    if before.phase not in _UP or before.attempt != attempt:
+        return run
+    if exit_.started_at is None and before.started_at is not None:
+        exit_ = replace(exit_, started_at=before.started_at)
+    return run.with_container(
+        replace(
+            before,
+            phase=ContainerPhase.TERMINATED,
+            started_at=None,
+            last_exit=exit_,
+            back_off_seconds=_pause(before, exit_),
+            level=None,
+            shortfalls=(),
+            asked_to_end=False,
+        )
+    )
+
+
+def lost(run: PodRun, name: str, at: datetime) -> PodRun:
+    """The run after a container is found to be gone, and nobody saw it go."""
+    gone = Exit(code=KILLED_CODE, reason=ExitReason.UNKNOWN, finished_at=at)
+    return ended(run, name, run.of(name).attempt, gone)
+
+
+def deletion_requested(run: PodRun, at: datetime, grace_seconds: float) -> PodRun:
+    """The run after somebody wanted the pod gone; a grace period can only be made shorter."""
+    asked, before = Deletion(at, grace_seconds), run.deletion
+    if before is not None and _deadline(before) <= _deadline(asked):
+        return run
+    return replace(run, deletion=asked)
+
+
+def _deadline(deletion: Deletion) -> datetime:
+    return deletion.requested_at + timedelta(seconds=deletion.grace_seconds)
+
+
+def _pause(before: ContainerRun, exit_: Exit) -> float:
+    """Seconds between this end and the next start: none at first, then 10, 20, 40, up to 300."""
+    if exit_.started_at is not None and exit_.finished_at - exit_.started_at > STEADY:
+        return 0.0
+    if before.attempt <= 1:
+        return 0.0
+    return min(max(2 * before.back_off_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,268 @@
+"""Which step of a pod comes next.
+
+The answer is found by looking at what is wanted and what has happened, never by remembering what
+was said before; so it is the same after an event, at the periodic look and after a crash.
+
+Order of things, as the kubelet has it (``computePodActions``, v1.32):
+
+1. Init containers run one after the other, each until it succeeds. A sidecar (a restartable init
+   container) has had its turn as soon as it runs; from then on it is started again whenever it
+   ends, whatever the pod's restart policy says.
+2. Then all app containers start. One that ended is started again as the policy says.
+3. When no app container runs or will run, or an init container failed for good, the sidecars are
+   ended one by one, the last one first. Then the pod is finished.
+4. A pod that somebody wants gone, or that was rejected, starts nothing. Its containers are asked
+   to end, app containers first, and killed when the grace period is over.
+
+A pod that was admitted while evicted ones still end starts nothing until these have ended, or turn
+out to be beyond ending.
+
+A container that ends is started again at once the first time, then after 10 s, 20 s and so on up
+to 5 min; one that ran for longer than 10 min begins anew (``folding``).
+
+A clock may be set back. Nobody waits then for moments that were foreseen by the old one: what
+ended later than now is started at once, and a grace period is never longer than it was given.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from numalet.core.model.pod import ContainerKind
+from numalet.core.workload.run import ContainerPhase, ContainerRun, Evicted, PodRun
+from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
+
+LAST_WORDS: Final = timedelta(seconds=2)
+"""What a sidecar gets beyond the grace period, which the app containers may have used up."""
+
+_LEAST_PATIENCE_SECONDS: Final = 10
+
+_ACTIVE: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A container that has to end; it is killed when the grace period is over."""
+
+    container: str
+    grace_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What is to be done for a pod now.
+
+    ``start`` are containers whose next attempt is to be recorded and started; ``under_way`` are
+    those whose start is recorded and whose outcome is not known: after a crash the same attempt is
+    started again, or taken back if the pod is over (``folding.start_taken_back``).
+    ``stop`` may name a container again and again until it ended. ``look_again_at`` is the next
+    moment at which the answer may be another one without an event, later than now.
+    ``finished``: nothing runs or will run, its resources may be released. ``forgettable``: and
+    somebody wants it gone, so its record may go too.
+    """
+
+    start: tuple[str, ...] = ()
+    under_way: tuple[str, ...] = ()
+    stop: tuple[Stop, ...] = ()
+    look_again_at: datetime | None = None
+    finished: bool = False
+    forgettable: bool = False
+
+
+def next_steps(
+    workload: Workload, run: PodRun, now: datetime, still_ending: Container[str] = frozenset()
+) -> Steps:
+    """What is to be done for this pod at this moment.
+
+    ``still_ending`` are uids of rejected pods of which something still runs.
+    """
+    deadline = _ending_by(workload, run)
+    if deadline is not None:
+        return _end(workload, run, min(deadline, now + _grace(workload, run)), now)
+    if run.verdict is None:
+        return Steps()
+    ahead = held_up(run, now, still_ending)
+    if ahead:
+        return Steps(look_again_at=max(each.until for each in ahead))
+    wanted = _wanted(workload, run)
+    pauses = {c.name: _pause_ends_at(run.of(c.name), now) for c in wanted if not _is_active(run, c)}
+    later = [at for at in pauses.values() if at is not None and at > now]
+    return Steps(
+        start=tuple(name for name, at in pauses.items() if at is None or at <= now),
+        under_way=_under_way(run),
+        look_again_at=min(later, default=None),
+    )
+
+
+def held_up(run: PodRun, now: datetime, still_ending: Container[str]) -> tuple[Evicted, ...]:
+    """The evicted pods for whose end the first start of this one waits.
+
+    Kubelet: ``evictPodsToFreeRequests``, which blocks in ``killPodNow``, v1.32; there one pod is
+    told to end after the other, and nothing else is decided meanwhile.
+    """
+    if run.has_begun:
+        return ()
+    return tuple(each for each in run.evicted if each.uid in still_ending and each.until > now)
+
+
+def kill_patience_seconds(grace_seconds: float) -> float:
+    """How long the kubelet waits for the end of a pod that it evicts. ``killPodNow``, v1.32."""
+    return max(_LEAST_PATIENCE_SECONDS, math.floor(grace_seconds) * 3 // 2)
+
+
+def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun) -> bool:
+    """Whether a container that ended will be started again while its pod goes on."""
+    if container.kind is ContainerKind.SIDECAR:
+        return True
+    failed = run.last_exit is None or run.last_exit.code != 0
+    if workload.restart_policy is RestartPolicy.ALWAYS:
+        return failed or container.kind is ContainerKind.APP
+    return failed and workload.restart_policy is RestartPolicy.ON_FAILURE
+
+
+def _pause_ends_at(run: ContainerRun, now: datetime) -> datetime | None:
+    """When a container that ended may start again; None if there is no pause."""
+    if run.last_exit is None or not run.back_off_seconds or run.last_exit.finished_at > now:
+        return None
+    return run.last_exit.finished_at + timedelta(seconds=run.back_off_seconds)
+
+
+def is_initialized(workload: Workload, run: PodRun) -> bool:
+    """Whether every init container had its turn, so that app containers may run."""
+    return _turn(workload, run) is None
+
+
+def is_ending(workload: Workload, run: PodRun) -> bool:
+    """Whether the pod is over: nothing of it will start any more, though some may still run."""
+    return _ending_by(workload, run) is not None
+
+
+def has_ended(workload: Workload, run: PodRun) -> bool:
+    """Whether the pod is over and nothing of it runs any more."""
+    return is_ending(workload, run) and not any(_is_active(run, c) for c in workload.containers)
+
+
+def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
+    """When a pod that is over must have ended; None for one that goes on."""
+    if run.deletion is not None:
+        return run.deletion.requested_at + _grace(workload, run)
+    grace = _grace(workload, run)
+    if run.verdict is not None and not run.verdict.admitted:
+        return (run.decided_at or run.accepted_at) + grace
+    apps = ContainerKind.APP
+    if all(_is_done(workload, run, each) for each in workload.containers if each.kind is apps):
+        return _last_end(run, _of_kinds(workload, apps)) + grace
+    # They come before the app containers, of which there may be very many.
+    before = itertools.takewhile(lambda each: each.kind is not apps, workload.containers)
+    failed = [
+        each
+        for each in before
+        if each.kind is ContainerKind.INIT
+        and _is_done(workload, run, each)
+        and not _succeeded(run, each)
+    ]
+    return _last_end(run, failed) + grace if failed else None
+
+
+def _grace(workload: Workload, run: PodRun) -> timedelta:
+    """How long the containers of a pod that is over may take to end."""
+    asked = None if run.deletion is None else run.deletion.grace_seconds
+    return timedelta(seconds=workload.grace_period_seconds if asked is None else asked)
+
+
+def _last_end(run: PodRun, containers: Iterable[ContainerSpec]) -> datetime:
+    exits = (run.of(each.name).last_exit for each in containers)
+    return max((exit_.finished_at for exit_ in exits if exit_ is not None), default=run.accepted_at)
+
+
+def _is_done(workload: Workload, run: PodRun, container: ContainerSpec) -> bool:
+    """Whether it ended and will not be started again."""
+    of = run.of(container.name)
+    return of.phase is ContainerPhase.TERMINATED and not will_restart(workload, container, of)
+
+
+def _succeeded(run: PodRun, container: ContainerSpec) -> bool:
+    of = run.of(container.name)
+    code = None if of.last_exit is None else of.last_exit.code
+    return of.phase is ContainerPhase.TERMINATED and code == 0
+
+
+def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
+    """The containers that ought to run, of a pod that goes on."""
+    before = _of_kinds(workload, ContainerKind.INIT, ContainerKind.SIDECAR)
+    turn = _turn(workload, run)
+    at = len(before) if turn is None else before.index(turn)
+    wanted = [each for each in before[:at] if each.kind is ContainerKind.SIDECAR]
+    if turn is not None:
+        return [*wanted, turn]
+    apps = _of_kinds(workload, ContainerKind.APP)
+    return wanted + [each for each in apps if not _is_done(workload, run, each)]
+
+
+def _turn(workload: Workload, run: PodRun) -> ContainerSpec | None:
+    """The init container whose turn it is; None when all of them had theirs.
+
+    Whoever comes before one that was ever started had its turn, so a sidecar that is down now
+    holds up nobody who already began.
+    """
+    if any(run.of(each.name).attempt for each in _of_kinds(workload, ContainerKind.APP)):
+        return None
+    before = _of_kinds(workload, ContainerKind.INIT, ContainerKind.SIDECAR)
+    begun = [at for at, each in enumerate(before) if run.of(each.name).attempt]
+    at = begun[-1] if begun else 0
+    if begun and _had_its_turn(run, before[at]):
+        at += 1
+    return before[at] if at < len(before) else None
+
+
+def _had_its_turn(run: PodRun, container: ContainerSpec) -> bool:
+    if container.kind is ContainerKind.SIDECAR:
+        return run.of(container.name).phase is ContainerPhase.RUNNING
+    return _succeeded(run, container)
+
+
+def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> Steps:
+    """The steps of a pod that is over."""
+    active = [each for each in workload.containers if _is_active(run, each)]
+    if not active:
+        return Steps(finished=True, forgettable=run.deletion is not None)
+    sidecars = [each for each in active if each.kind is ContainerKind.SIDECAR]
+    turn = [each for each in active if each.kind is not ContainerKind.SIDECAR] or sidecars[-1:]
+    if now >= deadline:
+        turn = active
+    stops = [
+        Stop(each.name, max(0.0, (_must_end_by(run, each, deadline) - now).total_seconds()))
+        for each in turn
+        if run.of(each.name).phase is ContainerPhase.RUNNING
+    ]
+    waiting = len(turn) < len(active)
+    return Steps(
+        under_way=_under_way(run),
+        stop=tuple(stops),
+        look_again_at=deadline if waiting else None,
+    )
+
+
+def _must_end_by(run: PodRun, container: ContainerSpec, deadline: datetime) -> datetime:
+    """The moment at which a container is killed."""
+    at_once = run.deletion is not None and not run.deletion.grace_seconds
+    if container.kind is not ContainerKind.SIDECAR or at_once:
+        return deadline
+    return deadline + LAST_WORDS
+
+
+def _under_way(run: PodRun) -> tuple[str, ...]:
+    return tuple(name for name, of in run.containers.items() if of.phase is ContainerPhase.STARTING)
+
+
+def _is_active(run: PodRun, container: ContainerSpec) -> bool:
+    return run.of(container.name).phase in _ACTIVE
+
+
+def _of_kinds(workload: Workload, *kinds: ContainerKind) -> list[ContainerSpec]:
+    return [each for each in workload.containers if each.kind in kinds]

@@ -1,0 +1,55 @@
+"""PodRecord: one pod of the agent, as it is kept on disk and shown by the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+
+from numalet.core.workload.run import PodRun
+from numalet.core.workload.spec import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class PodRecord:
+    """What is wanted and what has happened; ``resource_version`` grows with every change."""
+
+    workload: Workload
+    run: PodRun
+    resource_version: int = 0
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return self.workload.pod.uid
+
+    def with_run(self, run: PodRun, resource_version: int) -> PodRecord:
+        """The record after something happened."""
+        return replace(self, run=run, resource_version=resource_version)
+
+
+class EventKind(Enum):
+    """Whether an event is worth somebody's attention."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEvent:
+    """Something that happened, in the words of Kubernetes' events.
+
+    ``pod_uid`` is empty for an event of the node itself; ``count`` counts equal events in a row.
+    """
+
+    kind: EventKind
+    reason: str
+    message: str
+    at: datetime
+    resource_version: int
+    pod_uid: str = ""
+    pod_name: str = ""
+    namespace: str = ""
+    container: str = ""
+    first_at: datetime | None = None
+    count: int = 1

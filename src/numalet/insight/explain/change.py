@@ -1,0 +1,276 @@
+"""Changes: single things that could have been otherwise, and what the decision would be then.
+
+Every change says how it is applied, and ``outcome`` applies it by making decisions again: the
+pod's, and those of other pods wherever the change could have touched them. Whoever loses by a
+change, having been admitted without it, is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias, assert_never
+
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import StartRefused, TopologyPolicy
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, Pod
+from numalet.core.model.qos import qos_class
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import largest_request
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.explain import case as cases
+from numalet.insight.explain import measures
+from numalet.insight.explain.case import Case, Neighbour
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTopology:
+    """Another topology policy, or another scope, from the beginning."""
+
+    code: ClassVar[str] = "explain/other-topology"
+    policy: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoTopology:
+    """The topology policy none from the beginning: nothing is aligned, and no scope matters."""
+
+    code: ClassVar[str] = "explain/no-topology"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerRequest:
+    """One container asks for less of one resource; ``one_more`` is one unit more, and refused.
+
+    Where ``amount`` is 0 the resource is still named, with 0, which a kubelet gives hints for.
+    """
+
+    code: ClassVar[str] = "explain/smaller-request"
+    container: str
+    resource: str
+    asked: Quantity
+    amount: Quantity
+    one_more: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRequest:
+    """One container does not name one resource at all; to ask for 0 of it would not do."""
+
+    code: ClassVar[str] = "explain/without-request"
+    container: str
+    resource: str
+    asked: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustedRequest:
+    """One container asks for the next whole number of units above what it asks for.
+
+    For requests that are no multiple of a unit, or written in a form that the kubelet refuses.
+    """
+
+    code: ClassVar[str] = "explain/adjusted-request"
+    container: str
+    resource: str
+    asked: Quantity
+    amount: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutContainer:
+    """The pod without one of its containers."""
+
+    code: ClassVar[str] = "explain/without-container"
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutPods:
+    """Some pods were deleted before."""
+
+    code: ClassVar[str] = "explain/without-pods"
+    uids: tuple[str, ...]
+    pods: str
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The pod asked before ``other``, at this place in the queue, counted from 0."""
+
+    code: ClassVar[str] = "explain/earlier"
+    position: int
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """The whole queue, the pod among it, asked in another order, which ``order`` names."""
+
+    code: ClassVar[str] = "explain/reordered"
+    uids: tuple[str, ...]
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMachine:
+    """The pod on another machine, on which nothing runs; the configuration is the same."""
+
+    code: ClassVar[str] = "explain/other-machine"
+    position: int
+    machine: str
+
+
+Change: TypeAlias = (
+    NoTopology
+    | OtherTopology
+    | SmallerRequest
+    | WithoutRequest
+    | AdjustedRequest
+    | WithoutContainer
+    | WithoutPods
+    | Earlier
+    | Reordered
+    | OtherMachine
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a change comes to: the decision, or that the kubelet would not start.
+
+    ``span`` are the NUMA nodes on which the pod would hold something.
+    ``lost`` are uids of pods of the queue that would have been rejected, though they were not.
+    """
+
+    decision: Decision | StartRefused
+    span: NumaMask = numa_mask.EMPTY
+    lost: tuple[str, ...] = ()
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the pod would have been admitted."""
+        return isinstance(self.decision, Decision) and self.decision.admitted
+
+
+def outcome(case: Case, change: Change) -> Outcome:
+    """What would have been decided with this change."""
+    match change:
+        case NoTopology():
+            config = replace(case.config, topology_manager_policy=TopologyPolicy.NONE.value)
+            return _from_beginning(case, case.begun_with(config), (*case.queue, case.pod))
+        case OtherTopology(policy, scope):
+            config = replace(
+                case.config, topology_manager_policy=policy, topology_manager_scope=scope
+            )
+            return _from_beginning(case, case.begun_with(config), (*case.queue, case.pod))
+        case SmallerRequest() | WithoutRequest() | AdjustedRequest() | WithoutContainer():
+            return _decided(case.node, changed_pod(case.pod, change))
+        case WithoutPods(uids):
+            node = case.node
+            for uid in uids:
+                node = node.remove(uid)
+            return _decided(node, case.pod)
+        case Earlier(position):
+            return _earlier(case, position)
+        case Reordered(uids):
+            pods = {pod.uid: pod for pod in (*case.queue, case.pod)}
+            order = [pods[uid] for uid in uids]
+            return _from_beginning(case, case.beginning.node, order)
+        case OtherMachine(position):
+            return _elsewhere(case, case.fleet[position])
+        case _:
+            assert_never(change)
+
+
+def _decided(node: Node, pod: Pod) -> Outcome:
+    return _of_decision(node.roster, node.admit(pod)[1])
+
+
+def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -> Outcome:
+    """The outcome with the span of the pod, which has one only if it is admitted."""
+    if not decision.admitted:
+        return Outcome(decision)
+    return Outcome(decision, measures.span_of(roster, decision.after, decision.pod), tuple(lost))
+
+
+def changed_pod(
+    pod: Pod, change: SmallerRequest | WithoutRequest | AdjustedRequest | WithoutContainer
+) -> Pod:
+    """The pod as the change makes it."""
+    match change:
+        case SmallerRequest() | AdjustedRequest():
+            return largest_request.asking(pod, change.container, change.resource, change.amount)
+        case WithoutRequest():
+            return largest_request.asking(pod, change.container, change.resource, None)
+        case WithoutContainer(container):
+            return _without(pod, container)
+        case _:
+            assert_never(change)
+
+
+def _without(pod: Pod, name: str) -> Pod:
+    """The pod without a container; its QoS class is that of the others."""
+
+    def others(containers: Iterable[Container]) -> tuple[Container, ...]:
+        return tuple(each for each in containers if each.name != name)
+
+    init, apps = others(pod.init_containers), others(pod.app_containers)
+    return replace(
+        pod, init_containers=init, app_containers=apps, qos_class=qos_class((*init, *apps))
+    )
+
+
+def _earlier(case: Case, position: int) -> Outcome:
+    """The pod asks at a place of the queue; those behind it ask after it."""
+    before = case.nodes_before[position]
+    node, decision = before.admit(case.pod)
+    if not decision.admitted:
+        return Outcome(decision)
+    lost = []
+    node = node.pod_started(case.pod.uid)
+    for later in case.queue[position:]:
+        node, rejection = cases.asked(node, later)
+        if rejection is not None and later.uid in case.admitted:
+            lost.append(later.uid)
+    return _of_decision(before.roster, decision, lost)
+
+
+def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod]) -> Outcome:
+    """All pods ask again in this order on a node that has not seen them.
+
+    If the pod is rejected it does not matter what becomes of those behind it.
+    """
+    if isinstance(node, StartRefused):
+        return Outcome(node)
+    found: Outcome | None = None
+    lost = []
+    for pod in order:
+        roster, (node, decision) = node.roster, node.admit(pod)
+        if decision.admitted:
+            node = node.pod_started(pod.uid)
+        elif pod.uid in case.admitted:
+            lost.append(pod.uid)
+        if pod.uid == case.pod.uid:
+            found = _of_decision(roster, decision)
+            if not found.admitted:
+                return found
+    assert found is not None
+    return replace(found, lost=tuple(lost))
+
+
+def _elsewhere(case: Case, neighbour: Neighbour) -> Outcome:
+    node = nodes.start(
+        case.config,
+        neighbour.opened(),
+        devices=case.beginning.devices,
+        behaviour=case.node.rules.behaviour,
+    )
+    if isinstance(node, StartRefused):
+        return Outcome(node)
+    return _decided(node, case.pod)

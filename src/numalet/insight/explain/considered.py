@@ -1,0 +1,252 @@
+"""Which sets of NUMA nodes were considered for a resource, and why some were not offered.
+
+A manager's answer knows its hints and can say of any set why it is not among them. On machines
+with many nodes there are too many sets to go through; then the sets that matter are asked for:
+single nodes, groups, the chosen set and its neighbours, all nodes.
+
+The Memory Manager says nothing at all if it has no set to offer, or in native mode only that. Its
+reasons are the point exactly then, so they are asked for directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.hints.hint import HintFamily, Impossible, NoPreference, ProviderHints
+from numalet.core.hints.reasons import Reason
+from numalet.core.hints.rule import FamilyByRule
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory import hints as memory_hints
+from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.managers.memory.reasons import (
+    NodeInGroup,
+    NodeInUse,
+    NotAnInteger,
+    TooLittleAllocatable,
+)
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.explain.ranking import MOST_NODES
+
+MEMORY_MANAGER = "memory"
+"""The provider whose silence is looked into."""
+
+
+class Kind(Enum):
+    """What a provider answered for a resource."""
+
+    NO_PREFERENCE = "no-preference"
+    IMPOSSIBLE = "impossible"
+    SETS = "sets"
+    NOTHING_FITS = "nothing-fits"
+    """The Memory Manager has no set, and says nothing instead of "impossible"."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAnswer:
+    """One set: offered if there is no ``reason``.
+
+    ``preferred`` is None where it is not known. ``holders`` are the containers with memory on
+    the group that the reason is about.
+    """
+
+    mask: NumaMask
+    preferred: bool | None
+    reason: Reason | None = None
+    holders: tuple[ContainerKey, ...] = ()
+
+    @property
+    def offered(self) -> bool:
+        """Whether it is offered."""
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one provider answered for some resources that share one answer.
+
+    ``resources`` is empty for a provider that had nothing to say about anything. ``sets`` are
+    in the order of hints; ``is_complete`` says that no set was left out.
+    """
+
+    provider: str
+    resources: tuple[str, ...]
+    kind: Kind
+    reason: Reason | None = None
+    sets: tuple[SetAnswer, ...] = ()
+    is_complete: bool = True
+
+
+def answers(
+    roster: Roster,
+    snapshot: Snapshot,
+    pod: Pod,
+    container: Container | None,
+    hints: Mapping[str, ProviderHints],
+    chosen: NumaMask | None,
+) -> tuple[Answer, ...]:
+    """Every provider's answers for a container, or for the pod as one (container None).
+
+    ``chosen`` is the set that the policy chose in the end.
+    """
+    wanted = _wanted(snapshot.memory, roster.all_nodes, chosen)
+    asked = _asked(roster, snapshot.memory, pod, container)
+    found: list[Answer] = []
+    for provider, of_resources in hints.items():
+        impossible = [each for each in of_resources.values() if isinstance(each, Impossible)]
+        if provider == MEMORY_MANAGER and asked and impossible:
+            nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.IMPOSSIBLE)
+            found.append(replace(nothing, reason=impossible[0].reason))
+        elif of_resources:
+            found.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
+        elif provider == MEMORY_MANAGER and asked:
+            found.append(_of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.NOTHING_FITS))
+        else:
+            found.append(Answer(provider, (), Kind.NO_PREFERENCE))
+    return tuple(found)
+
+
+def memory_answer(
+    roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
+) -> Answer | None:
+    """What the Memory Manager found when it looked for a set by itself; None if it did not."""
+    asked = _asked(roster, ledger, pod, container)
+    if not asked:
+        return None
+    wanted = _wanted(ledger, roster.all_nodes, None)
+    found = _of_memory(ledger, pod.uid, asked, wanted, Kind.SETS)
+    if any(each.offered for each in found.sets):
+        return found
+    return replace(found, kind=Kind.NOTHING_FITS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The sets to be asked about, in the order of hints."""
+
+    masks: tuple[NumaMask, ...]
+    is_complete: bool
+
+
+def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) -> _Wanted:
+    node_ids = numa_mask.ids(all_nodes)
+    if len(node_ids) <= MOST_NODES:
+        return _Wanted(tuple(numa_mask.by_size(node_ids)), is_complete=True)
+    singles = {1 << node_id for node_id in node_ids}
+    masks = singles | {node.group for node in ledger.nodes.values()} | {all_nodes}
+    if chosen is not None:
+        inside, outside = numa_mask.ids(chosen), numa_mask.ids(all_nodes & ~chosen)
+        masks.add(chosen)
+        # One node more, one less, and one exchanged for the next.
+        masks |= {chosen | 1 << node_id for node_id in outside}
+        masks |= {chosen & ~(1 << node_id) for node_id in inside}
+        masks |= {chosen & ~(1 << inside[-1]) | 1 << node_id for node_id in outside}
+    order = sorted(masks - {0}, key=lambda mask: (mask.bit_count(), numa_mask.ids(mask)))
+    return _Wanted(tuple(order), is_complete=False)
+
+
+def _of_provider(
+    provider: str,
+    ledger: MemoryLedger,
+    of_resources: ProviderHints,
+    wanted: _Wanted,
+) -> Iterator[Answer]:
+    """Answers by resource; resources that share one family share one answer."""
+    shared: dict[int, list[str]] = {}
+    for resource, hints in of_resources.items():
+        shared.setdefault(id(hints), []).append(resource)
+    for names in shared.values():
+        hints = of_resources[names[0]]
+        resources = tuple(names)
+        match hints:
+            case NoPreference():
+                yield Answer(provider, resources, Kind.NO_PREFERENCE)
+            case Impossible(reason):
+                yield Answer(provider, resources, Kind.IMPOSSIBLE, reason)
+            case _:
+                family: HintFamily = hints
+                sets = _of_family(ledger, family, wanted)
+                yield Answer(
+                    provider, resources, Kind.SETS, sets=sets, is_complete=wanted.is_complete
+                )
+
+
+def _of_family(ledger: MemoryLedger, family: HintFamily, wanted: _Wanted) -> tuple[SetAnswer, ...]:
+    prefers = _preference(family, wanted)
+    return tuple(
+        _set_answer(ledger, mask, family.why_not(mask), prefers(mask)) for mask in wanted.masks
+    )
+
+
+def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], bool | None]:
+    """Whether an offered set is a preferred one, as far as the family can tell."""
+    if isinstance(family, FamilyByRule) and family.rule is not None:
+        return family.rule.prefers
+    listed: dict[NumaMask | None, bool] = {}
+    if wanted.is_complete:
+        listed = {hint.mask: hint.preferred for hint in family.hints()}
+    return listed.get
+
+
+def _of_memory(
+    ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: Kind
+) -> Answer:
+    """What the Memory Manager says of the sets when it is asked directly."""
+    reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
+    # The smallest set that an empty machine would offer makes its size the preferred one.
+    sizes = [
+        mask.bit_count()
+        for mask, reason in reasons.items()
+        if not isinstance(reason, TooLittleAllocatable)
+    ]
+    sets = tuple(
+        _set_answer(ledger, mask, reason, mask.bit_count() == min(sizes, default=0))
+        for mask, reason in reasons.items()
+    )
+    return Answer(MEMORY_MANAGER, tuple(asked), kind, sets=sets, is_complete=wanted.is_complete)
+
+
+def _set_answer(
+    ledger: MemoryLedger, mask: NumaMask, reason: Reason | None, preferred: bool | None
+) -> SetAnswer:
+    if reason is None:
+        return SetAnswer(mask, preferred)
+    group = reason.group if isinstance(reason, NodeInGroup | NodeInUse) else numa_mask.EMPTY
+    return SetAnswer(mask, None, reason, _holders(ledger, group))
+
+
+def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:
+    """Containers with memory on exactly this set."""
+    return tuple(
+        sorted(
+            key
+            for key in ledger.holders()
+            for block in ledger.blocks_of(*key) or ()
+            if numa_mask.of(block.nodes) == group
+        )
+    )
+
+
+def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container | None) -> Demand:
+    """What the Memory Manager has to find; nothing where it does not look for a set."""
+    is_off = roster.rules.memory.policy is MemoryPolicy.NONE
+    if is_off or not memory_demand.is_guaranteed(pod):
+        return {}
+    holding = pod.containers() if container is None else (container,)
+    if any(ledger.blocks_of(pod.uid, each.name) is not None for each in holding):
+        return {}
+    asked = (
+        memory_demand.of_pod(pod, roster.rules.behaviour)
+        if container is None
+        else memory_demand.of_container(container, roster.rules.behaviour)
+    )
+    if isinstance(asked, NotAnInteger) or memory_hints.missing_type(ledger.nodes, asked):
+        return {}
+    return asked

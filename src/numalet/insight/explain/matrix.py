@@ -1,0 +1,221 @@
+"""One list of pods on many variants of a node.
+
+A *variant* is a machine, a configuration, a topology policy, a scope and options of the policy.
+Pods ask in one or several orders; every order is one run, and a row of the result has the
+figures of all runs of one variant. Orders are given from outside: chance does not live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median
+from typing import TypeAlias
+
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused, TopologyPolicy
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Pod
+from numalet.core.node import node as nodes
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.core.workload.phase import PodPhase
+from numalet.insight import decision_notes
+from numalet.insight.decision_notes import Beside
+from numalet.insight.explain import measures
+from numalet.insight.explain.measures import Stranded
+
+Order: TypeAlias = Sequence[int]
+"""Positions of the pods in the list, in the order in which they ask."""
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
+"""Options of the topology policy."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedMachine:
+    """A machine, and what the user calls it; it is what it is, so two are never the same."""
+
+    name: str
+    machine: MachineInfo
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    identity: NodeIdentity = UNKNOWN_NODE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedConfig:
+    """A configuration, and what the user calls it; ``behaviour`` are the rules of its mode."""
+
+    name: str
+    config: KubeletConfig
+    behaviour: Behaviour = EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One node that might be. ``options`` None leaves those of the configuration."""
+
+    machine: NamedMachine
+    config: NamedConfig
+    policy: str
+    scope: str
+    options: Options | None = None
+
+    def start(self) -> Node | StartRefused:
+        """The node, empty."""
+        config = replace(
+            self.config.config,
+            topology_manager_policy=self.policy,
+            topology_manager_scope=self.scope,
+        )
+        if self.options is not None:
+            config = replace(config, topology_manager_policy_options=dict(self.options))
+        return nodes.start(
+            config,
+            self.machine.machine,
+            devices=self.machine.devices,
+            behaviour=self.config.behaviour,
+            identity=self.machine.identity,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What became of the pods in one order. Means are None where no pod has a placement.
+
+    Pods that were evicted later count as admitted no longer. ``beside`` says what was not asked,
+    and more.
+    """
+
+    admitted: int
+    rejected: tuple[tuple[Pod, Rejection], ...]
+    groups: tuple[NumaMask, ...]
+    mean_span: float | None
+    mean_distance: float | None
+    stranded: tuple[Stranded, ...]
+    beside: Beside
+
+    @property
+    def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
+        """Those of the rejected pods that run on the user's node, as their status says."""
+        return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One variant: its runs, the first in the order of the list; or why it does not start."""
+
+    variant: Variant
+    pods: int
+    runs: tuple[Run, ...] = ()
+    refused: StartRefused | None = None
+
+    @property
+    def admitted(self) -> tuple[int, float, int]:
+        """Fewest, median and most pods admitted."""
+        counts = [run.admitted for run in self.runs]
+        return min(counts), median(counts), max(counts)
+
+    @property
+    def groups(self) -> float:
+        """Groups made, as the mean over the runs."""
+        return fmean(len(run.groups) for run in self.runs)
+
+    @property
+    def mean_span(self) -> float | None:
+        """NUMA nodes per placement, as the mean over the runs."""
+        return _mean(run.mean_span for run in self.runs)
+
+    @property
+    def mean_distance(self) -> float | None:
+        """Distance inside a placement, as the mean over the runs."""
+        return _mean(run.mean_distance for run in self.runs)
+
+    def stranded_bytes(self, resource: str) -> dict[int, float]:
+        """Stranded memory of one type by NUMA node, as the mean over the runs."""
+        return _by_node(self.runs, lambda each: each.memory_bytes.get(resource, 0))
+
+    def stranded_cpus(self) -> dict[int, float]:
+        """Stranded CPUs by NUMA node, as the mean over the runs."""
+        return _by_node(self.runs, lambda each: each.cpus)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _by_node(runs: Sequence[Run], figure: Callable[[Stranded], int]) -> dict[int, float]:
+    sums: dict[int, int] = {}
+    for run in runs:
+        for each in run.stranded:
+            sums[each.node_id] = sums.get(each.node_id, 0) + figure(each)
+    return {node_id: total / len(runs) for node_id, total in sums.items()}
+
+
+def variants(
+    machines: Sequence[NamedMachine],
+    configs: Sequence[NamedConfig],
+    policies: Sequence[str],
+    scopes: Sequence[str],
+    options: Sequence[Options | None],
+) -> tuple[Variant, ...]:
+    """Every combination; without a policy scope and options mean nothing and do not multiply."""
+    found: dict[Variant, None] = {}
+    for machine in machines:
+        for config in configs:
+            for policy in policies:
+                for scope in scopes:
+                    for chosen in options:
+                        is_none = policy == TopologyPolicy.NONE.value
+                        key = (scopes[0], None) if is_none else (scope, chosen)
+                        found[Variant(machine, config, policy, *key)] = None
+    return tuple(found)
+
+
+def row(
+    variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
+) -> Row:
+    """The figures of one variant; ``tick`` is told of every so many admissions."""
+    empty = variant.start()
+    if isinstance(empty, StartRefused):
+        tick(len(pods) * len(orders))
+        return Row(variant, len(pods), refused=empty)
+    runs = []
+    for order in orders:
+        runs.append(_run(empty, [pods[position] for position in order]))
+        tick(len(order))
+    return Row(variant, len(pods), tuple(runs))
+
+
+def _run(node: Node, pods: Sequence[Pod]) -> Run:
+    admitted = 0
+    rejected: list[tuple[Pod, Rejection]] = []
+    groups: dict[NumaMask, None] = {}
+    spans = []
+    decisions = []
+    for pod in pods:
+        node, decision = node.admit(pod)
+        decisions.append(decision)
+        if decision.rejection is not None:
+            rejected.append((pod, decision.rejection))
+            continue
+        admitted += 1 - len(decision.evicted)
+        span = measures.span_of(node.roster, node.snapshot, pod)
+        if span:
+            spans.append(span)
+        node = node.pod_started(pod.uid)
+        groups |= dict.fromkeys(measures.groups(node.snapshot))
+    machine = node.rules.machine
+    return Run(
+        admitted=admitted,
+        rejected=tuple(rejected),
+        groups=tuple(sorted(groups)),
+        mean_span=_mean(span.bit_count() for span in spans),
+        mean_distance=_mean(measures.mean_distance(machine, span) for span in spans),
+        stranded=measures.stranded(node, pods),
+        beside=decision_notes.collect(decisions),
+    )

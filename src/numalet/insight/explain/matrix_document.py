@@ -1,0 +1,136 @@
+"""A matrix as plain data: what ``numalet what-if -o json`` and ``-o csv`` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from numalet.core.model import numa_mask, resources
+from numalet.insight import decision_notes
+from numalet.insight.explain import document
+from numalet.insight.explain.matrix import Row, Run
+from numalet.wording import kubelet, kubelet_start
+
+SCHEMA: Final = "numalet.what-if/1"
+
+COLUMNS: Final = (
+    "machine",
+    "config",
+    "policy",
+    "scope",
+    "options",
+    "pods",
+    "orders",
+    "admitted_given_order",
+    "admitted_min",
+    "admitted_median",
+    "admitted_max",
+    "groups",
+    "mean_span",
+    "mean_distance",
+    "stranded_memory_bytes",
+    "stranded_memory_bytes_by_node",
+    "stranded_cpus",
+    "stranded_cpus_by_node",
+    "start_error",
+    "mode",
+    "rejected_given_order",
+)
+"""Columns of the CSV form, one row per variant."""
+
+
+def matrix(rows: Iterable[Row], seed: int) -> dict[str, Any]:
+    """All rows with all their runs."""
+    return {"schema": SCHEMA, "seed": seed, "variants": [_row(row) for row in rows]}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    found = _names(row)
+    if row.refused is not None:
+        return found | {"start_error": kubelet_start.text(row.refused), "runs": []}
+    return found | {"start_error": None, "runs": [_run(run) for run in row.runs]}
+
+
+def _names(row: Row) -> dict[str, Any]:
+    variant = row.variant
+    options = None if variant.options is None else dict(variant.options)
+    return {
+        "machine": variant.machine.name,
+        "config": variant.config.name,
+        "mode": variant.config.behaviour.mode.value,
+        "policy": variant.policy,
+        "scope": variant.scope,
+        "options": options,
+        "pods": row.pods,
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "admitted": run.admitted,
+        "rejected": [document.refused(*each) for each in run.rejected],
+        "replay_refused": [document.refused(*each) for each in run.replay_refused],
+        **decision_notes.document(run.beside),
+        "groups": [list(numa_mask.ids(group)) for group in run.groups],
+        "mean_span": run.mean_span,
+        "mean_distance": run.mean_distance,
+        "stranded": [
+            {"node": each.node_id, "memory_bytes": dict(each.memory_bytes), "cpus": each.cpus}
+            for each in run.stranded
+        ],
+    }
+
+
+def table(rows: Iterable[Row]) -> list[Sequence[str]]:
+    """The rows of the CSV form, the heading first; an empty text where there is no figure."""
+    return [COLUMNS, *(_cells(row) for row in rows)]
+
+
+def _cells(row: Row) -> Sequence[str]:
+    names = _names(row)
+    options = names["options"]
+    names["options"] = "" if options is None else option_text(tuple(options.items()))
+    figures: dict[str, str] = {}
+    if row.refused is not None:
+        figures["start_error"] = kubelet_start.text(row.refused)
+    else:
+        figures = _figures(row)
+    cells = {name: str(value) for name, value in names.items()} | figures
+    return [cells.get(name, "") for name in COLUMNS]
+
+
+def _figures(row: Row) -> dict[str, str]:
+    fewest, middle, most = row.admitted
+    memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
+    return {
+        "orders": str(len(row.runs)),
+        "admitted_given_order": str(row.runs[0].admitted),
+        "rejected_given_order": ";".join(
+            f"{pod}={kubelet.reason(rejection)}" for pod, rejection in row.runs[0].rejected
+        ),
+        "admitted_min": str(fewest),
+        "admitted_median": _number(middle),
+        "admitted_max": str(most),
+        "groups": _number(row.groups),
+        "mean_span": _number(row.mean_span),
+        "mean_distance": _number(row.mean_distance),
+        "stranded_memory_bytes": str(round(sum(memory.values()))),
+        "stranded_memory_bytes_by_node": _by_node(
+            {node: round(size) for node, size in memory.items()}
+        ),
+        "stranded_cpus": _number(sum(cpus.values())),
+        "stranded_cpus_by_node": _by_node(cpus),
+    }
+
+
+def option_text(options: Sequence[tuple[str, str]]) -> str:
+    """Options as the kubelet's flag has them."""
+    return ",".join(f"{name}={value}" for name, value in options)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _by_node(figures: Mapping[int, float]) -> str:
+    return ";".join(f"{node_id}={value:.16g}" for node_id, value in figures.items())

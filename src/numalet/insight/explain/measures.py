@@ -1,0 +1,147 @@
+"""Figures of a node and of its placements, for comparing one variant with another.
+
+*Span* of a pod: the NUMA nodes on which it holds memory, CPUs or devices. *Mean distance*: over
+all ordered pairs of the nodes of a span, a node with itself included, as the kernel counts them.
+
+*Stranded* memory or CPUs: free on a NUMA node on which no pod like those of the list would get
+anything any more. That is found by asking the node at its end about one more of every kind. What
+it could get by the hints of all providers counts as reachable, not only where it would go first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from numalet.core.admission.roster import Roster
+from numalet.core.model import numa_mask
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.explain import story
+
+_PROBE = "numalet-one-more"
+"""Uid of the pod that is asked about; no real pod has it."""
+
+
+def span_of(roster: Roster, snapshot: Snapshot, pod: Pod) -> NumaMask:
+    """NUMA nodes on which the pod holds memory, CPUs or devices."""
+    span = numa_mask.EMPTY
+    for blocks in snapshot.memory.blocks.get(pod.uid, {}).values():
+        for block in blocks:
+            span |= numa_mask.of(block.nodes)
+    for held in snapshot.device.records.get(pod.uid, {}).values():
+        for record in held.values():
+            span |= numa_mask.of(node for node in record.by_node if node >= 0)
+    cpus = frozenset().union(*snapshot.cpu.exclusive.get(pod.uid, {}).values())
+    return span | numa_mask.of(node for node, ids in cpus_by_node(roster).items() if ids & cpus)
+
+
+def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
+    """The machine's CPUs by NUMA node, nodes ascending."""
+    machine = roster.rules.machine
+    by_node = {
+        node.node_id: frozenset(cpu for core in node.cores for cpu in core.threads)
+        for node in machine.nodes
+    }
+    return {node_id: by_node[node_id] for node_id in machine.node_ids}
+
+
+def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
+    """The groups of several nodes that are in use, ascending."""
+    found = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
+    return tuple(sorted(group for group in found if group.bit_count() > 1))
+
+
+def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
+    """The mean distance inside a span; None where there is none, or the machine does not tell."""
+    node_ids = numa_mask.ids(span)
+    rows = {node.node_id: node.distances for node in machine.nodes}
+    places = {node_id: place for place, node_id in enumerate(machine.node_ids)}
+    total = 0
+    for one in node_ids:
+        row = rows[one]
+        if row is None or len(row) != len(places):
+            return None
+        total += sum(row[places[other]] for other in node_ids)
+    return total / len(node_ids) ** 2 if node_ids else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """What is free on one NUMA node and out of reach: bytes by memory type, number of CPUs."""
+
+    node_id: int
+    memory_bytes: Mapping[str, int]
+    cpus: int
+
+
+def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
+    """What is stranded on each NUMA node, if only pods like these come."""
+    node = node.release_stale()
+    in_reach = _in_reach(node, pods)
+    free = free_cpus(node)
+    found = []
+    for node_id in node.rules.machine.node_ids:
+        out_of_reach = not in_reach >> node_id & 1
+        memory = node.snapshot.memory.nodes.get(node_id)
+        tables = {} if memory is None else memory.tables
+        found.append(
+            Stranded(
+                node_id,
+                {name: table.free if out_of_reach else 0 for name, table in tables.items()},
+                len(free.get(node_id, ())) if out_of_reach else 0,
+            )
+        )
+    return tuple(found)
+
+
+def free_cpus(node: Node) -> dict[int, frozenset[int]]:
+    """CPUs that could be given away, by NUMA node; empty where CPUs are not given away."""
+    policy = node.roster.static_cpus
+    if policy is None:
+        return {}
+    free = node.snapshot.cpu.default & policy.allocatable
+    return {node_id: cpus & free for node_id, cpus in cpus_by_node(node.roster).items()}
+
+
+def _in_reach(node: Node, pods: Iterable[Pod]) -> NumaMask:
+    kinds = {_kind(pod): pod for pod in pods}
+    reach = numa_mask.EMPTY
+    for pod in kinds.values():
+        reach |= _reach_of(node, replace(pod, uid=_PROBE))
+    return reach
+
+
+def _kind(pod: Pod) -> object:
+    """What makes two pods the same to the managers."""
+    return (
+        pod.qos_class,
+        tuple(
+            (
+                container.kind,
+                *((name, str(each)) for name, each in sorted(container.requests.items())),
+                None,
+                *((name, str(each)) for name, each in sorted(container.limits.items())),
+            )
+            for container in pod.containers()
+        ),
+    )
+
+
+def _reach_of(node: Node, pod: Pod) -> NumaMask:
+    """NUMA nodes on which one more such pod could get something; none if it is rejected."""
+    told = story.tell(node, pod)
+    if not told.decision.admitted:
+        return numa_mask.EMPTY
+    reach = span_of(node.roster, told.decision.after, pod)
+    for subject in told.subjects:
+        for finalist in subject.ranking.finalists if subject.ranking is not None else ():
+            reach |= finalist.mask or numa_mask.EMPTY
+    for taken in told.taken:
+        for each in taken.looked_at.sets if taken.looked_at is not None else ():
+            reach |= each.mask if each.offered else numa_mask.EMPTY
+    # A pod that holds nothing anywhere may run everywhere.
+    return reach or node.roster.all_nodes

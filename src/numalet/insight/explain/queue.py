@@ -1,0 +1,127 @@
+"""Changes of the queue: which pods to free, and in which order to ask.
+
+Freeing begins with single pods. If none will do, pods are put back one after the other as long
+as the pod still fits, which gives a set without a pod too many, and then all smaller sets are
+tried, smallest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from numalet.core.model import pod_demand, resources
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import ZERO, Quantity
+from numalet.insight.explain import change as changes
+from numalet.insight.explain.case import Case
+from numalet.insight.explain.change import Earlier, Reordered, WithoutPods
+from numalet.insight.explain.tally import Offer, Tally
+
+LARGEST_FIRST = "largest memory first"
+SMALLEST_FIRST = "smallest memory first"
+
+_MOST_REPLAYED = 4
+
+
+def freeing(case: Case, tally: Tally) -> None:
+    """Find the pods that must go: single ones if they do, else the smallest set."""
+    holding = _holding(case)
+    for uid in holding:
+        tally.attempt(case, _without(case, (uid,)))
+    if tally.offers or len(holding) < 2:
+        return
+    bound = _without_one_too_many(case, holding, tally)
+    most = len(holding) if bound is None else len(bound)
+    for uids in _sets(holding, most):
+        if tally.ended_early:
+            break
+        if tally.attempt(case, _without(case, uids)):
+            return
+    if bound is not None:
+        change = _without(case, bound)
+        tally.offer(change, changes.outcome(case, change))
+
+
+def _sets(uids: tuple[str, ...], below: int) -> Iterator[tuple[str, ...]]:
+    """Sets of two and more of these, and of fewer than ``below``; smaller ones first."""
+    for size in range(2, below):
+        yield from combinations(uids, size)
+
+
+def _holding(case: Case) -> tuple[str, ...]:
+    """Active pods that hold something, in the order of their uids; others change nothing."""
+    snapshot = case.node.snapshot
+    active = {key.pod_uid for key in snapshot.active_containers()}
+    held = {key.pod_uid for slot in case.node.roster.slots for key in slot.holders(snapshot)}
+    return tuple(sorted(active & held - {case.pod.uid}))
+
+
+def _without(case: Case, uids: Iterable[str]) -> WithoutPods:
+    uids = tuple(uids)
+    return WithoutPods(uids, ", ".join(map(case.name_of, uids)))
+
+
+def _without_one_too_many(
+    case: Case, holding: tuple[str, ...], tally: Tally
+) -> tuple[str, ...] | None:
+    """A set of pods that is enough, none of which can be put back; None if all are not.
+
+    Pods are put back by halves first, then by smaller parts, single ones in the end. If the
+    search is ended early, some of them perhaps could be put back.
+    """
+    if not tally.admits(case, _without(case, holding)):
+        return None
+    freed = holding
+    size = len(freed) // 2
+    while size:
+        kept = freed
+        for start in range(0, len(freed), size):
+            part = frozenset(freed[start : start + size])
+            fewer = tuple(uid for uid in kept if uid not in part)
+            if fewer and tally.admits(case, _without(case, fewer)):
+                kept = fewer
+        freed, size = kept, size // 2
+    return freed
+
+
+def ordering(case: Case, tally: Tally) -> None:
+    """Find another order: the smallest change at which nobody loses, else at which fewest do."""
+    positions = [
+        position
+        for position in reversed(range(len(case.queue)))
+        if tally.counts_one() and case.nodes_before[position].admit(case.pod)[1].admitted
+    ]
+    found: list[Offer] = []
+    # The first ones are known to admit the pod; what they cost the others is not known yet.
+    orders: list[Earlier | Reordered] = [*_earlier(case, positions), *_sorted(case)]
+    for change in orders:
+        counts = tally.goes_on if isinstance(change, Earlier) else tally.counts_one
+        if not counts():
+            break
+        result = changes.outcome(case, change)
+        if result.admitted:
+            found.append(Offer(change, result))
+            if not result.lost:
+                break
+    if found:
+        tally.offers.append(min(found, key=lambda offer: len(offer.outcome.lost)))
+
+
+def _earlier(case: Case, positions: Sequence[int]) -> Iterator[Earlier]:
+    """A few of these places, from the last to the first: each must be paid for with a replay."""
+    step = max(1, -(-len(positions) // _MOST_REPLAYED))
+    for position in positions[::step]:
+        yield Earlier(position, str(case.queue[position]))
+
+
+def _sorted(case: Case) -> Iterator[Reordered]:
+    asking = (*case.queue, case.pod)
+    if len(asking) > 2:
+        for name, is_reversed in ((LARGEST_FIRST, True), (SMALLEST_FIRST, False)):
+            ordered = sorted(asking, key=lambda pod: _memory(pod).value, reverse=is_reversed)
+            yield Reordered(tuple(pod.uid for pod in ordered), name)
+
+
+def _memory(pod: Pod) -> Quantity:
+    return pod_demand.effective_requests(pod).get(resources.MEMORY, ZERO)

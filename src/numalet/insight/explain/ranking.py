@@ -1,0 +1,84 @@
+"""How the merge ranked the sets of NUMA nodes that could come out of it, best first.
+
+A *finalist* is a set that some choice of one hint per list gives. If there are preferred ones
+only these count. The order is that of ``core.hints.fitness``, asked for two sets at a time; which
+sets are preferred finalists is asked of the merge itself, with the lists cut down to one set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import TypeAlias
+
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints import filtering, fitness, merging
+from numalet.core.hints.filtering import HintList
+from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.model.numa_mask import NumaMask
+
+_Best: TypeAlias = Callable[[tuple[NumaMask, NumaMask]], NumaMask]
+
+MOST_NODES = 10
+"""On larger machines the sets are too many to be listed, and only the best one is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The finalists, best first. ``wanted_size`` is how many nodes the neediest resource needs.
+
+    Empty if no choice has a node in common, or if some list has no hint that the policy uses.
+    """
+
+    finalists: tuple[Hint, ...]
+    wanted_size: int
+    by_distance: bool
+
+
+def rank(roster: Roster, answers: Sequence[ProviderHints]) -> Ranking | None:
+    """The finalists of these answers; None on machines with too many NUMA nodes."""
+    if roster.all_nodes.bit_count() > MOST_NODES:
+        return None
+    offers = filtering.lists_of(answers)
+    lists, distances = filtering.written_out(offers), roster.distances
+    if roster.rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE:
+        lists, distances = filtering.single_node_only(offers), None
+    wanted = merging.size_of_the_neediest(lists)
+    if not all(lists):
+        return Ranking((), wanted, by_distance=False)
+    preferred = _preferred(lists, roster.all_nodes)
+    if preferred:
+        ordered = _sorted(preferred, lambda two: fitness.best_preferred(two, distances))
+    else:
+        ordered = _sorted(
+            merging.reached_sets(lists, roster.all_nodes),
+            lambda two: fitness.best_not_preferred(two, wanted, distances),
+        )
+    is_preferred = bool(preferred)
+    finalists = tuple(Hint(mask, is_preferred) for mask in ordered)
+    return Ranking(finalists, wanted, by_distance=distances is not None)
+
+
+def _preferred(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
+    """The sets that the merge would give as preferred, if it had to choose among their hints."""
+    offered = {all_nodes} | {
+        hint.mask & all_nodes for hints in lists for hint in hints if hint.mask is not None
+    }
+    return {mask for mask in offered if _alone(lists, mask, all_nodes) == Hint(mask, True)}
+
+
+def _alone(lists: Sequence[HintList], mask: NumaMask, all_nodes: NumaMask) -> Hint:
+    cut_down = [
+        tuple(hint for hint in hints if hint.mask is None or hint.mask & all_nodes == mask)
+        for hints in lists
+    ]
+    return merging.merge(cut_down, all_nodes)
+
+
+def _sorted(masks: set[NumaMask], best: _Best) -> list[NumaMask]:
+    def compare(one: NumaMask, other: NumaMask) -> int:
+        return -1 if best((one, other)) == one else 1
+
+    return sorted(sorted(masks), key=cmp_to_key(compare))

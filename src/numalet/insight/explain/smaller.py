@@ -1,0 +1,154 @@
+"""The largest smaller request that is admitted, found by asking.
+
+Nothing is assumed about the amounts between: less may be refused where more is admitted, since
+less may be expected on fewer NUMA nodes. So amounts at which something changes are tried from
+the largest down (those that providers named when they did not offer a set, and a regular grid),
+and from the first one that is admitted the search goes up to where it ends. What it finds is
+admitted, and one unit more is not: a local maximum.
+
+Units are bytes, pages, CPUs, whole cores where the policy wants those, devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+
+from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
+from numalet.core.config.rules import CpuPolicy, MemoryPolicy
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.model import resources
+from numalet.core.model.pod import Container
+from numalet.core.node import largest_request
+from numalet.core.node.node import Node
+from numalet.insight.explain.case import Case
+from numalet.insight.explain.change import AdjustedRequest, SmallerRequest
+from numalet.insight.explain.story import Story
+from numalet.insight.explain.tally import Tally
+
+_STEPS = 8
+_MOST_PROBES = 24
+_FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
+"""Fields of reasons that say how much there would have been."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One request of one container that a manager cares for; ``asked`` is in units."""
+
+    container: Container
+    resource: str
+    unit: int
+    asked: int
+
+    def change(self, units: int) -> SmallerRequest:
+        """The change to so many units, one unit more being refused."""
+        return SmallerRequest(
+            self.container.name,
+            self.resource,
+            self.container.requests[self.resource],
+            largest_request.quantity(self.resource, units * self.unit),
+            largest_request.quantity(self.resource, (units + 1) * self.unit),
+        )
+
+    @property
+    def least(self) -> int:
+        """The fewest units: a pod without memory or CPUs would be another kind of pod."""
+        return 1 if self.resource in (resources.CPU, resources.MEMORY) else 0
+
+
+def parts(case: Case) -> Iterator[Part]:
+    """Every request that some manager cares for, in the order of the manifest.
+
+    Where it is the sum of all requests that is too much, every request of the node's.
+    """
+    node = case.node
+    is_sum = isinstance(node.admit(case.pod)[1].rejection, OutOfResource | NothingToPreempt)
+    for container in case.pod.containers():
+        for resource in sorted(container.requests):
+            counts = is_sum and resource in node.roster.offered
+            if counts or _is_managed(node, case, container, resource):
+                unit = largest_request.unit_of(node.rules, resource)
+                asked = -(-container.requests[resource].value // unit)
+                if asked > 0:
+                    yield Part(container, resource, unit, asked)
+
+
+def _is_managed(node: Node, case: Case, container: Container, resource: str) -> bool:
+    if resources.is_memory_type(resource):
+        is_on = node.rules.memory.policy is not MemoryPolicy.NONE
+        return is_on and memory_demand.is_guaranteed(case.pod)
+    if resource == resources.CPU:
+        is_static = node.rules.cpu.policy is CpuPolicy.STATIC
+        return is_static and cpu_demand.of_container(case.pod, container) > 0
+    return node.snapshot.device.is_handled(resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search for one part. The tally counts, and says when to stop."""
+
+    case: Case
+    part: Part
+    tally: Tally
+
+    def largest(self, told: Story) -> SmallerRequest | AdjustedRequest | None:
+        """The largest amount found that is admitted, with one unit more refused."""
+        part = self.part
+        if self._admits(part.asked):
+            # As many whole units are fine: it was the odd amount that was refused.
+            asked = part.container.requests[part.resource]
+            amount = largest_request.quantity(part.resource, part.asked * part.unit)
+            return AdjustedRequest(part.container.name, part.resource, asked, amount)
+        refused = part.asked
+        for units in self._probes(told):
+            if self._admits(units):
+                return self._end_of_run(units, refused)
+            refused = units
+        return None
+
+    def _end_of_run(self, admitted: int, refused: int) -> SmallerRequest | None:
+        """Where between an admitted and a refused amount the one turns into the other."""
+        while refused - admitted > 1:
+            middle = (admitted + refused) // 2
+            if self._admits(middle):
+                admitted = middle
+            else:
+                refused = middle
+        return None if self.tally.ended_early else self.part.change(admitted)
+
+    def _admits(self, units: int) -> bool:
+        return self.tally.admits(self.case, self.part.change(units))
+
+    def _probes(self, told: Story) -> list[int]:
+        """Amounts below the one asked for, largest first."""
+        part = self.part
+        grid = {part.asked * step // _STEPS for step in range(1, _STEPS)}
+        named = sorted({size // part.unit for size in _named_sizes(told, part)}, reverse=True)[
+            :_MOST_PROBES
+        ]
+        wanted = grid | set(named) | {part.least}
+        return sorted((n for n in wanted if part.least <= n < part.asked), reverse=True)
+
+
+def _named_sizes(told: Story, part: Part) -> Iterator[int]:
+    """How much there would have been, as the reasons of the story say."""
+    answers = [answer for subject in told.subjects for answer in subject.answers]
+    if told.refusal is not None:
+        yield from _figures(told.refusal.reason)
+        if told.refusal.looked_at is not None:
+            answers.append(told.refusal.looked_at)
+    for answer in answers:
+        if part.resource in answer.resources:
+            for reason in (answer.reason, *(each.reason for each in answer.sets)):
+                if getattr(reason, "resource", part.resource) == part.resource:
+                    yield from _figures(reason)
+
+
+def _figures(reason: Reason | None) -> Iterator[int]:
+    if reason is not None and is_dataclass(reason):
+        for field in fields(reason):
+            if field.name in _FIGURES:
+                yield int(getattr(reason, field.name))

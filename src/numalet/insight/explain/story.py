@@ -1,0 +1,153 @@
+"""The story of one decision: made again with a recorder, and put in order for telling.
+
+Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking
+and what the policy made of them. Without one, the Memory Manager looks for a set by itself when
+it allocates, and that is told in the allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from numalet.core.admission.collector import (
+    Allocated,
+    AllocationRefused,
+    Collector,
+    HintsAsked,
+    HintsMerged,
+)
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import Scope
+from numalet.core.hints.hint import ZERO_HINT
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.memory.ledger import Blocks
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.node.node import Node
+from numalet.insight.explain import considered, ranking
+from numalet.insight.explain.considered import MEMORY_MANAGER, Answer
+from numalet.insight.explain.ranking import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was aligned as one: a container by its name, or ``pod``."""
+
+    name: str
+    answers: tuple[Answer, ...]
+    ranking: Ranking | None
+    merged: Merged
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one container got: memory by node set, CPUs by NUMA node, devices by resource.
+
+    ``looked_at`` are the sets among which the Memory Manager chose by itself; None where the
+    topology policy had chosen.
+    """
+
+    container: str
+    memory: Blocks = ()
+    cpus: Mapping[int, CpuSet] = field(default_factory=dict)
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    looked_at: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The allocation that was refused, and the sets that the Memory Manager had looked at."""
+
+    container: str
+    provider: str
+    reason: Reason
+    looked_at: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything that happened in one decision, in order."""
+
+    decision: Decision
+    roster: Roster
+    subjects: tuple[Subject, ...]
+    taken: tuple[Taken, ...]
+    refusal: Refusal | None
+
+
+def tell(node: Node, pod: Pod) -> Story:
+    """The story of the decision that this node makes on this pod."""
+    collector = Collector()
+    _, decision = node.admit(pod, collector)
+    roster = node.roster
+    asked: dict[str, HintsAsked] = {}
+    subjects: list[Subject] = []
+    taken: dict[str, Taken] = {}
+    refusal: Refusal | None = None
+    for event in collector.events:
+        match event:
+            case HintsAsked(subject=name):
+                asked[name] = event
+            case HintsMerged(name, merged):
+                subjects.append(_subject(roster, pod, asked[name], merged))
+            case AllocationRefused(container, provider, reason):
+                looked_at = None
+                if provider == MEMORY_MANAGER:
+                    looked_at = considered.memory_answer(
+                        roster, decision.after.memory, pod, container
+                    )
+                refusal = Refusal(container.name, provider, reason, looked_at)
+            case Allocated():
+                before = taken.get(event.container.name, Taken(event.container.name))
+                taken[event.container.name] = _taken(roster, decision, event, before)
+            case _:
+                assert_never(event)
+    return Story(decision, roster, tuple(subjects), tuple(taken.values()), refusal)
+
+
+def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Subject:
+    containers = {container.name: container for container in pod.containers()}
+    is_pod = roster.rules.topology.scope is Scope.POD
+    container = None if is_pod else containers[asked.subject]
+    return Subject(
+        asked.subject,
+        considered.answers(
+            roster, asked.snapshot, pod, container, asked.hints, merged.affinity.mask
+        ),
+        ranking.rank(roster, tuple(asked.hints.values())),
+        merged,
+    )
+
+
+def _taken(roster: Roster, decision: Decision, event: Allocated, so_far: Taken) -> Taken:
+    """What the container has after one more provider allocated."""
+    key = ContainerKey(decision.pod.uid, event.container.name)
+    after = event.after
+    cpus = after.cpu.cpus_of(*key) or frozenset()
+    devices = after.device.records.get(key.pod_uid, {}).get(key.container, {})
+    looked_at = so_far.looked_at
+    affinity = decision.affinities.get(key.container, ZERO_HINT)
+    if event.provider == MEMORY_MANAGER and affinity.mask is None and event.before != after:
+        looked_at = considered.memory_answer(
+            roster, event.before.memory, decision.pod, event.container
+        )
+    return Taken(
+        container=key.container,
+        memory=after.memory.blocks_of(*key) or (),
+        cpus=_by_node(roster, cpus),
+        devices={name: tuple(sorted(held.device_ids)) for name, held in sorted(devices.items())},
+        looked_at=looked_at,
+    )
+
+
+def _by_node(roster: Roster, cpus: CpuSet) -> dict[int, CpuSet]:
+    """The CPUs by NUMA node, nodes ascending; nodes without any are left out."""
+    by_node = {
+        node.node_id: cpus & {cpu for core in node.cores for cpu in core.threads}
+        for node in roster.rules.machine.nodes
+    }
+    return {node_id: by_node[node_id] for node_id in sorted(by_node) if by_node[node_id]}

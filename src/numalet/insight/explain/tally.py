@@ -1,0 +1,89 @@
+"""What was tried in one category of changes, and what would have admitted the pod.
+
+A tally ends the category when ``keep_going`` says so, or after so many decisions that the others
+would have to wait too long; it says then that it was ended early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from numalet.core.config.rules import StartRefused
+from numalet.insight.explain import change as changes
+from numalet.insight.explain.case import Case
+from numalet.insight.explain.change import Change, Outcome
+
+MOST_TRIED = 200
+"""Decisions, or runs of a whole queue, in one category."""
+
+
+class Category(Enum):
+    """Kinds of changes, cheapest first."""
+
+    POLICY_OR_SCOPE = "policy-or-scope"
+    SMALLER_REQUEST = "smaller-request"
+    FEWER_CONTAINERS = "fewer-containers"
+    FREED_PODS = "freed-pods"
+    QUEUE_ORDER = "queue-order"
+    OTHER_MACHINE = "other-machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A change that admits the pod, and what it comes to."""
+
+    change: Change
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Tally:
+    """One category: its offers, and how many changes were tried.
+
+    ``refusals`` are changes after which the kubelet would not even start.
+    """
+
+    category: Category
+    keep_going: Callable[[], bool]
+    tried: int = 0
+    offers: list[Offer] = field(default_factory=list)
+    refusals: list[Offer] = field(default_factory=list)
+    ended_early: bool = False
+
+    def goes_on(self) -> bool:
+        """Whether one more may be tried."""
+        if self.ended_early or self.tried >= MOST_TRIED or not self.keep_going():
+            self.ended_early = True
+        return not self.ended_early
+
+    def counts_one(self) -> bool:
+        """Whether one more may be tried; it counts as tried then."""
+        if self.goes_on():
+            self.tried += 1
+        return not self.ended_early
+
+    def tried_outcome(self, case: Case, change: Change) -> Outcome | None:
+        """What the change comes to; None if nothing more may be tried."""
+        return changes.outcome(case, change) if self.counts_one() else None
+
+    def admits(self, case: Case, change: Change) -> bool:
+        """Whether the change admits the pod; False too if nothing more may be tried."""
+        result = self.tried_outcome(case, change)
+        return result is not None and result.admitted
+
+    def attempt(self, case: Case, change: Change) -> bool:
+        """Try a change and keep it if it admits the pod; whether it does."""
+        result = self.tried_outcome(case, change)
+        if result is None:
+            return False
+        if result.admitted:
+            self.offers.append(Offer(change, result))
+        elif isinstance(result.decision, StartRefused):
+            self.refusals.append(Offer(change, result))
+        return result.admitted
+
+    def offer(self, change: Change, result: Outcome) -> None:
+        """Keep a change that is known to admit the pod."""
+        self.offers.append(Offer(change, result))

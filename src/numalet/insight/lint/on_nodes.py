@@ -1,0 +1,195 @@
+"""Rules about where the reserved memory lies: too much of a node, odd nodes, an uneven split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from numalet.core.config import reservation
+from numalet.core.config.reservation import NodeShare, Spread, Strategy
+from numalet.core.config.rules import Scope
+from numalet.core.managers.memory import demand as demands
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import cpu_set, resources
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import Quantity
+from numalet.insight.lint.subject import Subject
+
+_PLACE = "reservedMemory"
+_LEAST_PERCENT = 5
+"""Of a node's room: an uneven split that costs less is nobody's trouble."""
+
+
+def more_than_a_node_has(subject: Subject) -> Iterator[Finding]:
+    """More is kept back on a node than it has: the kubelet's numbers wrap around."""
+    severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
+    for share in _shares(subject):
+        if share.left_bytes >= 0:
+            continue
+        fields = {
+            "numa_node": share.numa_node,
+            "reserved_bytes": share.reserved_bytes,
+            "memory_bytes": share.memory_bytes,
+            "hugepages_bytes": share.hugepages_bytes,
+        }
+        code = "lint/reserved-on-memoryless-node"
+        if share.memory_bytes:
+            code = "lint/reserved-more-than-node"
+        yield Finding(code, fields, _where(subject, share.numa_node), severity)
+
+
+def on_nodes_without_cpus(subject: Subject) -> Iterator[Finding]:
+    """What the system shall use is kept back where the system does not run.
+
+    A node of which everything is kept back is kept from pods, and not for the system.
+    """
+    for share in _shares(subject):
+        if share.reserved_bytes and share.left_bytes and not share.has_cpus:
+            fields = {"numa_node": share.numa_node, "reserved_bytes": share.reserved_bytes}
+            where = _where(subject, share.numa_node)
+            yield Finding("lint/reserved-on-cpuless-node", fields, where, Severity.WARNING)
+
+
+def memory_without_cpus(subject: Subject) -> Iterator[Finding]:
+    """Ordinary memory of pods may lie on nodes without CPUs, as in that of an accelerator."""
+    if not subject.pins_memory:
+        return
+    nodes = subject.machine.nodes
+    giving = {node.node_id for node in nodes if subject.behaviour.gives_memory(node)}
+    shares = [share for share in _shares(subject) if share.numa_node in giving]
+    far = [share for share in shares if not share.has_cpus and share.left_bytes > 0]
+    if far and len(far) < len(shares):
+        fields = {
+            "numa_nodes": cpu_set.text(share.numa_node for share in far),
+            "left_bytes": sum(share.left_bytes for share in far),
+        }
+        where = subject.config.where("memoryManagerPolicy")
+        yield Finding("lint/memory-on-cpuless-nodes", fields, where, Severity.WARNING)
+
+
+def absent_hugepages(subject: Subject) -> Iterator[Finding]:
+    """Huge pages are kept back on a node that has none of that size."""
+    there = {
+        (node.node_id, resources.hugepages_name(pages.page_size_kib))
+        for node in subject.machine.nodes
+        for pages in node.hugepages
+        if pages.count
+    }
+    for index, entry in enumerate(subject.config.reserved_memory):
+        for name in sorted(filter(resources.is_hugepages, entry.limits)):
+            if (entry.numa_node, name) not in there:
+                fields = {"type": name, "numa_node": entry.numa_node}
+                where = subject.config.where(f"{_PLACE}[{index}].limits.{name}")
+                yield Finding("lint/reserved-hugepages-absent", fields, where, Severity.WARNING)
+
+
+def uneven_split(subject: Subject) -> Iterator[Finding]:
+    """One node has clearly less left than it would have with an even or proportional split."""
+    if not subject.pins_memory or not subject.config.reserved_memory:
+        return
+    shares = _shares(subject)
+    now = _level(shares)
+    others = [_level(split) for _, split in _alternatives(subject)]
+    if not others or now < 0:
+        return
+    better = min(others)
+    if (better - now) * 100 >= _LEAST_PERCENT * better > 0:
+        least = min(_with_cpus(shares), key=lambda share: share.left_bytes)
+        fields = {"numa_node": least.numa_node, "left_bytes": now, "better_bytes": better}
+        where = _where(subject, least.numa_node)
+        yield Finding("lint/unbalanced-reservation", fields, where, Severity.WARNING)
+
+
+def widened_pods(subject: Subject) -> Iterator[Finding]:
+    """A given pod needs more NUMA nodes for its memory than with another split of the same sum."""
+    if not subject.pins_memory or not subject.config.reserved_memory:
+        return
+    shares, others = _shares(subject), _alternatives(subject)
+    for pod, name, size_bytes in _memory_asked(subject):
+        now = _fewest_nodes(shares, size_bytes)
+        needs = [(_fewest_nodes(split, size_bytes), strategy) for strategy, split in others]
+        best = min(needs, key=lambda need: need[0] or len(shares) + 1, default=None)
+        if now is None or best is None or best[0] is None or best[0] >= now:
+            continue
+        fields = {
+            "pod": str(pod),
+            "subject": f"container {name}" if name else "the pod as one",
+            "asked_bytes": size_bytes,
+            "nodes": now,
+            "fewer": best[0],
+            "strategy": best[1].value,
+        }
+        where = subject.place_of(pod, name)
+        yield Finding("lint/reservation-widens-pod", fields, where, Severity.WARNING)
+
+
+def _shares(subject: Subject) -> tuple[NodeShare, ...]:
+    """The machine's nodes with what reservedMemory keeps back on them, whole bytes."""
+    reserved = reservation.total_by_node(subject.config.reserved_memory)
+    none = Quantity()
+    return tuple(
+        replace(node, reserved_bytes=reserved.get(node.numa_node, none).value)
+        for node in reservation.nodes_of(subject.machine)
+    )
+
+
+def _alternatives(subject: Subject) -> list[tuple[Spread, tuple[NodeShare, ...]]]:
+    """The same sum split otherwise, as far as there is such a split."""
+    total = Quantity.from_bytes(sum(share.reserved_bytes for share in _shares(subject)))
+    found = []
+    for strategy in (Spread.EVEN, Spread.PROPORTIONAL):
+        shares = _split(subject, total, strategy)
+        if shares is not None:
+            found.append((strategy, shares))
+    return found
+
+
+def _split(subject: Subject, total: Quantity, strategy: Strategy) -> tuple[NodeShare, ...] | None:
+    shares = reservation.split(subject.machine, total, strategy)
+    return None if isinstance(shares, Finding) else shares
+
+
+def _with_cpus(shares: Sequence[NodeShare]) -> list[NodeShare]:
+    return [share for share in shares if share.has_cpus and share.usable_bytes]
+
+
+def _level(shares: Sequence[NodeShare]) -> int:
+    """What is left on the node that has least left, of those that count."""
+    return min((share.left_bytes for share in _with_cpus(shares)), default=0)
+
+
+def _fewest_nodes(shares: Sequence[NodeShare], size_bytes: int) -> int | None:
+    """How many nodes hold so much, when all are empty; None if all together do not."""
+    largest_first = sorted((share.left_bytes for share in shares), reverse=True)
+    for count, held in enumerate(accumulate(largest_first), start=1):
+        if held >= size_bytes:
+            return count
+    return None
+
+
+def _memory_asked(subject: Subject) -> Iterator[tuple[Pod, str, int]]:
+    """Pod, container (empty for the pod as one) and bytes; what is asked alike comes once."""
+    as_one = subject.aligns and subject.config.topology_manager_scope == Scope.POD.value
+    seen = set()
+    for pod in subject.pods:
+        if not demands.is_guaranteed(pod):
+            continue
+        containers = () if as_one else tuple(pod.containers())
+        asked = [(c.name, demands.of_container(c, subject.behaviour)) for c in containers]
+        asked += [("", demands.of_pod(pod, subject.behaviour))] if as_one else []
+        for name, demand in asked:
+            if isinstance(demand, NotAnInteger):
+                continue
+            size_bytes = demand.get(resources.MEMORY, 0)
+            if size_bytes not in seen:
+                seen.add(size_bytes)
+                yield pod, name, size_bytes
+
+
+def _where(subject: Subject, numa_node: int) -> Location:
+    """The first entry that names the node; there is one."""
+    entries = enumerate(subject.config.reserved_memory)
+    index = next(index for index, entry in entries if entry.numa_node == numa_node)
+    return subject.config.where(f"{_PLACE}[{index}]")

@@ -1,0 +1,185 @@
+"""Rules about policies, options and gates, the number of nodes, the CPUs, and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from numalet.core.admission import roster
+from numalet.core.config import policy_options
+from numalet.core.config.feature_gates import (
+    CPU_MANAGER_POLICY_ALPHA_OPTIONS,
+    CPU_MANAGER_POLICY_BETA_OPTIONS,
+    TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
+    TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
+)
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.policy_options import Maturity
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules
+from numalet.core.managers.cpu import static_policy, topology
+from numalet.core.model import resources
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.quantity import ZERO
+from numalet.insight.lint.subject import Subject
+
+_TOPOLOGY: Final = "topologyManagerPolicyOptions"
+_CPU: Final = "cpuManagerPolicyOptions"
+_DEFAULT_LIMIT: Final = 8
+_GATES: Final = {
+    (_TOPOLOGY, Maturity.ALPHA): TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
+    (_TOPOLOGY, Maturity.BETA): TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
+    (_CPU, Maturity.ALPHA): CPU_MANAGER_POLICY_ALPHA_OPTIONS,
+    (_CPU, Maturity.BETA): CPU_MANAGER_POLICY_BETA_OPTIONS,
+}
+_WORDS: Final = ("true", "false", "yes", "no", "on", "off", "")
+
+
+def node_limit_is_a_word(subject: Subject) -> Iterator[Finding]:
+    """max-allowable-numa-nodes=true, as a page of the documentation had it."""
+    options = subject.config.topology_manager_policy_options or {}
+    value = options.get(policy_options.MAX_ALLOWABLE)
+    if value is not None and value.strip().lower() in _WORDS:
+        fields = {"value": value, "nodes": max(len(subject.machine.nodes), _DEFAULT_LIMIT + 1)}
+        where = subject.config.where(f"{_TOPOLOGY}.{policy_options.MAX_ALLOWABLE}")
+        severity = Severity.ERROR if subject.aligns else Severity.WARNING
+        yield Finding("lint/max-allowable-not-a-number", fields, where, severity)
+
+
+def many_nodes(subject: Subject) -> Iterator[Finding]:
+    """More NUMA nodes than the Topology Manager takes, or takes in good time."""
+    nodes = len(subject.machine.nodes)
+    if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
+        return
+    fields = {"nodes": nodes, "limit": _DEFAULT_LIMIT}
+    where = subject.config.where("topologyManagerPolicy")
+    if not subject.aligns:
+        yield Finding("lint/many-nodes", fields, where, Severity.NOTE)
+    elif policy_options.MAX_ALLOWABLE in (subject.config.topology_manager_policy_options or {}):
+        yield Finding("lint/many-nodes-are-slow", fields, where, Severity.WARNING)
+
+
+def options_not_read(subject: Subject) -> Iterator[Finding]:
+    """Options of the topology policy under the policy none, which reads none of them."""
+    options = subject.config.topology_manager_policy_options
+    if options and not subject.aligns:
+        fields = {"options": ", ".join(sorted(options))}
+        where = subject.config.where(_TOPOLOGY)
+        yield Finding("lint/topology-options-not-read", fields, where, Severity.WARNING)
+
+
+def options_without_gate(subject: Subject) -> Iterator[Finding]:
+    """Options that nothing reads yet, and that will stop the start once something does."""
+    config = subject.config
+    if not subject.aligns:
+        options = config.topology_manager_policy_options or {}
+        yield from _without_gate(subject, _TOPOLOGY, options, policy_options.TOPOLOGY_OPTIONS)
+    if config.cpu_manager_policy == CpuPolicy.NONE.value:
+        options = config.cpu_manager_policy_options or {}
+        yield from _without_gate(subject, _CPU, options, policy_options.CPU_OPTIONS)
+
+
+def _without_gate(
+    subject: Subject, place: str, options: Mapping[str, str], known: Mapping[str, Maturity]
+) -> Iterator[Finding]:
+    for name in sorted(options):
+        gate = _GATES.get((place, known[name])) if name in known else None
+        if gate is not None and not subject.gates.enabled(gate):
+            fields = {"option": name, "maturity": known[name].value, "gate": gate}
+            where = subject.config.where(f"{place}.{name}")
+            yield Finding("lint/option-without-gate", fields, where, Severity.WARNING)
+
+
+def part_of_a_cpu(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+    """A reservation of CPUs that is no whole number is rounded up, but counted as it stands."""
+    reserved = rules.reservation.get(resources.CPU, ZERO)
+    if _is_static(rules.cpu) and reserved.milli_value % 1000:
+        fields = {"reserved": reserved, "cpus": rules.cpu.reserved_count}
+        where = subject.config.where("kubeReserved.cpu")
+        yield Finding("lint/part-of-a-cpu-reserved", fields, where, Severity.WARNING)
+
+
+def may_hang(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+    """full-pcpus-only with distribute-cpus-across-numa, and a reservation that splits cores."""
+    cpu = rules.cpu
+    both = cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
+    split = _split_cores(subject, cpu)
+    if _is_static(cpu) and both and split:
+        fields = {"cores": ", ".join(f"{{{','.join(map(str, core))}}}" for core in split)}
+        where = subject.config.where(f"{_CPU}.{policy_options.DISTRIBUTE_ACROSS_NUMA}")
+        yield Finding("lint/cpu-policy-may-hang", fields, where, Severity.WARNING)
+
+
+def _split_cores(subject: Subject, cpu: CpuRules) -> list[tuple[int, ...]]:
+    """Cores of which some threads are reserved and others are not."""
+    reserved = cpu.reserved_cpus or frozenset()
+    cores = (core.threads for node in subject.machine.nodes for core in node.cores)
+    return [core for core in cores if 0 < len(reserved.intersection(core)) < len(core)]
+
+
+def strict_reservation(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+    """strict-cpu-reservation: pods may take every CPU of the shared pool, if it gives every one.
+
+    full-pcpus-only gives no more CPUs than there are in whole cores of which none is reserved.
+    """
+    if not _is_static(rules.cpu) or not rules.cpu.strict_cpu_reservation:
+        return
+    policy = static_policy.build(rules.cpu, topology.discover(rules.machine))
+    if isinstance(policy, Finding):
+        return
+    pool = policy.initial_default
+    if pool and len(pool) == policy.most_at_once(pool):
+        where = subject.config.where(f"{_CPU}.{policy_options.STRICT_RESERVATION}")
+        yield Finding("lint/strict-reservation", {"cpus": len(pool)}, where, Severity.WARNING)
+
+
+def distances_beyond_rows(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+    """prefer-closest-numa-nodes where ids have gaps: some comparisons are fatal."""
+    distances = roster.distances(rules)
+    if distances is not None and distances.readable_ids is not None:
+        fields = {
+            "numa_node": max(subject.machine.node_ids),
+            "places": min(distances.readable_ids.values()),
+            "numa_nodes": ", ".join(map(str, subject.machine.node_ids)),
+        }
+        where = subject.config.where(f"{_TOPOLOGY}.{policy_options.PREFER_CLOSEST}")
+        yield Finding("lint/distances-beyond-rows", fields, where, Severity.WARNING)
+
+
+def page_size_not_everywhere(subject: Subject) -> Iterator[Finding]:
+    """A size of huge pages that some nodes do not know: a pod that asks for it is fatal."""
+    if not subject.pins_memory:
+        return
+    nodes = {
+        node.node_id: {pages.page_size_kib for pages in node.hugepages}
+        for node in subject.machine.nodes
+    }
+    for size in sorted(set().union(*nodes.values())):
+        lacking = [node_id for node_id in sorted(nodes) if size not in nodes[node_id]]
+        if lacking:
+            fields = {
+                "type": resources.hugepages_name(size),
+                "numa_nodes": ", ".join(map(str, lacking)),
+            }
+            where = subject.config.where("memoryManagerPolicy")
+            yield Finding("lint/page-size-not-everywhere", fields, where, Severity.WARNING)
+
+
+def numa_balancing(subject: Subject) -> Iterator[Finding]:
+    """The kernel moves pages between nodes on its own."""
+    if subject.numa_balancing and len(subject.machine.nodes) > 1 and _pins(subject):
+        where = subject.config.where(_pinning_field(subject.config))
+        fields = {"value": subject.numa_balancing}
+        yield Finding("lint/numa-balancing", fields, where, Severity.WARNING)
+
+
+def _pins(subject: Subject) -> bool:
+    return subject.pins_memory or subject.config.cpu_manager_policy == CpuPolicy.STATIC.value
+
+
+def _pinning_field(config: KubeletConfig) -> str:
+    is_static = config.cpu_manager_policy == CpuPolicy.STATIC.value
+    return "cpuManagerPolicy" if is_static else "memoryManagerPolicy"
+
+
+def _is_static(cpu: CpuRules) -> bool:
+    return cpu.policy is CpuPolicy.STATIC

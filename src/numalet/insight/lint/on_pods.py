@@ -1,0 +1,212 @@
+"""Rules about given pods: those that this node, empty and with this policy, never admits.
+
+The node itself is asked, with the pod as it is and with smaller ones. Pods that ask for the same
+are asked about once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalet.core.admission.reasons import KubeletWouldCrash, OutOfResource, Rejection
+from numalet.core.config.rules import CpuPolicy
+from numalet.core.model import resources
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.pod import Container, Pod
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import largest_request
+from numalet.core.node.largest_request import Search
+from numalet.core.node.node import Node
+from numalet.insight import decision_notes
+from numalet.insight.lint.subject import Subject
+from numalet.wording import english, kubelet
+
+_MOST_WAYS = 4
+
+
+def not_looked_at(subject: Subject, node: Node | None) -> Iterator[Finding]:
+    """The pods are there, but no node that could be asked."""
+    if node is None and subject.pods:
+        yield Finding("lint/pods-not-checked", {"count": len(subject.pods)}, severity=Severity.NOTE)
+
+
+def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
+    """What is too much about every pod that the empty node does not admit."""
+    search = Search(node)
+    decisions = []
+    for alike in _alike(subject.pods):
+        pod = alike[0]
+        decisions.append(node.admit(pod)[1])
+        rejection = decisions[-1].rejection
+        more = "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
+        found: Iterator[Finding]
+        match rejection:
+            case None:
+                continue
+            case OutOfResource():
+                found = _larger_than_node(subject, node, pod, rejection, more)
+            case KubeletWouldCrash():
+                found = _crashing(subject, pod, rejection, more)
+            case _:
+                found = _too_much(subject, search, pod, rejection, more)
+        yield from found
+    yield from decision_notes.notes(decision_notes.collect(decisions))
+
+
+def one_after_the_other(subject: Subject, node: Node) -> Iterator[Finding]:
+    """What only shows when the pods are there together, admitted in their order.
+
+    A policy that hands out CPUs may hang on a fragmented node, and with strict-cpu-reservation
+    the pods may leave a shared pool with which the kubelet does not start again.
+    """
+    if node.rules.cpu.policy is not CpuPolicy.STATIC:
+        return
+    empty, last = node, None
+    for pod in subject.pods:
+        node, decision = node.admit(pod)
+        last = pod if decision.admitted else last
+        rejection = decision.rejection
+        if isinstance(rejection, KubeletWouldCrash) and not _crashes(empty, pod):
+            yield from _crashing(subject, pod, rejection, " (after the pods before it)")
+    if last is not None and not node.snapshot.cpu.default:
+        where = subject.place_of(last, "")
+        yield Finding("lint/pods-empty-the-pool", {"pod": str(last)}, where)
+
+
+def _crashes(node: Node, pod: Pod) -> bool:
+    return isinstance(node.admit(pod)[1].rejection, KubeletWouldCrash)
+
+
+def _alike(pods: tuple[Pod, ...]) -> list[list[Pod]]:
+    """The pods in groups of those that ask for the same, in their order."""
+    groups: dict[str, list[Pod]] = {}
+    for pod in pods:
+        asked = [(c.name, c.kind, sorted(c.requests.items())) for c in pod.containers()]
+        groups.setdefault(repr((pod.qos_class, asked, sorted(pod.overhead.items()))), []).append(
+            pod
+        )
+    return list(groups.values())
+
+
+def _crashing(
+    subject: Subject, pod: Pod, rejection: KubeletWouldCrash, more: str
+) -> Iterator[Finding]:
+    fields = {"pod": f"{pod}{more}", "why": english.of_reason(rejection)}
+    where = subject.place_of(pod, "")
+    yield Finding("lint/pod-crashes-kubelet", fields, where)
+
+
+def _too_much(
+    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+) -> Iterator[Finding]:
+    """Every request that is too large by itself; else what makes them too large together."""
+    is_alone = False
+    for container in pod.containers():
+        for resource in sorted(container.requests):
+            most = search.alone(pod, container, resource)
+            if most is None:
+                continue
+            is_alone = True
+            yield _too_much_alone(subject, pod, container, resource, most, rejection, more)
+    if not is_alone:
+        yield _too_much_together(subject, search, pod, rejection, more)
+
+
+def _too_much_alone(
+    subject: Subject,
+    pod: Pod,
+    container: Container,
+    resource: str,
+    most: Quantity,
+    rejection: Rejection,
+    more: str,
+) -> Finding:
+    asked = container.requests[resource]
+    fields = {
+        "pod": f"{pod}{more}",
+        "container": container.name,
+        "resource": resource,
+        "asked": shown(resource, asked),
+        "most": shown(resource, most),
+        "reason": kubelet.reason(rejection),
+    }
+    where = subject.place_of(pod, container.name)
+    if most > asked:
+        return Finding("lint/pod-not-whole-units", fields, where)
+    fields["excess"] = shown(resource, asked - most)
+    return Finding("lint/pod-never-admitted", fields, where)
+
+
+def _too_much_together(
+    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+) -> Finding:
+    ways = [
+        f"{container.name} with {shown(resource, most)} of {resource} instead of"
+        f" {shown(resource, container.requests[resource])}"
+        for container, resource in _requests(pod)
+        if (most := search.together(pod, container, resource)) is not None
+    ]
+    fields = {
+        "pod": f"{pod}{more}",
+        "reason": kubelet.reason(rejection),
+        "why": english.of_reason(rejection),
+        "ways": "; or ".join(ways[:_MOST_WAYS]),
+    }
+    code = "lint/pod-never-admitted-together"
+    if not ways:
+        code = "lint/pod-never-admitted-at-all"
+    return Finding(code, fields, subject.place_of(pod, ""))
+
+
+def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
+    for container in pod.containers():
+        for resource in sorted(container.requests):
+            if not container.requests[resource].is_zero:
+                yield container, resource
+
+
+def _larger_than_node(
+    subject: Subject, node: Node, pod: Pod, rejection: OutOfResource, more: str
+) -> Iterator[Finding]:
+    """Every resource of which the whole node has less than the pod asks for in all.
+
+    The kubelet says the first one only, so each is asked about without those before it.
+    """
+    asking, refused = pod, rejection
+    while True:
+        yield _larger(subject, pod, refused, more)
+        for container in pod.containers():
+            asking = largest_request.asking(asking, container.name, refused.resource, None)
+        next_said = node.admit(asking)[1].rejection
+        if not isinstance(next_said, OutOfResource) or next_said.resource == refused.resource:
+            return
+        refused = next_said
+
+
+def _larger(subject: Subject, pod: Pod, refused: OutOfResource, more: str) -> Finding:
+    def amount(number: int) -> str:
+        is_milli = refused.resource == resources.CPU
+        of = (
+            Quantity.from_milli(number)
+            if is_milli
+            else largest_request.quantity(refused.resource, number)
+        )
+        return shown(refused.resource, of)
+
+    fields = {
+        "pod": f"{pod}{more}",
+        "resource": refused.resource,
+        "asked": amount(refused.requested),
+        "most": amount(refused.capacity),
+        "excess": amount(refused.lack),
+    }
+    return Finding("lint/pod-larger-than-node", fields, subject.place_of(pod, ""))
+
+
+def shown(resource: str, amount: Quantity) -> str:
+    """An amount of a resource: exact, and where that is hard to read also rounded."""
+    if not resources.is_memory_type(resource):
+        return str(amount)
+    exact = str(Quantity.from_bytes(amount.value))
+    rounded = english.size(amount.value)
+    return f"{exact} ({rounded})" if "." in rounded else rounded

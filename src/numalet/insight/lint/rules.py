@@ -1,0 +1,96 @@
+"""All rules, in order, and what they find together with the kubelet's start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.config.rules import NodeRules, StartRefused
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.node.node import Node
+from numalet.insight.lint import on_host, on_nodes, on_options, on_pods, on_reservation, starting
+from numalet.insight.lint.subject import Subject
+
+_OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    on_reservation.hugepages_reserved,
+    on_reservation.default_eviction_forgotten,
+    on_reservation.default_eviction_not_merged,
+    on_reservation.no_memory_threshold,
+    on_reservation.threshold_is_a_percentage,
+    on_reservation.reservation_is_not_read,
+    on_nodes.more_than_a_node_has,
+    on_nodes.on_nodes_without_cpus,
+    on_nodes.memory_without_cpus,
+    on_nodes.absent_hugepages,
+    on_nodes.uneven_split,
+    on_nodes.widened_pods,
+    on_options.node_limit_is_a_word,
+    on_options.many_nodes,
+    on_options.options_not_read,
+    on_options.options_without_gate,
+    on_options.page_size_not_everywhere,
+    on_options.numa_balancing,
+    on_host.swap_is_on,
+    on_host.cgroups_are_old,
+    on_host.runtime_is_missing,
+    on_host.soft_eviction_without_grace_period,
+)
+"""Rules that a configuration which does not start is worth, too."""
+
+_OF_A_NODE: Final[tuple[Callable[[Subject, NodeRules], Iterator[Finding]], ...]] = (
+    on_options.part_of_a_cpu,
+    on_options.may_hang,
+    on_options.distances_beyond_rows,
+    on_options.strict_reservation,
+)
+"""Rules about a configuration that was resolved against its machine."""
+
+_ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Everything found. ``refused`` is the kubelet's refusal to start, or None.
+
+    ``start`` is all that keeps the kubelet from starting, its own complaint first; ``own`` is
+    what our rules found, the worst first. ``not_looked_at`` names what else could.
+    """
+
+    refused: StartRefused | None
+    start: tuple[Finding, ...] = ()
+    own: tuple[Finding, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them: those of the start, then the others."""
+        return (*self.start, *self.own)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether one of the findings is an error."""
+        return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+
+def check(subject: Subject, noticed: Iterable[Finding] = ()) -> Checked:
+    """What the kubelet and our own rules find about a subject.
+
+    ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
+    """
+    started = starting.start(subject)
+    found = (*noticed, *_own(subject, started.empty))
+    own = sorted(found, key=lambda finding: _ORDER.index(finding.severity))
+    unknown = on_host.not_looked_at(subject)
+    return Checked(started.refused, started.findings, tuple(own), unknown)
+
+
+def _own(subject: Subject, node: Node | None) -> Iterator[Finding]:
+    for of_configuration in _OF_CONFIGURATION:
+        yield from of_configuration(subject)
+    if node is not None:
+        for of_node in _OF_A_NODE:
+            yield from of_node(subject, node.rules)
+        yield from on_pods.never_admitted(subject, node)
+        yield from on_pods.one_after_the_other(subject, node)
+    yield from on_pods.not_looked_at(subject, node)

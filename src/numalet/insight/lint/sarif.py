@@ -1,0 +1,81 @@
+"""The findings as SARIF 2.1.0, the form that code hosts and editors read.
+
+Every code that occurs is a *rule* of the run; every finding is a *result* with the file and line
+of its place. What has no file (a flag, the machine) has a logical location, and is placed at the
+first line of the main file, because code hosts show nothing without a line of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from numalet.core.model.findings import Location
+from numalet.insight.lint.rows import Row
+
+VERSION: Final = "2.1.0"
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def document(rows: Sequence[Row], tool_version: str, main_file: str = "") -> dict[str, Any]:
+    """The log: one run of this program with all results.
+
+    ``main_file`` stands in for the file of a finding that has none; paths are relative.
+    """
+    codes = list(dict.fromkeys(row.code for row in rows))
+    by_code = {row.code: row for row in reversed(rows)}
+    driver = {
+        "name": "numalet",
+        "semanticVersion": tool_version,
+        "rules": [_rule(by_code[code]) for code in codes],
+    }
+    results = [_result(row, codes.index(row.code), main_file) for row in rows]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
+
+
+def _rule(row: Row) -> dict[str, Any]:
+    words = row.code.partition("/")[2].split("-")
+    described = {"fullDescription": {"text": row.rule}} if row.rule else {}
+    return {
+        "id": row.code,
+        "name": "".join(word.capitalize() for word in words),
+        **described,
+        "defaultConfiguration": {"level": row.severity.value},
+    }
+
+
+def _result(row: Row, index: int, main_file: str) -> dict[str, Any]:
+    return {
+        "ruleId": row.code,
+        "ruleIndex": index,
+        "level": row.severity.value,
+        "message": {"text": message(row)},
+        "locations": _locations(row.where, main_file),
+    }
+
+
+def message(row: Row) -> str:
+    """Everything about a finding but its place, in one paragraph."""
+    said = f" The kubelet says: {row.kubelet_text}." if row.kubelet_text else ""
+    mend = f" Mend: {row.mend}." if row.mend else ""
+    return f"{row.sentence.rstrip('.')}.{said}{mend}"
+
+
+def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
+    location: dict[str, Any] = {}
+    file = where.document if is_file(where) else main_file
+    if file:
+        line = where.line if is_file(where) and where.line is not None else 1
+        artifact = {"artifactLocation": {"uri": quote(file)}}
+        location["physicalLocation"] = {**artifact, "region": {"startLine": line}}
+    names = [name for name in (where.path, "" if is_file(where) else where.document) if name]
+    if names:
+        location["logicalLocations"] = [{"fullyQualifiedName": name} for name in names]
+    return [location] if location else []
+
+
+def is_file(where: Location) -> bool:
+    """Whether the place is in a file, and not a flag."""
+    return bool(where.document) and not where.document.startswith("--")

@@ -1,0 +1,73 @@
+"""The kubelet's start: what it would say, and what else would stop it once that is mended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.model.findings import Finding
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.insight.lint.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What became of the start.
+
+    ``refused`` is the kubelet's refusal or None. ``findings`` are all that stop it, the kubelet's
+    own first. ``empty`` is the node without state files and pods; None if even that can not be.
+    """
+
+    refused: StartRefused | None
+    findings: tuple[Finding, ...]
+    empty: Node | None
+
+
+def start(subject: Subject) -> Started:
+    """The start of a kubelet with this configuration, on this machine, with these files."""
+    outcome = _outcome(subject, subject.state_files)
+    empty = _outcome(subject, {}) if subject.state_files else outcome
+    node = empty if isinstance(empty, Node) else None
+    if isinstance(outcome, Node):
+        return Started(None, (), node)
+    found = (*outcome.findings, *outcome.further, *_not_reached(subject, outcome.stage, empty))
+    return Started(outcome, found, node)
+
+
+def _outcome(subject: Subject, files: StateFiles) -> Node | StartRefused:
+    return nodes.start(
+        subject.config,
+        subject.machine,
+        files,
+        subject.devices,
+        release=subject.release,
+        behaviour=subject.behaviour,
+        identity=subject.identity,
+    )
+
+
+def _not_reached(subject: Subject, stage: Stage, empty: Node | StartRefused) -> tuple[Finding, ...]:
+    """What comes after the stage at which the start ended."""
+    if stage is Stage.NODE_ALLOCATABLE:
+        return ()
+    if stage in (Stage.CPU_MANAGER_START, Stage.MEMORY_MANAGER_START):
+        # Without the files it gets to the last stage.
+        return empty.findings if isinstance(empty, StartRefused) else ()
+    return _policies_of_files(subject)
+
+
+def _policies_of_files(subject: Subject) -> tuple[Finding, ...]:
+    """Files that no kubelet with these policies would read; what they hold is not looked at."""
+    found = []
+    for name, load, policy in (
+        (cpu_file.FILE_NAME, cpu_file.load, subject.config.cpu_manager_policy),
+        (memory_file.FILE_NAME, memory_file.load, subject.config.memory_manager_policy),
+    ):
+        text = subject.state_files.get(name)
+        loaded = None if text is None else load(text, policy)
+        if isinstance(loaded, Finding):
+            found.append(loaded)
+    return tuple(found)

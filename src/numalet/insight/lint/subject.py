@@ -1,0 +1,93 @@
+"""What is looked at: one configuration on one machine, with state files and pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+from numalet.core.config import feature_gates, node_allocatable, reservation
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.feature_gates import FeatureGates
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.reservation import MemoryParts
+from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
+from numalet.core.model.findings import NOWHERE, Findings, Location
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import NO_DEVICES, Devices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What is known of a host; None for what is not.
+
+    ``swap_areas`` are the files and devices that are swapped to, ``cgroup_version`` is 1 or 2,
+    ``has_runtime`` whether a socket is where the container runtime should listen.
+    """
+
+    swap_areas: tuple[str, ...] | None = None
+    cgroup_version: int | None = None
+    has_runtime: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """The things a rule may look at.
+
+    ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if nobody knows.
+    ``host`` is what is known of the host otherwise. ``pod_places`` says where a pod was read, by
+    uid.
+    """
+
+    config: KubeletConfig
+    machine: MachineInfo
+    state_files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pods: tuple[Pod, ...] = ()
+    pod_places: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    numa_balancing: int | None = None
+    host: Host = Host()
+    release: Release = DEFAULT
+    behaviour: Behaviour = EXACT
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    identity: NodeIdentity = UNKNOWN_NODE
+
+    @cached_property
+    def effective(self) -> KubeletConfig:
+        """The configuration with the default thresholds that the kubelet fills in."""
+        if not self.config.uses_default_eviction:
+            return self.config
+        defaults = node_allocatable.default_eviction(self.machine.os)
+        return replace(self.config, eviction_hard=defaults)
+
+    @cached_property
+    def memory_parts(self) -> MemoryParts | None:
+        """What must be kept back of memory; None where a part of it can not be read."""
+        findings = Findings()
+        parts = reservation.memory_parts(self.effective, self.machine, findings)
+        return None if findings.all else parts
+
+    @cached_property
+    def gates(self) -> FeatureGates:
+        """The feature gates as they are set."""
+        return feature_gates.with_settings(self.config.feature_gates, self.release)
+
+    @property
+    def pins_memory(self) -> bool:
+        """Whether the Memory Manager counts memory and confines containers to NUMA nodes."""
+        counting = (MemoryPolicy.STATIC.value, MemoryPolicy.BEST_EFFORT.value)
+        return self.config.memory_manager_policy in counting
+
+    @property
+    def aligns(self) -> bool:
+        """Whether the Topology Manager has a policy, and so reads its options."""
+        return self.config.topology_manager_policy != TopologyPolicy.NONE.value
+
+    def place_of(self, pod: Pod, container: str) -> Location:
+        """Where a container of a pod was read, as far as that is known."""
+        where = self.pod_places.get(pod.uid, NOWHERE)
+        path = f"pod {pod}, container {container}" if container else f"pod {pod}"
+        return replace(where, path=path)

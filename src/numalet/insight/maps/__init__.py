@@ -1,0 +1,1 @@
+"""A machine, its memory, CPUs and devices as rows."""

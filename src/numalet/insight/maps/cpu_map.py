@@ -1,0 +1,74 @@
+"""The CPUs of a node as a map, core by core: who may run on each of them.
+
+A CPU is *exclusive* to a pod, or *reserved* for the system, or *shared*: every container without
+exclusive CPUs may run on it. Unless the reservation is strict, these run on reserved CPUs too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+from numalet.core.model.machine_info import CoreInfo, MachineInfo
+from numalet.core.snapshot.snapshot import Snapshot
+
+
+class Use(Enum):
+    """What a CPU is for."""
+
+    SHARED = "shared"
+    RESERVED = "reserved"
+    EXCLUSIVE = "exclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class CpuCell:
+    """One CPU; ``pod_uid`` is whose it is, empty if it is nobody's."""
+
+    cpu: int
+    use: Use
+    pod_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCpus:
+    """The CPUs of one NUMA node, core by core."""
+
+    node_id: int
+    cores: tuple[tuple[CpuCell, ...], ...]
+
+    def count(self, use: Use) -> int:
+        """How many of its CPUs are for this."""
+        return sum(cell.use is use for core in self.cores for cell in core)
+
+
+def cpu_map(
+    snapshot: Snapshot, machine: MachineInfo, reserved: Collection[int]
+) -> tuple[NodeCpus, ...]:
+    """The map of all NUMA nodes that have CPUs, by ascending id; cores by their lowest CPU."""
+    owners = {
+        cpu: uid
+        for uid, containers in snapshot.cpu.exclusive.items()
+        for cpus in containers.values()
+        for cpu in cpus
+    }
+
+    def cell(cpu: int) -> CpuCell:
+        if cpu in owners:
+            return CpuCell(cpu, Use.EXCLUSIVE, owners[cpu])
+        return CpuCell(cpu, Use.RESERVED if cpu in reserved else Use.SHARED)
+
+    return tuple(
+        NodeCpus(
+            node.node_id,
+            tuple(tuple(map(cell, threads)) for threads in sorted(_threads(node.cores))),
+        )
+        for node in sorted(machine.nodes, key=lambda node: node.node_id)
+        if node.cores
+    )
+
+
+def _threads(cores: Collection[CoreInfo]) -> list[tuple[int, ...]]:
+    """The CPUs of each core, ascending."""
+    return [tuple(sorted(core.threads)) for core in cores]

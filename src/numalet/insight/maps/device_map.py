@@ -1,0 +1,51 @@
+"""The devices of a node as rows: what plugins reported, and what of it is in use.
+
+Devices of one resource that are attached to the same NUMA nodes share a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """Devices of one resource on the same NUMA nodes, none if they are attached to none.
+
+    ``free`` are those that may be given out, ``in_use`` those that are, ``unhealthy`` what is
+    left: neither in use nor fit to be given out. All ids are sorted.
+    """
+
+    resource: str
+    nodes: tuple[int, ...]
+    free: tuple[str, ...]
+    in_use: tuple[str, ...]
+    unhealthy: tuple[str, ...]
+
+
+def device_map(ledger: DeviceLedger) -> tuple[DeviceRow, ...]:
+    """A row for each resource and set of NUMA nodes, in their order."""
+    return tuple(
+        row for resource in sorted(ledger.inventory.known) for row in _rows(ledger, resource)
+    )
+
+
+def _rows(ledger: DeviceLedger, resource: str) -> list[DeviceRow]:
+    by_nodes: dict[NumaMask, set[str]] = {}
+    for name, mask in ledger.inventory.devices_of(resource).masks.items():
+        by_nodes.setdefault(mask, set()).add(name)
+    used, free = ledger.in_use.get(resource, frozenset()), ledger.free(resource)
+    return [
+        DeviceRow(
+            resource,
+            nodes,
+            free=tuple(sorted(names & free)),
+            in_use=tuple(sorted(names & used)),
+            unhealthy=tuple(sorted(names - free - used)),
+        )
+        for nodes, names in sorted((numa_mask.ids(mask), names) for mask, names in by_nodes.items())
+    ]

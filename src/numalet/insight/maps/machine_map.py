@@ -1,0 +1,174 @@
+"""A machine as a map: one row per NUMA node, totals, and notes on what is odd about it.
+
+There are two maps of one machine, as it is and as the kubelet sees it; they have the same
+form. A note is a finding without a sentence; ``wording`` has the sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from numalet.core.config.machine_notes import machine_notes
+from numalet.core.model import cpu_set
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.cpu_set import EMPTY, CpuSet
+from numalet.core.model.findings import Finding
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import Machine, NumaNode
+from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
+from numalet.core.model.machine_queries import NodeClass
+
+SCHEMA: Final = "numalet.machine/1"
+
+
+class View(Enum):
+    """Whose eyes."""
+
+    KERNEL = "kernel"
+    KUBELET = "kubelet"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One NUMA node. ``sockets`` are those its CPUs sit in: none, one or several."""
+
+    node_id: int
+    node_class: NodeClass
+    sockets: tuple[int, ...]
+    cpus: CpuSet
+    offline_cpus: CpuSet
+    core_count: int
+    memory_bytes: int | None
+    hugepages: tuple[HugePages, ...]
+    distances: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineMap:
+    """The whole machine; nodes by ascending id, or in the kubelet's order."""
+
+    view: View
+    source: str
+    os: OperatingSystem
+    socket_count: int
+    core_count: int
+    cpu_count: int
+    offline_cpus: CpuSet
+    memory_bytes: int
+    hugepages: tuple[HugePages, ...]
+    nodes: tuple[NodeRow, ...]
+    notes: tuple[Finding, ...]
+
+
+def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
+    """The map of a machine; ``notes`` are those of whoever read it."""
+    info = kubelet_view(machine)
+    found = (*notes, *machine_notes(machine, info))
+    if view is View.KUBELET:
+        return _kubelet_map(machine, info, found)
+    return _kernel_map(machine, found)
+
+
+def _kernel_map(machine: Machine, notes: tuple[Finding, ...]) -> MachineMap:
+    total_kib = (machine.proc.meminfo or {}).get("MemTotal")
+    of_nodes = sum(node.memory_bytes or 0 for node in machine.nodes)
+    return MachineMap(
+        view=View.KERNEL,
+        source=machine.source,
+        os=machine.os,
+        socket_count=len(ask.sockets(machine)) or len(ask.package_ids(machine)),
+        core_count=len(ask.cores(machine)) or ask.core_id_count(machine),
+        cpu_count=len(machine.online_cpus),
+        offline_cpus=machine.offline_cpus,
+        memory_bytes=of_nodes if total_kib is None else total_kib * 1024,
+        hugepages=tuple(HugePages(p.page_size_kib, p.count or 0) for p in machine.hugepages),
+        nodes=tuple(_kernel_row(machine, node) for node in machine.nodes_by_id),
+        notes=notes,
+    )
+
+
+def _kernel_row(machine: Machine, node: NumaNode) -> NodeRow:
+    online = ask.online_part(machine, node)
+    members = [cpu for cpu in machine.cpus if cpu.cpu_id in online]
+    places = {cpu.package_id for cpu in members if cpu.package_id is not None}
+    cores = {cpu.thread_siblings & online for cpu in members if cpu.thread_siblings is not None}
+    return NodeRow(
+        node_id=node.node_id,
+        node_class=ask.node_class(node),
+        sockets=tuple(sorted(places)),
+        cpus=online,
+        offline_cpus=node.cpus & machine.offline_cpus,
+        core_count=len(cores),
+        memory_bytes=node.memory_bytes,
+        hugepages=tuple(HugePages(p.page_size_kib, p.count or 0) for p in node.hugepages),
+        distances=node.distances,
+    )
+
+
+def _kubelet_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]) -> MachineMap:
+    return MachineMap(
+        view=View.KUBELET,
+        source=machine.source,
+        os=info.os,
+        socket_count=info.socket_count,
+        core_count=info.physical_core_count,
+        cpu_count=info.cpu_count,
+        offline_cpus=EMPTY,
+        memory_bytes=info.memory_capacity_bytes,
+        hugepages=info.hugepages,
+        nodes=tuple(_kubelet_row(node) for node in info.nodes),
+        notes=notes,
+    )
+
+
+def _kubelet_row(node: NumaNodeInfo) -> NodeRow:
+    return NodeRow(
+        node_id=node.node_id,
+        node_class=ask.node_class(node),
+        sockets=tuple(sorted({core.socket_id for core in node.cores})),
+        cpus=frozenset(thread for core in node.cores for thread in core.threads),
+        offline_cpus=EMPTY,
+        core_count=len(node.cores),
+        memory_bytes=node.memory_bytes,
+        hugepages=node.hugepages,
+        distances=node.distances,
+    )
+
+
+def document(chart: MachineMap) -> dict[str, Any]:
+    """The map as plain values, for JSON and YAML; notes as codes with their fields."""
+    return {
+        "schema": SCHEMA,
+        "view": chart.view.value,
+        "source": chart.source,
+        "os": chart.os.value,
+        "sockets": chart.socket_count,
+        "cores": chart.core_count,
+        "cpus": chart.cpu_count,
+        "offline_cpus": cpu_set.text(chart.offline_cpus),
+        "memory_bytes": chart.memory_bytes,
+        "hugepages": _pages(chart.hugepages),
+        "numa_nodes": [_row_document(row) for row in chart.nodes],
+        "notes": [{"code": note.code, **note.fields} for note in chart.notes],
+    }
+
+
+def _row_document(row: NodeRow) -> dict[str, Any]:
+    return {
+        "id": row.node_id,
+        "class": row.node_class.value,
+        "sockets": list(row.sockets),
+        "cpus": cpu_set.text(row.cpus),
+        "offline_cpus": cpu_set.text(row.offline_cpus),
+        "cores": row.core_count,
+        "memory_bytes": row.memory_bytes,
+        "hugepages": _pages(row.hugepages),
+        "distances": None if row.distances is None else list(row.distances),
+    }
+
+
+def _pages(pages: Iterable[HugePages]) -> list[dict[str, int]]:
+    return [{"page_size_kib": page.page_size_kib, "count": page.count} for page in pages]

@@ -1,0 +1,57 @@
+"""What an admitted pod holds, over all of its containers: a row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from numalet.core.admission.decision import Decision
+from numalet.core.managers.device.ledger import NO_NODE
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine_info import MachineInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PodSums:
+    """Of one pod: exclusive CPUs, bytes by memory type, device ids by resource.
+
+    ``nodes`` are the ids of all NUMA nodes that any of it is on, ascending. Init containers'
+    blocks shrink by what others take over, so the sums of memory are what is held.
+    """
+
+    nodes: tuple[int, ...]
+    cpus: CpuSet
+    memory_bytes: Mapping[str, int]
+    devices: Mapping[str, tuple[str, ...]]
+
+
+def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
+    """The sums right after the decision; nothing for a rejected pod."""
+    placements = decision.placements.values()
+    cpus: CpuSet = frozenset().union(*(held.cpus for held in placements))
+    nodes = {
+        node.node_id for node in machine.nodes for core in node.cores if cpus & {*core.threads}
+    }
+    memory: dict[str, int] = {}
+    devices: dict[str, set[str]] = {}
+    for held in placements:
+        nodes.update(held.memory_nodes)
+        for block in held.memory:
+            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
+        for resource, names in held.devices.items():
+            devices.setdefault(resource, set()).update(names)
+    return PodSums(
+        nodes=tuple(sorted(nodes | _device_nodes(decision))),
+        cpus=cpus,
+        memory_bytes=memory,
+        devices={resource: tuple(sorted(devices[resource])) for resource in sorted(devices)},
+    )
+
+
+def _device_nodes(decision: Decision) -> set[int]:
+    """The NUMA nodes of the pod's devices, as reported when they were allocated."""
+    if not decision.admitted:
+        return set()
+    records = decision.after.device.records.get(decision.pod.uid, {})
+    groups = (record.by_node for held in records.values() for record in held.values())
+    return {node_id for by_node in groups for node_id in by_node} - {NO_NODE}

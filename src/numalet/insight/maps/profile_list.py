@@ -1,0 +1,77 @@
+"""The machine profiles as rows: how large each machine is, what it is like, whose figures it has.
+
+A profile's size is counted on the kubelet's view of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numalet.core.model.machine_info import MachineInfo
+
+SCHEMA: Final = "numalet.machine-profiles/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRow:
+    """One profile.
+
+    Every NUMA node counts in ``numa_nodes``, and in none, one or both of the numbers of nodes with
+    CPUs and with memory. ``device_counts`` is by resource.
+    """
+
+    name: str
+    about: str
+    figures: str
+    numa_nodes: int
+    nodes_with_cpus: int
+    nodes_with_memory: int
+    cpus: int
+    memory_bytes: int
+    device_counts: tuple[tuple[str, int], ...]
+
+
+def profile_row(
+    name: str,
+    about: str,
+    figures: str,
+    machine: MachineInfo,
+    device_counts: Iterable[tuple[str, int]],
+) -> ProfileRow:
+    """The row of a profile with this machine and so many devices by resource."""
+    return ProfileRow(
+        name=name,
+        about=about,
+        figures=figures,
+        numa_nodes=len(machine.nodes),
+        nodes_with_cpus=sum(1 for node in machine.nodes if node.cores),
+        nodes_with_memory=sum(1 for node in machine.nodes if node.memory_bytes),
+        cpus=machine.cpu_count,
+        memory_bytes=machine.memory_capacity_bytes,
+        device_counts=tuple(device_counts),
+    )
+
+
+def document(rows: Iterable[ProfileRow]) -> dict[str, Any]:
+    """The rows as plain values, for JSON and YAML."""
+    return {
+        "schema": SCHEMA,
+        "profiles": [
+            {
+                "name": row.name,
+                "numa_nodes": row.numa_nodes,
+                "nodes_with_cpus": row.nodes_with_cpus,
+                "nodes_with_memory": row.nodes_with_memory,
+                "cpus": row.cpus,
+                "memory_bytes": row.memory_bytes,
+                "devices": [
+                    {"resource": resource, "count": count} for resource, count in row.device_counts
+                ],
+                "about": row.about,
+                "figures": row.figures,
+            }
+            for row in rows
+        ],
+    }

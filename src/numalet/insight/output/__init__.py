@@ -1,0 +1,1 @@
+"""Documents that commands print, and their JSON schemas."""

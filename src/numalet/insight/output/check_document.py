@@ -1,0 +1,104 @@
+"""The result of a check as a document with a schema of its own: what ``-o json`` prints.
+
+``schema`` is a name with a number. The number grows when a field goes or changes its meaning; a
+new field does not change it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import Severity
+from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rules import Checked
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Schema
+from numalet.wording import kubelet_start
+
+SCHEMA: Final = "numalet.check/1"
+
+
+class Place(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where: file or flag, line counted from 1, path in the document."""
+
+    document: str = ""
+    line: int | None = None
+    path: str = ""
+
+
+class FindingDocument(msgspec.Struct, kw_only=True):
+    """One finding. ``kubelet`` is what the kubelet says about it, to the letter, or null."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    place: Place
+    message: str
+    kubelet: str | None
+    rule: str
+    mend: str
+
+
+class Refusal(msgspec.Struct, kw_only=True):
+    """The text with which the kubelet ends, and the stage of its start that it comes from."""
+
+    stage: str
+    text: str
+
+
+class CheckDocument(msgspec.Struct, kw_only=True):
+    """The result of a check. ``start_error`` is null if the kubelet starts.
+
+    ``starts`` is null if the input can not be used, so that nothing is known but the findings.
+    ``not_looked_at`` is what can keep a kubelet from starting, too, and was not looked at.
+    """
+
+    schema: Literal["numalet.check/1"]
+    mode: Mode
+    starts: bool | None
+    start_error: Refusal | None
+    not_looked_at: list[str]
+    counts: dict[str, int]
+    findings: list[FindingDocument]
+
+
+def of(checked: Checked | None, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> CheckDocument:
+    """The document of a result, whose findings have these words; None: nothing could be judged."""
+    refused = None if checked is None else checked.refused
+    counts = {
+        severity.value: sum(row.severity is severity for row in rows) for severity in Severity
+    }
+    return CheckDocument(
+        schema=SCHEMA,
+        mode=mode,
+        starts=None if checked is None else refused is None,
+        start_error=None if refused is None else _refusal(refused),
+        not_looked_at=[] if checked is None else list(checked.not_looked_at),
+        counts=counts,
+        findings=[_finding(row) for row in rows],
+    )
+
+
+def _refusal(refused: StartRefused) -> Refusal:
+    return Refusal(stage=refused.stage.value, text=kubelet_start.text(refused))
+
+
+def _finding(row: Row) -> FindingDocument:
+    where = row.where
+    return FindingDocument(
+        code=row.code,
+        severity=row.severity.value,
+        place=Place(document=where.document, line=where.line, path=where.path),
+        message=row.sentence,
+        kubelet=row.kubelet_text or None,
+        rule=row.rule,
+        mend=row.mend,
+    )
+
+
+def schema() -> Schema:
+    """The JSON Schema of the document."""
+    return json_schema.of(CheckDocument)

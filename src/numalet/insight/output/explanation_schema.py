@@ -1,0 +1,372 @@
+"""The schema of ``numalet explain -o json``: what ``explain.document`` builds, field by field.
+
+The core builds plain data; here its shape is written down once more as types, from which the
+JSON Schema in ``docs/schemas`` is generated. A test holds real documents against them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from numalet.core.admission.reasons import Unknown
+from numalet.core.config.behaviour import Mode
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.simulation_schema import NotAskedDocument
+
+
+class ReasonDocument(Document):
+    """Why: a stable code, a sentence, and the figures in it by name."""
+
+    code: str
+    text: str
+    figures: dict[str, Any]
+
+
+class ContainerDocument(Document):
+    """A container of the pod; requests are Kubernetes quantities."""
+
+    name: str
+    kind: Literal["init", "sidecar", "app"]
+    requests: dict[str, str]
+
+
+class PodDocument(Document):
+    """The pod that was decided on."""
+
+    namespace: str
+    name: str
+    uid: str
+    qos_class: Literal["Guaranteed", "Burstable", "BestEffort"]
+    containers: list[ContainerDocument]
+
+
+class QueuedDocument(Document):
+    """A pod that asked before it."""
+
+    name: str
+    uid: str
+    admitted: bool
+
+
+class SizesDocument(Document):
+    """One memory type of a NUMA node, before the decision."""
+
+    total_bytes: int
+    allocatable_bytes: int
+    reserved_bytes: int
+    free_bytes: int
+
+
+class CpusDocument(Document):
+    """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them."""
+
+    allocatable: int
+    free: str
+
+
+class DevicesDocument(Document):
+    """How many devices of a resource a NUMA node has."""
+
+    total: int
+    free: int
+
+
+class NodeDocument(Document, rename={"node_class": "class"}):
+    """A NUMA node before the decision; ``group`` are the nodes of its group, itself included.
+
+    ``types`` is empty where no manager keeps account of memory, ``cpus`` null where no CPU of the
+    node is given away alone.
+    """
+
+    node: int
+    node_class: NodeClass
+    group: list[int]
+    types: dict[str, SizesDocument]
+    cpus: CpusDocument | None
+    devices: dict[str, DevicesDocument]
+
+
+class HeldDocument(Document):
+    """Memory that a pod holds on a set of NUMA nodes, before the decision."""
+
+    nodes: list[int]
+    pod: str
+    type: str
+    size_bytes: int
+
+
+class HolderDocument(Document):
+    """A container that holds memory on the group that a reason is about."""
+
+    pod: str
+    container: str
+
+
+class SetDocument(Document):
+    """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known.
+
+    ``brief`` says in few words why it is not offered, and who holds it then.
+    """
+
+    nodes: list[int]
+    offered: bool
+    preferred: bool | None
+    why_not: ReasonDocument | None = None
+    brief: str | None = None
+    held_by: list[HolderDocument] | None = None
+
+
+class AnswerDocument(Document):
+    """What one manager answered for resources that share an answer.
+
+    ``all_sets`` is false on machines with too many NUMA nodes to list every set.
+    """
+
+    provider: str
+    resources: list[str]
+    answer: Literal["no-preference", "impossible", "sets", "nothing-fits"]
+    reason: ReasonDocument | None
+    sets: list[SetDocument]
+    all_sets: bool
+
+
+class HintDocument(Document):
+    """A set of NUMA nodes, null for any node, and whether it is preferred."""
+
+    nodes: list[int] | None
+    preferred: bool
+
+
+class MergedDocument(Document):
+    """What the policy made of the hints; ``bounded`` says that the search was cut short."""
+
+    nodes: list[int] | None
+    preferred: bool
+    admit: bool
+    bounded: bool
+
+
+class SubjectDocument(Document):
+    """What was aligned as one: a container by name, or ``pod``.
+
+    ``finalists`` are the results that the merge compared, best first; null where they are too
+    many. ``wanted_size`` is how many NUMA nodes the neediest resource needs; ``by_distance`` says
+    whether they are compared by distance too.
+    """
+
+    subject: str
+    answers: list[AnswerDocument]
+    finalists: list[HintDocument] | None
+    wanted_size: int | None
+    by_distance: bool | None
+    merged: MergedDocument
+
+
+class BlockDocument(Document):
+    """Memory that was taken."""
+
+    nodes: list[int]
+    type: str
+    size_bytes: int
+
+
+class TakenDocument(Document):
+    """What a container got: CPUs as lists by NUMA node, device ids by resource.
+
+    ``chosen_among`` is there if the Memory Manager chose the nodes by itself.
+    """
+
+    container: str
+    memory: list[BlockDocument]
+    cpus_by_node: dict[str, str]
+    devices: dict[str, list[str]]
+    chosen_among: AnswerDocument | None
+
+
+class RefusalDocument(Document):
+    """The allocation that was refused."""
+
+    container: str
+    provider: str
+    reason: ReasonDocument
+    chosen_among: AnswerDocument | None
+
+
+class OfferDocument(Document):
+    """A change that admits the pod: where it would be, and who would be rejected for it.
+
+    With ``start_error`` it is a change after which the kubelet would not start.
+    """
+
+    code: str
+    text: str
+    figures: dict[str, Any]
+    nodes: list[int] | None = None
+    lost: list[str] | None = None
+    start_error: str | None = None
+
+
+class CategoryDocument(Document):
+    """One kind of change: how many were tried, and which would have admitted the pod."""
+
+    category: Literal[
+        "policy-or-scope",
+        "smaller-request",
+        "fewer-containers",
+        "freed-pods",
+        "queue-order",
+        "other-machine",
+    ]
+    tried: int
+    ended_early: bool
+    offers: list[OfferDocument]
+    would_not_start: list[OfferDocument]
+
+
+class RefusedDocument(Document):
+    """A pod that was rejected, in the kubelet's words."""
+
+    pod: str
+    reason: str
+    message: str
+
+
+class Explanation(Document):
+    """One decision, its story, and what would have admitted the pod.
+
+    ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
+    they run on the node, the answer stands on another state than that of the node.
+
+    ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
+    NUMA node. ``evicted`` are uids of pods that end for a critical one, ``not_asked`` predicates
+    that might have refused the pod, had more been known, ``passed_over`` extended resources that no
+    node offers. ``assumed_running`` counts pods that only the state files know.
+    """
+
+    schema: Literal["numalet.explanation/1"]
+    pod: PodDocument
+    mode: Mode
+    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
+    scope: Literal["container", "pod"]
+    queue: list[QueuedDocument]
+    replay_refused: list[RefusedDocument]
+    admitted: bool
+    reason: str
+    message: str
+    why: ReasonDocument | None
+    evicted: list[str]
+    not_asked: list[NotAskedDocument]
+    passed_over: list[str]
+    nodes: list[int]
+    nodes_before: list[NodeDocument]
+    held_before: list[HeldDocument]
+    subjects: list[SubjectDocument]
+    allocated: list[TakenDocument]
+    refused_allocation: RefusalDocument | None
+    would_admit: list[CategoryDocument]
+    assumed_running: int
+
+
+class NotStarted(Document):
+    """The kubelet would not start, so there is no decision."""
+
+    schema: Literal["numalet.explanation/1"]
+    start_error: str
+    start_error_stage: str
+
+
+class StrandedDocument(Document):
+    """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
+
+    node: int
+    memory_bytes: dict[str, int]
+    cpus: int
+
+
+class EvictedDocument(Document):
+    """Pods that end so that a critical pod has room."""
+
+    pod: str
+    evicted: list[str]
+
+
+class PodsNotAskedDocument(Document):
+    """A predicate that might have refused these pods, had more been known."""
+
+    predicate: str
+    why: Unknown
+    pods: list[str]
+
+
+class PassedOverDocument(Document):
+    """An extended resource that no node offers, and the pods that run without it."""
+
+    resource: str
+    pods: list[str]
+
+
+class RunDocument(Document):
+    """What became of the pods in one order. Means are null where no pod has a placement.
+
+    ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
+    the user's own node, what is said of it stands on another state than that of the node.
+    """
+
+    admitted: int
+    rejected: list[RefusedDocument]
+    replay_refused: list[RefusedDocument]
+    evicted: list[EvictedDocument]
+    not_asked: list[PodsNotAskedDocument]
+    passed_over: list[PassedOverDocument]
+    groups: list[list[int]]
+    mean_span: float | None
+    mean_distance: float | None
+    stranded: list[StrandedDocument]
+
+
+class VariantDocument(Document):
+    """One node that might be; ``options`` null leaves those of the configuration.
+
+    The first run is in the order of the list.
+    """
+
+    machine: str
+    config: str
+    mode: Mode
+    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
+    scope: Literal["container", "pod"]
+    options: dict[str, str] | None
+    pods: int
+    start_error: str | None
+    runs: list[RunDocument]
+
+
+class Matrix(Document):
+    """The same pods on every variant; ``seed`` is that of the shuffled orders."""
+
+    schema: Literal["numalet.what-if/1"]
+    seed: int
+    variants: list[VariantDocument]
+
+
+def of(found: Any) -> Explanation:
+    """An explanation by its fields.
+
+    Raises:
+        msgspec.ValidationError: it is another document, or one of another release.
+    """
+    return msgspec.convert(found, Explanation)
+
+
+def explanation() -> Schema:
+    """The JSON Schema of an explanation."""
+    return json_schema.of(Explanation, NotStarted)
+
+
+def matrix() -> Schema:
+    """The JSON Schema of a matrix."""
+    return json_schema.of(Matrix)

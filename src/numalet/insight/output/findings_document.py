@@ -1,0 +1,68 @@
+"""What a command finds wrong with its input, as a document: what ``-o json`` prints then.
+
+The other documents of a command are about its answer; where there is none, this one takes their
+place, with exit status 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from numalet.core.model.findings import Finding
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Schema
+from numalet.wording import english
+
+SCHEMA: Final = "numalet.findings/1"
+
+
+class FoundPlace(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where: file or flag, line counted from 1, path in the document."""
+
+    document: str = ""
+    line: int | None = None
+    path: str = ""
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """One finding."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    place: FoundPlace
+    message: str
+
+
+class FindingsDocument(msgspec.Struct, kw_only=True):
+    """Everything that is wrong with the input."""
+
+    schema: Literal["numalet.findings/1"]
+    findings: list[Found]
+
+
+def of(findings: Iterable[Finding]) -> FindingsDocument:
+    """The document of these findings."""
+    return FindingsDocument(
+        schema=SCHEMA,
+        findings=[
+            Found(
+                code=finding.code,
+                severity=finding.severity.value,
+                place=FoundPlace(
+                    document=finding.where.document,
+                    line=finding.where.line,
+                    path=finding.where.path,
+                ),
+                message=english.of_finding(finding),
+            )
+            for finding in findings
+        ],
+    )
+
+
+def schema() -> Schema:
+    """The JSON Schema of the document."""
+    return json_schema.of(FindingsDocument)

@@ -1,0 +1,39 @@
+"""The schema of ``numalet lab list -o json``: the topologies that have names."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Document, Schema
+
+
+class GuestNodeDocument(Document):
+    """A NUMA node; ``distances`` is null where the firmware says nothing."""
+
+    id: int
+    cpus: str
+    memory_bytes: int
+    distances: list[int] | None
+
+
+class TopologyDocument(Document):
+    """A topology. CPU lists are texts such as ``0-3,8``."""
+
+    name: str
+    summary: str
+    packages: int
+    threads_per_core: int
+    numa_nodes: list[GuestNodeDocument]
+
+
+class LabListDocument(Document):
+    """All topologies that have names."""
+
+    schema: Literal["numalet.lab-list/1"]
+    topologies: list[TopologyDocument]
+
+
+def listed() -> Schema:
+    """The JSON Schema of the list."""
+    return json_schema.of(LabListDocument)

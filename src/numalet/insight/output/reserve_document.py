@@ -1,0 +1,119 @@
+"""A computed reservation as a document with a schema of its own: what ``-o json`` prints.
+
+Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field goes or changes
+its meaning; a new field does not change it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from numalet.core.config.behaviour import Mode
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Schema
+from numalet.insight.usecases import reserving
+from numalet.insight.usecases.reserving import Plan, Written
+from numalet.wording import kubelet_start
+
+SCHEMA: Final = "numalet.reserve/1"
+
+
+class NodeDocument(msgspec.Struct, kw_only=True):
+    """One NUMA node: what it has, what is kept back of it, what is left for pods."""
+
+    numa_node: int
+    memory_bytes: int
+    hugepages_bytes: int
+    has_cpus: bool
+    reserved_bytes: int
+    left_bytes: int
+
+
+class PartsDocument(msgspec.Struct, kw_only=True):
+    """What the sum is made up of. ``threshold`` is the eviction threshold as it was written."""
+
+    kube_reserved_bytes: int
+    system_reserved_bytes: int
+    eviction_hard_bytes: int
+    threshold: str
+    is_default_threshold: bool
+    total_bytes: int
+
+
+class Entry(msgspec.Struct, kw_only=True, rename="camel"):
+    """One entry of ``reservedMemory``, as KubeletConfiguration has it."""
+
+    numa_node: int
+    limits: dict[str, str]
+
+
+class ReserveDocument(msgspec.Struct, kw_only=True):
+    """A reservation. ``start_error`` is why the kubelet would not start all the same, or null."""
+
+    schema: Literal["numalet.reserve/1"]
+    strategy: str
+    parts: PartsDocument
+    nodes: list[NodeDocument]
+    reserved_memory: list[Entry]
+    flag: str
+    start_error: str | None
+    mode: Mode
+    written: str | None
+    backup: str | None
+
+
+def of(plan: Plan, written: Written | None) -> ReserveDocument:
+    """The document of a plan, and of the file that it was written into."""
+    is_changed = written is not None and written.backup is not None
+    return ReserveDocument(
+        schema=SCHEMA,
+        strategy=plan.strategy,
+        parts=_parts(plan),
+        nodes=[
+            NodeDocument(
+                numa_node=share.numa_node,
+                memory_bytes=share.memory_bytes,
+                hugepages_bytes=share.hugepages_bytes,
+                has_cpus=share.has_cpus,
+                reserved_bytes=share.reserved_bytes,
+                left_bytes=share.left_bytes,
+            )
+            for share in plan.shares
+        ],
+        reserved_memory=entries(plan),
+        flag=f"--reserved-memory={reserving.flag_value(plan.entries)}",
+        start_error=None if plan.refused is None else kubelet_start.text(plan.refused),
+        mode=plan.mode,
+        written=str(written.path) if written is not None and is_changed else None,
+        backup=str(written.backup) if written is not None and is_changed else None,
+    )
+
+
+def entries(plan: Plan) -> list[Entry]:
+    """``reservedMemory`` as KubeletConfiguration has it."""
+    return [
+        Entry(
+            numa_node=entry.numa_node,
+            limits={name: str(amount) for name, amount in entry.limits.items()},
+        )
+        for entry in plan.entries
+    ]
+
+
+def _parts(plan: Plan) -> PartsDocument:
+    parts = plan.parts
+    return PartsDocument(
+        kube_reserved_bytes=parts.kube_reserved.value,
+        system_reserved_bytes=parts.system_reserved.value,
+        eviction_hard_bytes=parts.eviction.value,
+        threshold=plan.threshold,
+        is_default_threshold=plan.is_default_threshold,
+        total_bytes=parts.total.value,
+    )
+
+
+def schema() -> Schema:
+    """The JSON Schema of the document."""
+    return json_schema.of(ReserveDocument)

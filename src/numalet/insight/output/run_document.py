@@ -1,0 +1,153 @@
+"""Where one command goes: what ``numalet run --dry-run -o json`` prints, and what an agent answers.
+
+Sizes are whole bytes. ``schema`` is a name with a number, which grows when a field goes or changes
+its meaning; a new field does not change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from numalet.core.enforcement import desired
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model import cpu_set
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Document, Schema
+
+SCHEMA: Final = "numalet.run/1"
+
+By: TypeAlias = Literal["agent", "books"]
+
+
+class PodPart(Document, kw_only=True):
+    """The pod that the command is to the managers."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class MemoryPart(Document, kw_only=True):
+    """Memory of one type, such as ``memory`` or ``hugepages-1Gi``, and where it comes from."""
+
+    type: str
+    size_bytes: int
+    numa_nodes: list[int]
+
+
+class RunDocument(Document, kw_only=True):
+    """The place of a command, or why there is none.
+
+    ``fits_when_empty`` says whether there would be one if nothing else ran.
+
+    ``cpus`` are its own in the kernel's list form, empty if it runs on those that are shared,
+    ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
+    not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
+    ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
+    not be enforced. ``decided_by`` is the agent, or the books that commands share.
+
+    ``explanation`` tells a dry run why there is no place, as ``numalet explain -o json`` would.
+    """
+
+    schema: Literal["numalet.run/1"]
+    pod: PodPart
+    admitted: bool
+    reason: str
+    message: str
+    fits_when_empty: bool
+    cpus: str
+    shared_cpus: str
+    numa_nodes: list[int]
+    memory: list[MemoryPart]
+    devices: dict[str, list[str]]
+    guarantee: GuaranteeLevel
+    shortfalls: list[str]
+    decided_by: By
+    explanation: dict[str, Any] | None = None
+
+
+def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) -> RunDocument:
+    """The document of a command for which there is no place."""
+    return RunDocument(
+        schema=SCHEMA,
+        pod=_pod(pod),
+        admitted=False,
+        reason=reason,
+        message=message,
+        fits_when_empty=fits_when_empty,
+        cpus="",
+        shared_cpus="",
+        numa_nodes=[],
+        memory=[],
+        devices={},
+        guarantee=GuaranteeLevel.NONE,
+        shortfalls=[],
+        decided_by=by,
+    )
+
+
+def placed(
+    pod: Pod,
+    snapshot: Snapshot,
+    level: GuaranteeLevel,
+    shortfalls: tuple[str, ...],
+    by: By,
+    memory_nodes: Iterable[int] | None = None,
+) -> RunDocument:
+    """The document of a command whose pod of one container is in this snapshot.
+
+    ``memory_nodes`` are where its pages are kept; by default where its memory is promised.
+    """
+    (container,) = pod.containers()
+    held = placement.of_container(snapshot, pod.uid, container.name)
+    shared = None if held.cpus else desired.cpus(snapshot, pod.uid, container.name)
+    return RunDocument(
+        schema=SCHEMA,
+        pod=_pod(pod),
+        admitted=True,
+        reason="",
+        message="",
+        fits_when_empty=True,
+        cpus=cpu_set.text(held.cpus),
+        shared_cpus=cpu_set.text(shared or ()),
+        numa_nodes=list(memory_nodes or held.memory_nodes),
+        memory=[
+            MemoryPart(type=each.resource, size_bytes=each.size_bytes, numa_nodes=list(each.nodes))
+            for each in held.memory
+        ],
+        devices={name: list(ids) for name, ids in held.devices.items()},
+        guarantee=level,
+        shortfalls=list(shortfalls),
+        decided_by=by,
+    )
+
+
+def _pod(pod: Pod) -> PodPart:
+    return PodPart(namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def as_plain(document: RunDocument) -> dict[str, Any]:
+    """The document as JSON has it."""
+    plain: dict[str, Any] = msgspec.to_builtins(document)
+    return plain
+
+
+def decode(value: Any) -> RunDocument:
+    """The document that an agent sent, which may have fields that came later.
+
+    Raises:
+        msgspec.ValidationError: it is another document.
+    """
+    known = {name: value[name] for name in RunDocument.__struct_fields__ if name in value}
+    return msgspec.convert(known, RunDocument)
+
+
+def schema() -> Schema:
+    """The JSON Schema of the document."""
+    return json_schema.of(RunDocument)

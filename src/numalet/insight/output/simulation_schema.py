@@ -1,0 +1,243 @@
+"""The schema of ``numalet simulate -o json``: what ``simulate.document`` builds, field by field.
+
+The core builds plain data; here its shape is written down once more as types, from which the
+JSON Schema in ``docs/schemas`` is generated. Fields without meaning are left out: no hints under
+the topology policy none, no placements of a rejected pod. CPU lists are texts such as ``0-3,8``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from numalet.core.admission.reasons import Unknown
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import Stage
+from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import QosClass
+from numalet.insight.output import json_schema
+from numalet.insight.output.json_schema import Document, OneOf, Schema
+from numalet.insight.output.memory_schema import TypeDocument
+
+
+class HintDocument(Document):
+    """A set of NUMA nodes, null for any node, and whether it is preferred."""
+
+    nodes: list[int] | None
+    preferred: bool
+
+
+class HintsByRuleDocument(Document):
+    """Hints that are too many to be listed.
+
+    ``singles`` are the nodes that are offered alone, ``groups`` the sets that are offered as they
+    are, ``open_nodes`` those of which larger sets are offered.
+    """
+
+    preferred_size: int
+    smallest_size: int
+    singles: list[int]
+    groups: list[list[int]]
+    open_nodes: list[int]
+
+
+Hints = list[HintDocument] | HintsByRuleDocument | None
+"""Null is no preference, an empty list that no set of nodes will do."""
+
+
+class MergedDocument(HintDocument):
+    """What the policy made of the hints; ``bounded`` says that the search was cut short."""
+
+    admit: bool
+    bounded: Literal[True] | UnsetType = UNSET
+
+
+class BlockDocument(Document):
+    """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
+
+    numa_affinity: list[int]
+    type: str
+    size: int
+
+
+class GroupMaskDocument(Document):
+    """CPUs of one group of a Windows machine, as a mask of 64 bits."""
+
+    cpu_group: int
+    cpu_mask: int
+
+
+class RuntimeDocument(Document):
+    """What the container runtime would be told, in the words of its API.
+
+    ``affinity_cpus`` on Windows, the others on Linux. What is empty is not set.
+    """
+
+    cpuset_cpus: str | UnsetType = UNSET
+    cpuset_mems: str | UnsetType = UNSET
+    affinity_cpus: list[GroupMaskDocument] | UnsetType = UNSET
+
+
+class StatusDocument(Document):
+    """What the kubelet writes into the status of a rejected pod."""
+
+    phase: Literal["Failed"]
+    reason: str
+    message: str
+
+
+class EventDocument(Document):
+    """The event that the kubelet emits for a rejected pod."""
+
+    type: Literal["Warning"]
+    reason: str
+    message: str
+
+
+class NotAskedDocument(Document):
+    """A predicate that might have refused the pod, had more been known; named as its reason."""
+
+    predicate: str
+    why: Unknown
+
+
+class DecisionDocument(Document):
+    """What became of one pod; ``reason`` and ``message`` are the kubelet's, empty if admitted.
+
+    Hints are by subject (a container, or ``pod``), provider and resource. Placements are by
+    container: ``devices`` ids by resource, ``devices_by_numa`` how many of them have which nodes.
+    ``evicted`` are uids of pods that end so that a critical pod has room, ``passed_over`` extended
+    resources that no node offers. Only a rejected pod has ``why`` (a sentence), ``code`` and what
+    follows; ``left_behind`` are containers whose resources stay taken until the next admission.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    qos_class: QosClass
+    admitted: bool
+    reason: str
+    message: str
+    evicted: list[str]
+    not_asked: list[NotAskedDocument]
+    passed_over: list[str]
+    hints: dict[str, dict[str, dict[str, Hints]]] | UnsetType = UNSET
+    merged: dict[str, MergedDocument] | UnsetType = UNSET
+    affinity: dict[str, HintDocument] | UnsetType = UNSET
+    cpuset: dict[str, str] | UnsetType = UNSET
+    memory: dict[str, list[BlockDocument]] | UnsetType = UNSET
+    devices: dict[str, dict[str, list[str]]] | UnsetType = UNSET
+    devices_by_numa: dict[str, dict[str, dict[str, int]]] | UnsetType = UNSET
+    runtime: dict[str, RuntimeDocument] | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    status: StatusDocument | UnsetType = UNSET
+    event: EventDocument | UnsetType = UNSET
+    left_behind: list[str] | UnsetType = UNSET
+
+
+class RestartDocument(Document):
+    """A restart: what became of the pods that it saw, or why the kubelet does not start again."""
+
+    readmitted: list[DecisionDocument] | UnsetType = UNSET
+    start_error: str | UnsetType = UNSET
+
+
+class StepDocument(Document):
+    """One step: a pod that asked, the uid of one that was removed, or a restart."""
+
+    admit: DecisionDocument | UnsetType = UNSET
+    remove: str | UnsetType = UNSET
+    restart: OneOf[RestartDocument] | UnsetType = UNSET
+
+
+class NodeDocument(Document, rename={"node_class": "class"}):
+    """A NUMA node after the last step; ``group`` are the nodes of its group, itself included."""
+
+    node_id: int
+    node_class: NodeClass
+    assignments: int
+    group: list[int]
+    types: list[TypeDocument]
+
+
+class HolderDocument(Document):
+    """What one container holds; ``name`` is namespace/pod, or the uid."""
+
+    pod_uid: str
+    container: str
+    name: str
+    memory: list[BlockDocument]
+    cpuset: str
+    devices: dict[str, list[str]]
+
+
+class CpusDocument(Document):
+    """The CPUs of a NUMA node after the last step; ``exclusive`` ones by pod uid."""
+
+    node_id: int
+    shared: str
+    reserved: str
+    exclusive: dict[str, str]
+
+
+class DevicesDocument(Document):
+    """Devices of one resource on the same NUMA nodes, by what became of them."""
+
+    resource: str
+    numa_nodes: list[int]
+    free: list[str]
+    in_use: list[str]
+    unhealthy: list[str]
+
+
+class RefusedDocument(Document):
+    """A pod that was rejected, in the kubelet's words."""
+
+    pod: str
+    reason: str
+    message: str
+
+
+class SimulationDocument(Document):
+    """Steps with their decisions, and the node after them.
+
+    ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` hold something
+    without being active. ``cpus`` is empty unless the CPU Manager gives out CPUs.
+    ``assumed_running`` and ``forgotten`` are uids of pods that only the state files know;
+    ``ignored`` counts objects of the input that give no pod, by why. ``replay_refused`` are pods
+    that run by their status and were rejected here: then the node is in another state.
+    """
+
+    schema: Literal["numalet.simulation/1"]
+    mode: Mode
+    start_error: None
+    steps: list[OneOf[StepDocument]]
+    nodes: list[NodeDocument]
+    holders: list[HolderDocument]
+    left_behind: list[HolderDocument]
+    state_files: dict[str, Any]
+    replay_refused: list[RefusedDocument]
+    cpus: list[CpusDocument]
+    devices: list[DevicesDocument]
+    assumed_running: list[str]
+    forgotten: list[str]
+    ignored: dict[str, int]
+
+
+class NotStartedDocument(Document):
+    """The kubelet does not start, so there are no steps.
+
+    The text is the kubelet's own, but for the stage ``numalet``: there it would crash or hang.
+    """
+
+    schema: Literal["numalet.simulation/1"]
+    start_error: str
+    start_error_stage: Stage
+    steps: Annotated[list[Any], Meta(max_length=0)]
+
+
+def simulation() -> Schema:
+    """The JSON Schema of a simulation."""
+    return json_schema.of(SimulationDocument, NotStartedDocument)

@@ -1,0 +1,175 @@
+"""What came out of a scenario, in the format in which outcomes are recorded.
+
+The format is plain nested data, described in the reference of the scenario file. Fields that
+have no meaning for a step are left out: no hints under the topology policy none, no placements
+for a rejected pod.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from numalet.core.admission.decision import Alignment, Decision
+from numalet.core.hints.hint import Hint, HintFamily, Impossible, NoPreference, ResourceHints
+from numalet.core.hints.policies import Merged
+from numalet.core.hints.rule import FamilyByRule, Rule
+from numalet.core.managers.device.inventory import Inventory
+from numalet.core.managers.device.ledger import DeviceRecord
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
+
+PROVIDERS = ("device", "cpu", "memory")
+"""Every hint provider that a record names, also those that had nothing to say."""
+
+
+def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
+    """What became of one pod; the texts are those of the kubelet."""
+    found: dict[str, Any] = {
+        "admitted": decision.admitted,
+        "reason": reason,
+        "message": message,
+    }
+    if decision.alignments:
+        found["hints"] = {
+            subject: _provider_hints(alignment)
+            for subject, alignment in decision.alignments.items()
+        }
+        found["merged"] = {
+            subject: _merged(alignment.merged)
+            for subject, alignment in decision.alignments.items()
+            if alignment.merged is not None
+        }
+        found["affinity"] = {name: _hint(hint) for name, hint in decision.affinities.items()}
+    if decision.admitted:
+        found |= placements(decision.after, decision.pod)
+    return found
+
+
+def placements(snapshot: Snapshot, pod: Pod) -> dict[str, Any]:
+    """What the containers of an admitted pod hold; those that hold nothing are left out."""
+    records = snapshot.device.records.get(pod.uid, {})
+    cpus = snapshot.cpu.exclusive.get(pod.uid, {})
+    names = [container.name for container in pod.containers()]
+    return {
+        "cpuset": {name: cpu_set.text(cpus[name]) for name in names if name in cpus},
+        "memory": _memory(snapshot, pod),
+        "devices": {name: _device_ids(records[name]) for name in names if name in records},
+        "devices_by_numa": {
+            name: _devices_by_numa(snapshot.device.inventory, records[name])
+            for name in names
+            if name in records
+        },
+    }
+
+
+def _memory(snapshot: Snapshot, pod: Pod) -> dict[str, Any]:
+    memory = {}
+    for container in pod.containers():
+        blocks = snapshot.memory.blocks_of(pod.uid, container.name)
+        if blocks:
+            memory[container.name] = [
+                {
+                    "numa_affinity": list(block.nodes),
+                    "type": block.resource,
+                    "size": block.size_bytes,
+                }
+                for block in sorted(blocks, key=lambda block: block.resource)
+            ]
+    return memory
+
+
+def _device_ids(held: Mapping[str, DeviceRecord]) -> dict[str, list[str]]:
+    return {resource: sorted(record.device_ids) for resource, record in sorted(held.items())}
+
+
+def _devices_by_numa(
+    inventory: Inventory, held: Mapping[str, DeviceRecord]
+) -> dict[str, dict[str, int]]:
+    """How many devices have which NUMA nodes; the key is empty for those that have none."""
+    return {
+        resource: dict(
+            Counter(
+                ",".join(map(str, numa_mask.ids(inventory.devices_of(resource).mask_of(device))))
+                for device in sorted(record.device_ids)
+            )
+        )
+        for resource, record in sorted(held.items())
+    }
+
+
+def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
+    """The state files, parsed; ``memory_state_blocks`` where the kubelet's order is by chance."""
+    found: dict[str, Any] = {}
+    if files.get(CPU_STATE_FILE):
+        found[f"{prefix}cpu_state"] = json.loads(files[CPU_STATE_FILE])
+    if files.get(MEMORY_STATE_FILE):
+        memory = json.loads(files[MEMORY_STATE_FILE])
+        found[f"{prefix}memory_state"] = memory
+        if not prefix and _has_several_blocks(memory):
+            found["memory_state_blocks"] = "sorted"
+    return found
+
+
+def raw_states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
+    """The exact texts of the state files, without a text whose order is by chance."""
+    found = {}
+    if files.get(CPU_STATE_FILE):
+        found[f"{prefix}cpu_state_raw"] = files[CPU_STATE_FILE]
+    memory = files.get(MEMORY_STATE_FILE)
+    if memory and not _has_several_blocks(json.loads(memory)):
+        found[f"{prefix}memory_state_raw"] = memory
+    return found
+
+
+def _provider_hints(alignment: Alignment) -> dict[str, Any]:
+    return {
+        provider: {
+            resource: _resource_hints(hints)
+            for resource, hints in alignment.hints.get(provider, {}).items()
+        }
+        for provider in PROVIDERS
+    }
+
+
+def _merged(merged: Merged) -> dict[str, Any]:
+    found = _hint(merged.affinity) | {"admit": merged.admit}
+    return found | {"bounded": True} if merged.bounded else found
+
+
+def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, Any] | None:
+    match hints:
+        case NoPreference():
+            return None
+        case Impossible():
+            return []
+        case FamilyByRule(rule=Rule() as rule) if not rule.can_be_listed:
+            return _summary(rule)
+        case _:
+            family: HintFamily = hints
+            return [_hint(hint) for hint in family.hints()]
+
+
+def _summary(rule: Rule) -> dict[str, Any]:
+    """What matters of hints that are too many to be listed."""
+    return {
+        "preferred_size": rule.preferred_size,
+        "smallest_size": rule.smallest_size,
+        "singles": [numa_mask.ids(mask)[0] for mask in rule.singles()],
+        "groups": [list(numa_mask.ids(mask)) for mask in rule.islands if mask.bit_count() > 1],
+        "open_nodes": list(numa_mask.ids(rule.open_sets.universe)),
+    }
+
+
+def _hint(hint: Hint) -> dict[str, Any]:
+    nodes = None if hint.mask is None else list(numa_mask.ids(hint.mask))
+    return {"nodes": nodes, "preferred": hint.preferred}
+
+
+def _has_several_blocks(memory_state: Mapping[str, Any]) -> bool:
+    pods = memory_state.get("entries", {}).values()
+    return any(len(blocks) > 1 for containers in pods for blocks in containers.values())

@@ -1,0 +1,258 @@
+"""A scenario in its written form: what ``numalet simulate --record`` appends to a file.
+
+The written form holds everything that decided something, so that replaying it gives the same
+outcome. Quantities are written as the API server hands them out; the machine is the one that
+the kubelet saw.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.machine_info import (
+    CoreInfo,
+    HugePages,
+    MachineInfo,
+    NumaNodeInfo,
+    OperatingSystem,
+)
+from numalet.core.model.node_constraints import NodeConstraints, Requirement
+from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.insight.simulate.scenario import (
+    AdmitStep,
+    Outcome,
+    RemoveStep,
+    RestartStep,
+    Scenario,
+    Step,
+)
+
+
+def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
+    """The scenario with its outcome as plain nested data, ready to be one line of JSON."""
+    found: dict[str, Any] = {
+        "name": scenario.name,
+        "tags": list(scenario.tags),
+        "machine": machine_document(scenario.machine),
+        "kubelet_config": config_document(scenario.config),
+        "devices": [devices_document(*group) for group in scenario.devices.items()],
+        "steps": [_step(step) for step in scenario.steps],
+        "expect": dict(outcome),
+    }
+    if own := _own_settings(scenario.numalet):
+        found["numalet_config"] = own
+    if scenario.state_files:
+        found["state_files"] = dict(scenario.state_files)
+    if scenario.record_raw:
+        found["record_raw"] = True
+    return found
+
+
+def _own_settings(config: NumaletConfig) -> dict[str, Any]:
+    """What a scenario that says nothing would not have: in it the managers alone decide."""
+    found: dict[str, Any] = {}
+    if config.behaviour.predicates_are_asked:
+        found["generalPredicates"] = True
+    if config.mode is not AS_THE_KUBELET.mode:
+        found["mode"] = config.mode.value
+    if config.memory_node_classes is not None:
+        found["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
+    return found
+
+
+def machine_document(machine: MachineInfo) -> dict[str, Any]:
+    """The machine as a scenario says it."""
+    found: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
+    if machine.os is not OperatingSystem.LINUX:
+        found["os"] = machine.os.value
+    totals = _totals(machine)
+    return found | ({"totals": totals} if totals else {})
+
+
+def _totals(machine: MachineInfo) -> dict[str, Any]:
+    """Totals of the machine that are not the sums over its nodes, as on one without NUMA."""
+    cores = [core for node in machine.nodes for core in node.cores]
+    pages: Counter[int] = Counter()
+    for node in machine.nodes:
+        for each in node.hugepages:
+            pages[each.page_size_kib] += each.count
+    told = {each.page_size_kib: each.count for each in machine.hugepages}
+    found: dict[str, Any] = {}
+    if machine.memory_capacity_bytes != sum(node.memory_bytes for node in machine.nodes):
+        found["memory_bytes"] = machine.memory_capacity_bytes
+    if machine.cpu_count != sum(len(core.threads) for core in cores):
+        found["cpus"] = machine.cpu_count
+    if machine.socket_count != len({core.socket_id for core in cores}):
+        found["sockets"] = machine.socket_count
+    if told != pages:
+        found["hugepages"] = [_pages(each) for each in machine.hugepages]
+    return found
+
+
+def _pages(pages: HugePages) -> dict[str, int]:
+    return {"page_size_kib": pages.page_size_kib, "count": pages.count}
+
+
+def _node(node: NumaNodeInfo) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": node.node_id,
+        "memory_bytes": node.memory_bytes,
+        "hugepages": [_pages(pages) for pages in node.hugepages],
+        "cores": [_core(core) for core in node.cores],
+    }
+    if node.distances is not None:
+        found["distances"] = list(node.distances)
+    return found
+
+
+def _core(core: CoreInfo) -> dict[str, Any]:
+    return {
+        "id": core.core_id,
+        "socket": core.socket_id,
+        "threads": list(core.threads),
+        "uncore_cache": core.uncore_cache_id,
+    }
+
+
+def config_document(config: KubeletConfig) -> dict[str, Any]:
+    """The fields of KubeletConfiguration that say the same.
+
+    Defaults are written out, except those of the thresholds, which depend on the machine.
+    """
+    found: dict[str, Any] = {
+        "cpuManagerPolicy": config.cpu_manager_policy,
+        "memoryManagerPolicy": config.memory_manager_policy,
+        "topologyManagerPolicy": config.topology_manager_policy,
+        "topologyManagerScope": config.topology_manager_scope,
+        "kubeReserved": dict(config.kube_reserved),
+        "systemReserved": dict(config.system_reserved),
+        "reservedMemory": [
+            {"numaNode": entry.numa_node, "limits": _texts(entry.limits)}
+            for entry in config.reserved_memory
+        ],
+        "enforceNodeAllocatable": list(config.enforce_node_allocatable),
+        "cgroupsPerQOS": config.cgroups_per_qos,
+        "featureGates": dict(config.feature_gates),
+        "maxPods": config.max_pods,
+        "podsPerCore": config.pods_per_core,
+    }
+    if not config.uses_default_eviction:
+        found["evictionHard"] = dict(config.eviction_hard)
+    options = {
+        "cpuManagerPolicyOptions": config.cpu_manager_policy_options,
+        "topologyManagerPolicyOptions": config.topology_manager_policy_options,
+    }
+    texts = {
+        "reservedSystemCPUs": config.reserved_system_cpus,
+        "kubeReservedCgroup": config.kube_reserved_cgroup,
+        "systemReservedCgroup": config.system_reserved_cgroup,
+    }
+    found |= {name: dict(given) for name, given in options.items() if given is not None}
+    return found | {name: text for name, text in texts.items() if text}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    match step:
+        case AdmitStep(pod):
+            return {"admit": pod_document(pod)}
+        case RemoveStep(pod_uid):
+            return {"remove": pod_uid}
+        case RestartStep():
+            return {"restart": _restart(step)}
+        case _:
+            assert_never(step)
+
+
+def _restart(step: RestartStep) -> dict[str, Any]:
+    found: dict[str, Any] = {"order": list(step.order)}
+    if step.config is not None:
+        found["kubelet_config"] = config_document(step.config)
+    if step.machine is not None:
+        found["machine"] = machine_document(step.machine)
+    if step.state_files is not None:
+        found["state_files"] = dict(step.state_files)
+    return found
+
+
+def pod_document(pod: Pod) -> dict[str, Any]:
+    """The pod as a manifest; the QoS class is in its status, because it may have been given."""
+    spec: dict[str, Any] = {"containers": [_container(each) for each in pod.app_containers]}
+    if pod.init_containers:
+        spec["initContainers"] = [_container(each) for each in pod.init_containers]
+    if pod.overhead:
+        spec["overhead"] = _texts(pod.overhead)
+    if pod.node_name:
+        spec["nodeName"] = pod.node_name
+    metadata: dict[str, Any] = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    if pod.labels:
+        metadata["labels"] = dict(pod.labels)
+    if pod.is_static:
+        metadata["annotations"] = {"kubernetes.io/config.source": "file"}
+    if pod.priority is not None:
+        spec["priority"] = pod.priority
+    if pod.constraints is not None:
+        _constrain(spec, pod.constraints)
+    status = {"phase": pod.phase, "qosClass": pod.qos_class.value}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {name: text for name, text in status.items() if text},
+    }
+
+
+def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
+    """Write into a pod's spec what it demands of its node."""
+    if constraints.selector:
+        spec["nodeSelector"] = dict(constraints.selector)
+    if constraints.os_name:
+        spec["os"] = {"name": constraints.os_name}
+    if constraints.affinity is not None:
+        terms = [
+            {
+                "matchExpressions": list(map(_requirement, term.expressions)),
+                "matchFields": list(map(_requirement, term.fields)),
+            }
+            for term in constraints.affinity
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": required}
+    if constraints.ports:
+        # They are the pod's; which of its containers has them decides nothing.
+        spec["containers"][0]["ports"] = [
+            {"hostPort": port.number, "protocol": port.protocol, "hostIP": port.address}
+            for port in constraints.ports
+        ]
+
+
+def _requirement(each: Requirement) -> dict[str, Any]:
+    return {"key": each.key, "operator": each.operator, "values": list(each.values)}
+
+
+def _container(container: Container) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": container.name}
+    if container.kind is ContainerKind.SIDECAR:
+        found["restartPolicy"] = "Always"
+    resources = {"limits": _texts(container.limits), "requests": _texts(container.requests)}
+    given = {name: texts for name, texts in resources.items() if texts}
+    return found | ({"resources": given} if given else {})
+
+
+def _texts(resources: Resources) -> Mapping[str, str]:
+    return {name: str(quantity) for name, quantity in resources.items()}
+
+
+def devices_document(resource: str, devices: Iterable[Device]) -> dict[str, Any]:
+    """The devices of one resource as a scenario says them."""
+    return {"resource": resource, "devices": [_device(device) for device in devices]}
+
+
+def _device(device: Device) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": device.device_id, "numa_nodes": list(device.numa_nodes)}
+    return found if device.health is Health.HEALTHY else found | {"health": device.health.value}

@@ -1,0 +1,71 @@
+"""What the container runtime would be told about a container, field by field of its API.
+
+The runtime is told once, when the container is created. A field that is empty is not set: then
+the container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is told
+as one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from numalet.core.admission.decision import Decision
+from numalet.core.model import cpu_set
+from numalet.core.snapshot import runtime_sets
+
+CPUS_PER_GROUP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxSettings:
+    """``linux.resources``: a CPU list such as ``0-3,8``, and node ids such as ``0,1``."""
+
+    cpuset_cpus: str
+    cpuset_mems: str
+
+
+class GroupMask(NamedTuple):
+    """CPUs of one group as a mask of 64 bits."""
+
+    cpu_group: int
+    cpu_mask: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsSettings:
+    """``windows.resources``: the CPUs, by ascending group, where the kubelet has no order."""
+
+    affinity_cpus: tuple[GroupMask, ...]
+
+
+Settings: TypeAlias = LinuxSettings | WindowsSettings
+
+
+def of_decision(decision: Decision) -> Mapping[str, Settings]:
+    """What the runtime would be told of each container of the pod; nothing of a rejected pod."""
+    if not decision.admitted:
+        return {}
+    names = [container.name for container in decision.pod.containers()]
+    affinity = decision.windows_affinity
+    if affinity is None:
+        return {name: _linux(decision, name) for name in names}
+    return {name: WindowsSettings(group_masks(affinity.get(name, ()))) for name in names}
+
+
+def _linux(decision: Decision, container: str) -> LinuxSettings:
+    uid, after = decision.pod.uid, decision.after
+    return LinuxSettings(
+        cpuset_cpus=cpu_set.text(runtime_sets.cpus(after, uid, container)),
+        cpuset_mems=",".join(map(str, runtime_sets.memory_nodes(after, uid, container))),
+    )
+
+
+def group_masks(cpus: Iterable[int]) -> tuple[GroupMask, ...]:
+    """The CPUs as one mask for each group that has some."""
+    masks: dict[int, int] = {}
+    for cpu in cpus:
+        group, position = divmod(cpu, CPUS_PER_GROUP)
+        masks[group] = masks.get(group, 0) | 1 << position
+    return tuple(GroupMask(group, masks[group]) for group in sorted(masks))

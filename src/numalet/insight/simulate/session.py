@@ -1,0 +1,97 @@
+"""A node taken through steps, one after the other, with a record of what each did.
+
+What a step means is said by the reference of the scenario file: an admitted pod's containers
+start at once; a restart keeps containers running, reads the state files, and shows the pods to
+the new kubelet one after the other before all sources are ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeAlias, assert_never
+
+from numalet.core.admission.decision import Decision
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, StateFiles, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pod asked for admission."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A pod was deleted."""
+
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The kubelet restarted and decided anew on the pods it saw, in this order."""
+
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotRestarted:
+    """The kubelet did not start again; nothing follows."""
+
+    refused: StartRefused
+
+
+Record: TypeAlias = Asked | Removed | Restarted | NotRestarted
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The node now, what a restart starts from, and every pod that was seen, by uid."""
+
+    config: KubeletConfig
+    machine: MachineInfo
+    node: Node
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
+
+    def after(self, step: Step) -> tuple[Session, Record]:
+        """The session after one step, and what the step did."""
+        match step:
+            case AdmitStep(pod):
+                node, decision = self.node.admit(pod)
+                if decision.admitted:
+                    node = node.pod_started(pod.uid)
+                return replace(self, node=node, pods={**self.pods, pod.uid: pod}), Asked(decision)
+            case RemoveStep(pod_uid):
+                return replace(self, node=self.node.remove(pod_uid)), Removed(pod_uid)
+            case RestartStep():
+                return self._restarted(step)
+            case _:
+                assert_never(step)
+
+    def _restarted(self, step: RestartStep) -> tuple[Session, Record]:
+        config, machine = step.config or self.config, step.machine or self.machine
+        files = _replaced(self.node.state_files(), step.state_files)
+        node = self.node.restart(config, machine, files, self.devices)
+        if isinstance(node, StartRefused):
+            return self, NotRestarted(node)
+        decisions = []
+        for pod_uid in step.order:
+            node, decision = node.admit(self.pods[pod_uid])
+            decisions.append(decision)
+        after = replace(self, config=config, machine=machine, node=node.sources_ready())
+        return after, Restarted(tuple(decisions))
+
+
+def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:
+    """The files that a restarted kubelet finds; an empty text stands for a deleted file."""
+    kept = {**files, **(given or {})}
+    return {name: text for name, text in kept.items() if text}

@@ -1,0 +1,1 @@
+"""The kubelet's state files examined: read, verified, compared, rebased."""

@@ -1,0 +1,72 @@
+"""What became different since ``cpu_manager_state`` was written: CPUs, and the reserved ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalet.core.admission.roster import Roster
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding, Severity
+from numalet.insight.state import cpu_rules
+from numalet.insight.state.cpu_rules import place
+from numalet.insight.state.reading import CpuState
+
+
+def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
+    """Every difference between the sets in the file and those of machine and rules."""
+    policy, ledger = staff.static_cpus, state.ledger
+    if policy is None or not (ledger.default or ledger.exclusive):
+        return
+    if not ledger.default:
+        fields = {"pods": len(ledger.exclusive)}
+        yield Finding("drift/empty-pool", fields, place("defaultCpuSet"))
+    yield from _cpus(policy, ledger)
+    yield from _reserved(policy, ledger)
+    for finding in cpu_rules.breaches(state, None):
+        # An empty pool has its own line above.
+        if finding.severity is Severity.ERROR:
+            yield finding
+
+
+def _held(ledger: CpuLedger) -> CpuSet:
+    return cpu_set.EMPTY.union(
+        *(cpus for containers in ledger.exclusive.values() for cpus in containers.values())
+    )
+
+
+def _cpus(policy: StaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
+    """CPUs that are gone, or that the file does not know."""
+    there = cpu_mask.to_set(policy.topology.cpus)
+    listed = ledger.default | _held(ledger)
+    gone = listed - there
+    if gone:
+        fields = {"cpus": cpu_set.text(gone), "containers": _count(ledger, gone)}
+        yield Finding("drift/cpus-gone", fields, place())
+    unknown = policy.initial_default - listed
+    if unknown:
+        yield Finding("drift/cpus-new", {"cpus": cpu_set.text(unknown)}, place())
+
+
+def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
+    """How many containers hold one of these CPUs."""
+    return sum(
+        bool(held & cpus)
+        for containers in ledger.exclusive.values()
+        for held in containers.values()
+    )
+
+
+def _reserved(policy: StaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
+    """Reserved CPUs that are where they must not be."""
+    reserved = cpu_mask.to_set(policy.reserved.cpus)
+    taken = reserved & _held(ledger)
+    if taken:
+        fields = {"cpus": cpu_set.text(taken), "containers": _count(ledger, taken)}
+        yield Finding("drift/reserved-cpus-held", fields, place("entries"))
+    if policy.rules.strict_cpu_reservation and reserved & ledger.default:
+        fields_of_pool = {"cpus": cpu_set.text(reserved & ledger.default)}
+        yield Finding("drift/strict-reservation", fields_of_pool, place("defaultCpuSet"))

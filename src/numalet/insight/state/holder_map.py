@@ -1,0 +1,169 @@
+"""What state files say, as rows: nodes by group, the pool, and what every container holds.
+
+A *group* is a set of NUMA nodes whose memory is given away together; its sums are what counts,
+because inside a group the kubelet's figures per node are left to the order of events. A node
+that is alone is a group of itself. Sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from numalet.core.managers.memory.ledger import NodeMemory
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import ContainerKey
+from numalet.insight.maps.memory_map import TypeRow, type_rows
+from numalet.insight.state import state_diff
+from numalet.insight.state.reading import States
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One NUMA node."""
+
+    node_id: int
+    assignments: int
+    types: tuple[TypeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One group: its nodes, the sums over them, the containers with memory on exactly these."""
+
+    node_ids: tuple[int, ...]
+    sums: tuple[TypeRow, ...]
+    nodes: tuple[NodeRow, ...]
+    holders: tuple[ContainerKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """Some memory of one type on a set of nodes."""
+
+    node_ids: tuple[int, ...]
+    resource: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """One container and all that it holds; ``name`` is ``namespace/pod`` or the uid.
+
+    ``is_stale`` says that its pod is known to be gone or finished, and what it holds is given back
+    when the next pod asks for admission.
+    """
+
+    key: ContainerKey
+    name: str
+    memory: tuple[MemoryPart, ...]
+    cpus: str
+    devices: Mapping[str, str]
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StateMap:
+    """All of it. What no file says is empty or None."""
+
+    policies: Mapping[str, str | None]
+    groups: tuple[GroupRow, ...]
+    pool: str | None
+    registered: Mapping[str, tuple[str, ...]]
+    holders: tuple[HolderRow, ...]
+
+
+def state_map(
+    states: States, names: Mapping[str, str], is_gone: Callable[[str], bool] = lambda uid: False
+) -> StateMap:
+    """The map; ``names`` are ``namespace/pod`` by uid, as far as they are known.
+
+    ``is_gone`` says of a uid that no pod of it runs any more.
+    """
+    found = {"cpu": states.cpu, "memory": states.memory}
+    written = None if states.device is None else states.device.written
+    return StateMap(
+        policies={manager: s.policy_name for manager, s in found.items() if s is not None},
+        groups=_groups(states),
+        pool=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
+        registered={} if written is None else written.registered,
+        holders=tuple(
+            replace(_holder(states, key, names), is_stale=is_gone(key.pod_uid))
+            for key in _holders(states)
+        ),
+    )
+
+
+def _groups(states: States) -> tuple[GroupRow, ...]:
+    if states.memory is None:
+        return ()
+    ledger = states.memory.ledger
+    by_group: dict[NumaMask, dict[int, NodeMemory]] = {}
+    for node_id, node in ledger.nodes.items():
+        by_group.setdefault(node.group, {})[node_id] = node
+    holders: dict[tuple[int, ...], dict[ContainerKey, None]] = {}
+    for key in sorted(ledger.holders()):
+        for block in ledger.blocks_of(key.pod_uid, key.container) or ():
+            holders.setdefault(tuple(sorted(set(block.nodes))), {})[key] = None
+    # Where groups overlap, the nodes that say so need not be all nodes of the group.
+    rows = [
+        GroupRow(
+            numa_mask.ids(group),
+            _sums(nodes),
+            tuple(NodeRow(i, node.assignments, type_rows(node)) for i, node in nodes.items()),
+            tuple(holders.pop(numa_mask.ids(group), {})),
+        )
+        for group, nodes in by_group.items()
+    ]
+    rows += [GroupRow(node_ids, (), (), tuple(keys)) for node_ids, keys in holders.items()]
+    return tuple(sorted(rows, key=lambda row: (row.node_ids, len(row.nodes))))
+
+
+def _sums(nodes: Mapping[int, NodeMemory]) -> tuple[TypeRow, ...]:
+    names = sorted({name for node in nodes.values() for name in node.tables})
+    rows = []
+    for name in names:
+        tables = [node.tables[name] for node in nodes.values() if name in node.tables]
+        rows.append(
+            TypeRow(
+                name,
+                sum(t.total for t in tables),
+                sum(t.system_reserved for t in tables),
+                sum(t.allocatable for t in tables),
+                sum(t.reserved for t in tables),
+                sum(t.free for t in tables),
+            )
+        )
+    return tuple(rows)
+
+
+def _holders(states: States) -> list[ContainerKey]:
+    keys: set[ContainerKey] = set()
+    if states.memory is not None:
+        keys.update(states.memory.ledger.holders())
+    if states.cpu is not None:
+        keys.update(states.cpu.ledger.holders())
+    if states.device is not None:
+        records = states.device.written.records
+        keys.update(ContainerKey(uid, name) for uid, pod in records.items() for name in pod)
+    return sorted(keys)
+
+
+def _holder(states: States, key: ContainerKey, names: Mapping[str, str]) -> HolderRow:
+    blocks = cpus = None
+    devices: Mapping[str, str] = {}
+    if states.memory is not None:
+        blocks = states.memory.ledger.blocks_of(key.pod_uid, key.container)
+    if states.cpu is not None:
+        cpus = states.cpu.ledger.cpus_of(key.pod_uid, key.container)
+    if states.device is not None:
+        records = states.device.written.records.get(key.pod_uid, {}).get(key.container, {})
+        devices = {name: state_diff.devices_text(each) for name, each in sorted(records.items())}
+    return HolderRow(
+        key,
+        names.get(key.pod_uid, key.pod_uid),
+        tuple(MemoryPart(b.nodes, b.resource, b.size_bytes) for b in blocks or ()),
+        cpu_set.text(cpus or ()),
+        devices,
+    )

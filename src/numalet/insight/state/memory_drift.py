@@ -1,0 +1,104 @@
+"""What became different since ``memory_manager_state`` was written: drift, node by node.
+
+The kubelet compares totals to the byte, and they are not the same after every boot: with address
+randomisation the kernel's image lies on another NUMA node, and early allocations differ by some
+pages. Such a *small* change is told from memory that was added or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from numalet.core.admission import roster
+from numalet.core.admission.roster import Roster
+from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory
+from numalet.core.model import resources
+from numalet.core.model.findings import Finding, Location
+from numalet.insight.state.memory_rules import place
+from numalet.insight.state.reading import MemoryState
+from numalet.wording import english
+
+MOST_OF_A_BOOT_BYTES: Final = 128 << 20
+"""The kernel's image and what it frees late: tens of MiB. No memory module is that small."""
+
+_MOST_LOST_ON_THE_WAY_BYTES: Final = 4 << 20
+"""What moves from one node to another comes to nothing in the sum, but for some pages."""
+
+
+def drift(staff: Roster, state: MemoryState) -> Iterator[Finding]:
+    """Every difference between the node map in the file and the one of machine and rules."""
+    found, now = state.ledger.nodes, roster.initial_memory(staff.rules)
+    if not found:
+        return
+    for node_id in sorted(found.keys() - now.keys()):
+        fields = {"node": node_id, "containers": _holders(state.ledger, node_id)}
+        yield Finding("drift/node-lost", fields, _at(node_id))
+    for node_id in sorted(now.keys() - found.keys()):
+        yield Finding("drift/node-new", {"node": node_id}, _at(node_id))
+    common = sorted(found.keys() & now.keys())
+    yield from _totals({i: _delta(found[i], now[i]) for i in common}, found)
+    for node_id in common:
+        yield from _node(node_id, found[node_id], now[node_id])
+
+
+def _at(node_id: int) -> Location:
+    return place(f"machineState.{node_id}")
+
+
+def _holders(ledger: MemoryLedger, node_id: int) -> int:
+    """How many containers hold something on this node."""
+    return sum(
+        any(node_id in block.nodes for block in blocks)
+        for containers in ledger.blocks.values()
+        for blocks in containers.values()
+    )
+
+
+def _delta(before: NodeMemory, after: NodeMemory) -> int:
+    mine, theirs = before.tables.get(resources.MEMORY), after.tables[resources.MEMORY]
+    return 0 if mine is None else theirs.total - mine.total
+
+
+def _totals(deltas: Mapping[int, int], found: Mapping[int, NodeMemory]) -> Iterator[Finding]:
+    """What the changes of the nodes' totals look like, all nodes seen together."""
+    changed = {node_id: delta for node_id, delta in deltas.items() if delta}
+    small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
+    goes_round = (
+        min(small.values(), default=0) < 0 < max(small.values(), default=0)
+        and abs(sum(small.values())) <= _MOST_LOST_ON_THE_WAY_BYTES
+    )
+    for node_id, delta in changed.items():
+        total = found[node_id].tables[resources.MEMORY].total
+        fields = {
+            "node": node_id,
+            "found": total,
+            "expected": total + delta,
+            "difference": ("-" if delta < 0 else "+") + english.size(abs(delta)),
+        }
+        if node_id not in small:
+            yield Finding("drift/total", fields, _at(node_id))
+        elif goes_round:
+            yield Finding("drift/randomised", fields, _at(node_id))
+        else:
+            yield Finding("drift/small-total", fields, _at(node_id))
+
+
+def _node(node_id: int, before: NodeMemory, after: NodeMemory) -> Iterator[Finding]:
+    for name in sorted(before.tables.keys() - after.tables.keys()):
+        yield Finding("drift/type-gone", {"node": node_id, "type": name}, _at(node_id))
+    for name in sorted(after.tables.keys() - before.tables.keys()):
+        yield Finding("drift/type-new", {"node": node_id, "type": name}, _at(node_id))
+    for name in sorted(before.tables.keys() & after.tables.keys()):
+        yield from _table(node_id, name, before.tables[name], after.tables[name])
+
+
+def _table(node_id: int, name: str, before: MemoryTable, after: MemoryTable) -> Iterator[Finding]:
+    where = {"node": node_id, "type": name}
+    if before.system_reserved != after.system_reserved:
+        fields = {**where, "found": before.system_reserved, "expected": after.system_reserved}
+        yield Finding("drift/reserved", fields, _at(node_id))
+    if name != resources.MEMORY and before.total != after.total:
+        page = resources.page_bytes(name) or 1
+        pages = {**where, "found": before.total // page, "expected": after.total // page}
+        yield Finding("drift/hugepages", pages, _at(node_id))

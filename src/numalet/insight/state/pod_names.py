@@ -1,0 +1,50 @@
+"""Names of the pods in state files, found through what the kubelet's pod resources API lists.
+
+The files know pods by uid and the API by name; neither knows both. A listed pod is the one with
+this uid if every container of it holds exactly what the files say, and no other pair fits too.
+Ended init containers are in the files only. Kubelet: ``PodResourcesLister.List``, v1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.insight.state.holder_map import HolderRow
+from numalet.insight.state.reading import States
+
+
+def names(
+    states: States, holders: Iterable[HolderRow], listed: Iterable[ListedPod]
+) -> dict[str, str]:
+    """Names by uid of the pods that can be told apart."""
+    pods: dict[str, dict[str, Holdings]] = {}
+    for row in holders:
+        held = pods.setdefault(row.key.pod_uid, {})
+        held[row.key.container] = _holdings(states, row)
+    everyone = tuple(listed)
+    fitting = {uid: [pod for pod in everyone if _fits(pod, held)] for uid, held in pods.items()}
+    times = [pod.name for found in fitting.values() for pod in found]
+    return {
+        uid: found[0].name
+        for uid, found in fitting.items()
+        if len(found) == 1 and times.count(found[0].name) == 1
+    }
+
+
+def _fits(pod: ListedPod, held: Mapping[str, Holdings]) -> bool:
+    holding = {name: each for name, each in pod.containers.items() if not each.is_nothing}
+    return bool(holding) and all(held.get(name) == each for name, each in holding.items())
+
+
+def _holdings(states: States, row: HolderRow) -> Holdings:
+    key = row.key
+    cpus = None if states.cpu is None else states.cpu.ledger.cpus_of(key.pod_uid, key.container)
+    records = {}
+    if states.device is not None:
+        records = dict(states.device.written.records.get(key.pod_uid, {}).get(key.container, {}))
+    return Holdings(
+        cpus or frozenset(),
+        frozenset((part.resource, part.size_bytes, part.node_ids) for part in row.memory),
+        frozenset((name, record.device_ids) for name, record in records.items()),
+    )

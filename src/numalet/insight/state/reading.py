@@ -1,0 +1,194 @@
+"""State files read for people: content first, judgement later.
+
+A kubelet looks at a file until something is wrong and then stops. Whoever looks after a node
+wants to see the content of a bad file too; so a *state* here is what a file says, whether or not
+its checksum is right, and ``seal`` says what the checksum says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeAlias
+
+from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
+from numalet.core.checkpoint.cpu_file import CpuReading
+from numalet.core.checkpoint.device_document import DeviceDocument
+from numalet.core.checkpoint.memory_document import MemoryDocument
+from numalet.core.checkpoint.memory_file import Verdict
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device.ledger import Written
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model.findings import Finding
+
+
+class Seal(Enum):
+    """What the checksum of a file says, and by which rule it is right."""
+
+    SOUND = "sound"
+    FIRST_FORMAT = "first-format"
+    """CPU Manager: the format keyed by container id, which v1.32 still reads."""
+    UNSEALED = "unsealed"
+    """CPU Manager: checksum 0 or none, which v1.32 accepts."""
+    EARLY_LAYOUT = "early-layout"
+    """Memory Manager: right by the rule of the early layout, which v1.32 does not read."""
+    WRONG = "wrong"
+
+
+_SEALS: Mapping[Verdict, Seal] = MappingProxyType(
+    {
+        Verdict.SOUND: Seal.SOUND,
+        Verdict.EARLY: Seal.EARLY_LAYOUT,
+        Verdict.CORRUPTED: Seal.WRONG,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """What ``memory_manager_state`` says."""
+
+    document: MemoryDocument
+    ledger: MemoryLedger
+
+    @property
+    def policy_name(self) -> str:
+        """The policy under which the file was written."""
+        return self.document.policy_name
+
+    @property
+    def checksum(self) -> int:
+        """The checksum in the file."""
+        return self.document.checksum
+
+    @property
+    def expected(self) -> int:
+        """The checksum that v1.32 would write for this content."""
+        return memory_file.checksum_of(self.document)
+
+    @property
+    def seal(self) -> Seal:
+        """What the checksum says."""
+        return _SEALS[memory_file.verdict(self.document)]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuState:
+    """What ``cpu_manager_state`` says. Container ids of the first format are no pods."""
+
+    reading: CpuReading
+    ledger: CpuLedger
+
+    @property
+    def policy_name(self) -> str:
+        """The policy under which the file was written."""
+        return self.reading.document.policy_name
+
+    @property
+    def checksum(self) -> int:
+        """The checksum in the file."""
+        return self.reading.checksum
+
+    @property
+    def expected(self) -> int:
+        """The checksum that v1.32 would write for this content."""
+        return self.reading.expected
+
+    @property
+    def seal(self) -> Seal:
+        """What the checksum says."""
+        if not self.reading.is_sound:
+            return Seal.WRONG
+        if not self.checksum:
+            return Seal.UNSEALED
+        return Seal.FIRST_FORMAT if self.reading.is_first_format else Seal.SOUND
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """What ``kubelet_internal_checkpoint`` says; it knows no policy."""
+
+    document: DeviceDocument
+    written: Written
+
+    @property
+    def policy_name(self) -> None:
+        """Nothing: the Device Manager has no policy."""
+        return
+
+    @property
+    def checksum(self) -> int:
+        """The checksum in the file."""
+        return self.document.checksum
+
+    @property
+    def expected(self) -> int:
+        """The checksum that v1.32 would write for this content."""
+        return device_file.checksum_of(self.document)
+
+    @property
+    def seal(self) -> Seal:
+        """What the checksum says."""
+        return Seal.SOUND if self.checksum == self.expected else Seal.WRONG
+
+
+State: TypeAlias = MemoryState | CpuState | DeviceState
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The state files of a directory, each as far as it is there and can be read."""
+
+    memory: MemoryState | None = None
+    cpu: CpuState | None = None
+    device: DeviceState | None = None
+    unreadable: Mapping[str, Finding] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def read(files: Mapping[str, str]) -> States:
+    """What the files say, by name; what can not be decoded is among ``unreadable``."""
+    found = {name: read_file(name, text) for name, text in sorted(files.items())}
+    memory = found.get(memory_file.FILE_NAME)
+    cpu = found.get(cpu_file.FILE_NAME)
+    device = found.get(device_file.FILE_NAME)
+    return States(
+        memory if isinstance(memory, MemoryState) else None,
+        cpu if isinstance(cpu, CpuState) else None,
+        device if isinstance(device, DeviceState) else None,
+        {name: each for name, each in found.items() if isinstance(each, Finding)},
+    )
+
+
+def read_file(name: str, text: str) -> State | Finding:
+    """What one state file says, or why it can not be decoded."""
+    match name:
+        case memory_file.FILE_NAME:
+            return _read_memory(text)
+        case cpu_file.FILE_NAME:
+            return _read_cpu(text)
+        case _:
+            return _read_device(text)
+
+
+def _read_memory(text: str) -> MemoryState | Finding:
+    document = memory_file.read(text)
+    if isinstance(document, Finding):
+        return document
+    return MemoryState(document, memory_document.to_ledger(document))
+
+
+def _read_cpu(text: str) -> CpuState | Finding:
+    reading = cpu_file.read(text)
+    if isinstance(reading, Finding):
+        return reading
+    ledger = cpu_file.to_ledger(reading.document)
+    return ledger if isinstance(ledger, Finding) else CpuState(reading, ledger)
+
+
+def _read_device(text: str) -> DeviceState | Finding:
+    document = device_file.read(text)
+    if isinstance(document, Finding):
+        return document
+    return DeviceState(document, device_file.to_written(document))

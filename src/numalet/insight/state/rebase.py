@@ -1,0 +1,260 @@
+"""State files made anew for the machine as it is, keeping every assignment that still fits.
+
+The kubelet compares its files with the machine to the byte, and the only way out that it offers
+is to delete them, which forgets what running containers hold. Rebased files say the same of as
+many containers as possible, and a kubelet with these rules starts with them. A container is kept
+whole or not at all, because a record that is there is not filled up. Smaller ones come first, so
+that as many as possible stay. The device checkpoint never keeps a kubelet from starting, so it
+is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from numalet.core.admission import roster
+from numalet.core.admission.roster import Roster
+from numalet.core.checkpoint import cpu_file, memory_document, memory_file, state_files
+from numalet.core.checkpoint.memory_file import Verdict
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
+from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.memory import tables
+from numalet.core.managers.memory.ledger import EMPTY_LEDGER as NO_MEMORY
+from numalet.core.managers.memory.ledger import Blocks, MemoryLedger, NodeMemory, with_blocks
+from numalet.core.model import cpu_set, numa_mask, resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A container's record that does not fit any more; ``why`` has the code and the figures."""
+
+    key: ContainerKey
+    file: str
+    why: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """New texts of the files that must change, and what became of every record, by file.
+
+    ``unusable`` are files from which nothing can be kept: their content can not be trusted.
+    """
+
+    files: Mapping[str, str]
+    kept: Mapping[str, tuple[ContainerKey, ...]]
+    lost: tuple[Lost, ...]
+    unusable: Mapping[str, Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One file: the text to write, or None to leave it, and its records."""
+
+    text: str | None
+    kept: tuple[ContainerKey, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+
+def rebase(staff: Roster, files: StateFiles) -> Rebased:
+    """The files with which a kubelet of these rules starts, made of these files.
+
+    A file that it accepts as it is stays to the byte; one that is missing stays missing.
+    """
+    if staff.rules.managers_are_stand_ins:
+        return Rebased({}, {}, (), {})
+    parts: dict[str, _Part] = {}
+    unusable: dict[str, Finding] = {}
+    for name, of_file in ((cpu_file.FILE_NAME, _cpu), (memory_file.FILE_NAME, _memory)):
+        if name not in files:
+            continue
+        part = of_file(staff, files[name])
+        if isinstance(part, Finding):
+            unusable[name] = part
+        else:
+            parts[name] = part
+    return Rebased(
+        files={name: part.text for name, part in parts.items() if part.text is not None},
+        kept={name: part.kept for name, part in parts.items()},
+        lost=tuple(lost for part in parts.values() for lost in part.lost),
+        unusable=unusable,
+    )
+
+
+def _is_accepted(staff: Roster, name: str, text: str) -> bool:
+    return not isinstance(state_files.restore(staff, {name: text}), StartRefused)
+
+
+def _memory(staff: Roster, text: str) -> _Part | Finding:
+    document = memory_file.read(text)
+    if isinstance(document, Finding):
+        return document
+    if memory_file.verdict(document) is Verdict.CORRUPTED:
+        sums = {"checksum": document.checksum, "expected": memory_file.checksum_of(document)}
+        return Finding("memory-state/corrupted", sums)
+    old = memory_document.to_ledger(document)
+    policy = staff.rules.memory.policy
+    if policy is MemoryPolicy.NONE:
+        new, lost = NO_MEMORY, _all_lost(old.holders(), memory_file.FILE_NAME, policy.value)
+    else:
+        new, lost = rebased_memory(old, roster.initial_memory(staff.rules))
+    # With groups that overlap it is left to chance whether the kubelet accepts the file.
+    if _is_accepted(staff, memory_file.FILE_NAME, text) and not lost:
+        return _Part(None, tuple(sorted(old.holders())))
+    return _Part(memory_file.write(policy.value, new), tuple(sorted(new.holders())), lost)
+
+
+def _all_lost(keys: list[ContainerKey], file: str, policy: str) -> tuple[Lost, ...]:
+    why = Finding("rebase/policy-none", {"policy": policy})
+    return tuple(Lost(key, file, why) for key in sorted(keys))
+
+
+def rebased_memory(
+    old: MemoryLedger, initial: Mapping[int, NodeMemory]
+) -> tuple[MemoryLedger, tuple[Lost, ...]]:
+    """The ledger on this empty node map with every record that fits, and those that do not."""
+    nodes = dict(initial)
+    blocks: dict[str, Mapping[str, Blocks]] = {}
+    lost = []
+    for key in sorted(old.holders(), key=lambda key: (_size(old, key), key)):
+        held = old.blocks_of(key.pod_uid, key.container) or ()
+        why = _misfit(nodes, held)
+        if why is not None:
+            lost.append(Lost(key, memory_file.FILE_NAME, why))
+            continue
+        for block in held:
+            for node_id in block.nodes:
+                nodes[node_id] = replace(
+                    nodes[node_id],
+                    assignments=nodes[node_id].assignments + 1,
+                    group=numa_mask.of(block.nodes),
+                )
+            tables.take(nodes, block.nodes, block.resource, block.size_bytes)
+        blocks = with_blocks(blocks, key, held)
+    return MemoryLedger(nodes, blocks), tuple(sorted(lost, key=lambda each: each.key))
+
+
+def _size(ledger: MemoryLedger, key: ContainerKey) -> int:
+    return sum(b.size_bytes for b in ledger.blocks_of(key.pod_uid, key.container) or ())
+
+
+def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
+    """Why these blocks can not be put on the nodes, all of them at once; None if they can."""
+    groups = {block.nodes for block in held}
+    if not held or () in groups:
+        return Finding("rebase/no-blocks")
+    if _is_malformed(held):
+        shown = ", ".join(f"{block.size_bytes} of {block.resource}" for block in held)
+        fields_of_all = {"groups": sorted(map(list, groups)), "blocks": shown}
+        return Finding("rebase/malformed", fields_of_all)
+    node_ids = held[0].nodes
+    absent = [node_id for node_id in node_ids if node_id not in nodes]
+    if absent:
+        return Finding("rebase/node-gone", {"nodes": absent, "known": list(nodes)})
+    mask = numa_mask.of(node_ids)
+    for node_id in node_ids:
+        node = nodes[node_id]
+        if node.assignments and node.group != mask:
+            fields = {
+                "group": numa_mask.text(mask),
+                "node": node_id,
+                "other": numa_mask.text(node.group),
+            }
+            return Finding("rebase/group-overlaps", fields)
+    if len({frozenset(nodes[node_id].tables) for node_id in node_ids}) > 1:
+        # The kubelet would crash over such a group when it starts.
+        return Finding("rebase/types-differ", {"group": numa_mask.text(mask)})
+    for block in held:
+        there = [nodes[i].tables.get(block.resource) for i in node_ids]
+        free = sum(table.free for table in there if table is not None)
+        if None in there or block.size_bytes > free:
+            fields = {
+                "type": block.resource,
+                "group": numa_mask.text(mask),
+                "size_bytes": block.size_bytes,
+                "free_bytes": free,
+            }
+            return Finding("rebase/too-little-memory", fields)
+    return None
+
+
+def _is_malformed(held: Blocks) -> bool:
+    """Whether no kubelet gives a container such blocks: of one set of nodes, one per type."""
+    node_ids = held[0].nodes
+    return (
+        any(block.nodes != node_ids for block in held)
+        or list(node_ids) != sorted(set(node_ids))
+        or len({block.resource for block in held}) < len(held)
+        or any(block.size_bytes % (resources.page_bytes(block.resource) or 1) for block in held)
+    )
+
+
+def _cpu(staff: Roster, text: str) -> _Part | Finding:
+    reading = cpu_file.read(text)
+    if isinstance(reading, Finding):
+        return reading
+    if not reading.is_sound:
+        sums = {"checksum": reading.checksum, "expected": reading.expected}
+        return Finding("cpu-state/corrupted", sums)
+    old = cpu_file.to_ledger(reading.document)
+    if isinstance(old, Finding):
+        return old
+    if _is_accepted(staff, cpu_file.FILE_NAME, text):
+        return _Part(None, tuple(sorted(old.holders())))
+    # Containers of the first format are known by an id that only the runtime can tell.
+    unnamed = tuple(
+        Lost(ContainerKey("", each), cpu_file.FILE_NAME, Finding("rebase/container-id"))
+        for each in sorted(reading.document.container_ids)
+    )
+    if staff.static_cpus is None:
+        lost = _all_lost(old.holders(), cpu_file.FILE_NAME, CpuPolicy.NONE.value)
+        return _Part(cpu_file.write(CpuPolicy.NONE.value, NO_CPUS), (), (*unnamed, *lost))
+    new, lost = rebased_cpus(old, staff.static_cpus)
+    written = cpu_file.write(CpuPolicy.STATIC.value, new)
+    return _Part(written, tuple(sorted(new.holders())), (*unnamed, *lost))
+
+
+def rebased_cpus(old: CpuLedger, policy: StaticPolicy) -> tuple[CpuLedger, tuple[Lost, ...]]:
+    """The ledger of this policy with every record that fits, and those that do not."""
+    base = policy.initial_default
+    holder: dict[int, str] = {}
+    exclusive: dict[str, dict[str, CpuSet]] = {}
+    lost = []
+    for key in sorted(old.holders(), key=lambda key: (len(_cpus(old, key)), key)):
+        cpus = _cpus(old, key)
+        why = _cpu_misfit(cpus, policy, base, holder, key.pod_uid)
+        if why is not None:
+            lost.append(Lost(key, cpu_file.FILE_NAME, why))
+            continue
+        exclusive.setdefault(key.pod_uid, {})[key.container] = cpus
+        holder |= dict.fromkeys(cpus, key.pod_uid)
+    new = CpuLedger(base - holder.keys(), exclusive)
+    return new, tuple(sorted(lost, key=lambda each: each.key))
+
+
+def _cpus(ledger: CpuLedger, key: ContainerKey) -> CpuSet:
+    return ledger.exclusive[key.pod_uid][key.container]
+
+
+def _cpu_misfit(
+    cpus: CpuSet, policy: StaticPolicy, base: CpuSet, holder: Mapping[int, str], pod_uid: str
+) -> Finding | None:
+    """Why a container can not go on holding these CPUs; None if it can."""
+    if not cpus:
+        return Finding("rebase/no-cpus")
+    gone = cpus - policy.allocatable
+    if gone:
+        return Finding("rebase/cpus-gone", {"cpus": cpu_set.text(gone)})
+    taken = {cpu for cpu in cpus if holder.get(cpu, pod_uid) != pod_uid}
+    if taken:
+        others = ", ".join(sorted({holder[cpu] for cpu in taken}))
+        return Finding("rebase/cpus-taken", {"cpus": cpu_set.text(taken), "pods": others})
+    if not base - holder.keys() - cpus:
+        return Finding("rebase/pool-would-be-empty", {"cpus": cpu_set.text(cpus)})
+    return None

@@ -1,0 +1,169 @@
+"""Whether a kubelet with this configuration, on this machine, would accept state files; why not.
+
+The answer is the engine's own start. The *drift* says what became different since the files were
+written, per NUMA node, so that one can tell an ordinary reboot from a change of hardware, of
+configuration, or of the file itself. Every drift is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from numalet.core.admission import roster
+from numalet.core.admission.roster import Roster
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.config import start as configuration
+from numalet.core.config.behaviour import EXACT, Behaviour, Mode
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import MemoryPolicy, StartRefused
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.node import node as nodes
+from numalet.insight.state import (
+    block_rules,
+    cpu_drift,
+    device_rules,
+    memory_drift,
+    memory_rules,
+    reading,
+    rebase,
+)
+from numalet.insight.state.reading import MemoryState, Seal, State, States
+from numalet.insight.state.rebase import Rebased
+from numalet.insight.state.restart import Restart
+
+_NO_MEMORY = MemoryPolicy.NONE
+
+_OF_FILES = ("cpu-state", "memory-state")
+_OF_MACHINE = frozenset(
+    f"drift/{name}"
+    for name in (
+        "node-lost",
+        "node-new",
+        "total",
+        "randomised",
+        "small-total",
+        "type-gone",
+        "type-new",
+        "hugepages",
+        "cpus-gone",
+        "cpus-new",
+    )
+)
+"""What the machine does, and no configuration."""
+
+
+class Answer(Enum):
+    """Whether the kubelet starts with the files."""
+
+    ACCEPTED = "accepted"
+    BY_CHANCE = "by-chance"
+    """Groups overlap, and the kubelet looks at containers in random order."""
+    REFUSED = "refused"
+    NOT_ASKED = "not-asked"
+    """It does not start with this configuration, whatever the files say."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreCheck:
+    """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps."""
+
+    answer: Answer
+    refused: StartRefused | None
+    drift: tuple[Finding, ...]
+    rebased: Rebased | None
+    mode: Mode = Mode.EXACT
+
+
+def check(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    files: Mapping[str, str],
+    behaviour: Behaviour = EXACT,
+) -> RestoreCheck:
+    """What a kubelet v1.32, or a node in native mode, that starts now makes of the files."""
+    found = _check(config, machine, files, behaviour)
+    return replace(found, mode=behaviour.mode)
+
+
+def _check(
+    config: KubeletConfig, machine: MachineInfo, files: Mapping[str, str], behaviour: Behaviour
+) -> RestoreCheck:
+    started = nodes.start(config, machine, files, behaviour=behaviour)
+    refused = started if isinstance(started, StartRefused) else None
+    rules = configuration.resolve(config, machine, behaviour=behaviour)
+    if isinstance(rules, StartRefused):
+        return RestoreCheck(Answer.NOT_ASKED, rules, (), None)
+    staff = roster.build(rules)
+    if isinstance(staff, StartRefused):
+        return RestoreCheck(Answer.NOT_ASKED, staff, (), None)
+    states = reading.read(files)
+    drift = tuple(_drift(staff, states))
+    if refused is not None and not is_about_files(refused):
+        return RestoreCheck(Answer.NOT_ASKED, refused, drift, None)
+    return RestoreCheck(_answer(refused, drift), refused, drift, rebase.rebase(staff, files))
+
+
+def is_about_files(refused: StartRefused) -> bool:
+    """Whether it is a state file that keeps the kubelet from starting, or makes it crash."""
+    return refused.findings[0].code.partition("/")[0] in _OF_FILES
+
+
+def is_about_machine(drift: Iterable[Finding]) -> bool:
+    """Whether the machine is another one than when the files were written."""
+    return any(finding.code in _OF_MACHINE for finding in drift)
+
+
+def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> Answer:
+    """By chance, if nothing but groups that overlap is in the way."""
+    has_errors = any(finding.severity is Severity.ERROR for finding in drift)
+    if not has_errors and any(
+        finding.fields.get("restart") == Restart.BY_CHANCE.value for finding in drift
+    ):
+        return Answer.BY_CHANCE
+    return Answer.ACCEPTED if refused is None else Answer.REFUSED
+
+
+def _drift(staff: Roster, states: States) -> Iterator[Finding]:
+    for name, finding in states.unreadable.items():
+        severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
+        fields = {"error": finding.fields.get("error", "")}
+        yield Finding("drift/unreadable", fields, Location(name), severity)
+    if staff.rules.managers_are_stand_ins:
+        return
+    if states.cpu is not None:
+        yield from _of_file(cpu_file.FILE_NAME, states.cpu, staff.rules.cpu.policy.value)
+        if states.cpu.seal is not Seal.WRONG:
+            yield from cpu_drift.drift(staff, states.cpu)
+    if states.memory is not None:
+        yield from _of_file(memory_file.FILE_NAME, states.memory, staff.rules.memory.policy.value)
+        # What was damaged or edited tells nothing about the machine.
+        if states.memory.seal is not Seal.WRONG and staff.rules.memory.policy is not _NO_MEMORY:
+            yield from memory_drift.drift(staff, states.memory)
+            yield from _contradictions(states.memory)
+    if states.device is not None:
+        yield from _of_file(device_file.FILE_NAME, states.device, None)
+        found = device_rules.breaches(states.device, staff.rules.machine)
+        yield from (each for each in found if each.code == "state/device-on-absent-node")
+
+
+def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
+    """What is wrong with a file as a whole: its seal, its policy."""
+    where = Location(name)
+    if state.seal is Seal.WRONG:
+        severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
+        fields = {"checksum": state.checksum, "expected": state.expected}
+        yield Finding("drift/corrupted", fields, where, severity)
+    if state.seal is Seal.EARLY_LAYOUT:
+        yield Finding("drift/early-layout", {"checksum": state.checksum}, where)
+    if policy is not None and state.policy_name != policy:
+        fields_of_policy = {"found": state.policy_name, "configured": policy}
+        yield Finding("drift/policy", fields_of_policy, where)
+
+
+def _contradictions(state: MemoryState) -> Iterator[Finding]:
+    """Where the file contradicts itself, whatever the machine."""
+    yield from memory_rules.breaches(state, None)
+    yield from block_rules.breaches(state)

@@ -1,0 +1,136 @@
+"""What differs between two sets of state files: their content, member by member.
+
+Checksums and the order of members and blocks are no content. A difference names a *subject* (a
+NUMA node, a container, a resource), what of it differs, and both values; None is "not there".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.managers.device.ledger import NO_NODE, DeviceRecord
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.findings import Finding, Location
+from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, State, States
+
+Value: TypeAlias = int | str | None
+"""Numbers are bytes, but for the number of assignments of a node."""
+
+Member: TypeAlias = tuple[str, str]
+"""Subject, and what of it."""
+
+ASSIGNMENTS = "assignments"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One member that is not the same in both."""
+
+    file: str
+    subject: str
+    what: str
+    before: Value
+    after: Value
+
+    @property
+    def change_bytes(self) -> int | None:
+        """How much more it is after, where both are sizes."""
+        if self.what == ASSIGNMENTS or isinstance(self.before, str) or isinstance(self.after, str):
+            return None
+        if self.before is None or self.after is None:
+            return None
+        return self.after - self.before
+
+
+def differences(before: States, after: States) -> tuple[Difference, ...]:
+    """Everything that differs, file by file, in the order of names and node ids."""
+    pairs: tuple[tuple[str, State | None, State | None], ...] = (
+        (cpu_file.FILE_NAME, before.cpu, after.cpu),
+        (memory_file.FILE_NAME, before.memory, after.memory),
+        (device_file.FILE_NAME, before.device, after.device),
+    )
+    return tuple(found for pair in pairs for found in _of_file(*pair))
+
+
+def unreadable(states: States) -> tuple[Finding, ...]:
+    """Findings about the files that can not be compared, because they can not be decoded."""
+    return tuple(
+        replace(finding, where=Location(name)) for name, finding in states.unreadable.items()
+    )
+
+
+def _of_file(name: str, before: State | None, after: State | None) -> Iterator[Difference]:
+    mine, theirs = _members(before), _members(after)
+    for member in dict.fromkeys((*mine, *theirs)):
+        if mine.get(member) != theirs.get(member):
+            yield Difference(name, *member, mine.get(member), theirs.get(member))
+
+
+def _members(state: State | None) -> Mapping[Member, Value]:
+    match state:
+        case None:
+            return {}
+        case MemoryState():
+            return dict(_memory(state))
+        case CpuState():
+            return dict(_cpu(state))
+        case DeviceState():
+            return dict(_device(state))
+        case _:
+            assert_never(state)
+
+
+def _memory(state: MemoryState) -> Iterator[tuple[Member, Value]]:
+    yield ("file", "policy"), state.policy_name
+    for node_id, node in state.ledger.nodes.items():
+        subject = f"node {node_id}"
+        yield (subject, ASSIGNMENTS), node.assignments
+        yield (subject, "group"), numa_mask.text(node.group)
+        for name, table in sorted(node.tables.items()):
+            yield (subject, f"{name} total"), table.total
+            yield (subject, f"{name} system reserved"), table.system_reserved
+            yield (subject, f"{name} allocatable"), table.allocatable
+            yield (subject, f"{name} reserved"), table.reserved
+            yield (subject, f"{name} free"), table.free
+    for key in sorted(state.ledger.holders()):
+        subject = f"{key.pod_uid}/{key.container}"
+        blocks = state.ledger.blocks_of(key.pod_uid, key.container) or ()
+        if not blocks:
+            yield (subject, "memory"), "none"
+        for block in blocks:
+            nodes = ",".join(map(str, block.nodes))
+            yield (subject, f"{block.resource} on {{{nodes}}}"), block.size_bytes
+
+
+def _cpu(state: CpuState) -> Iterator[tuple[Member, Value]]:
+    yield ("file", "policy"), state.policy_name
+    yield ("shared pool", "CPUs"), cpu_set.text(state.ledger.default)
+    for key in sorted(state.ledger.holders()):
+        cpus = state.ledger.exclusive[key.pod_uid][key.container]
+        yield (f"{key.pod_uid}/{key.container}", "CPUs"), cpu_set.text(cpus)
+    for container_id, cpus_text in sorted(state.reading.document.container_ids.items()):
+        yield (f"container id {container_id}", "CPUs"), cpus_text
+
+
+def _device(state: DeviceState) -> Iterator[tuple[Member, Value]]:
+    for resource, ids in sorted((state.document.registered or {}).items()):
+        yield (resource, "healthy devices"), ", ".join(sorted(ids or ()))
+    for uid, containers in sorted(state.written.records.items()):
+        for container, records in sorted(containers.items()):
+            for resource, record in sorted(records.items()):
+                yield (f"{uid}/{container}", resource), devices_text(record)
+                yield (f"{uid}/{container}", f"{resource} response"), record.response.hex()
+
+
+def devices_text(record: DeviceRecord) -> str:
+    """The devices of a record with their NUMA nodes: ``gpu0@0, gpu1@0+1, nic``."""
+    nodes: dict[str, list[int]] = {}
+    for node_id, ids in sorted(record.by_node.items()):
+        for name in ids:
+            nodes.setdefault(name, []).extend([] if node_id == NO_NODE else [node_id])
+    return ", ".join(
+        name + (f"@{'+'.join(map(str, on))}" if on else "") for name, on in sorted(nodes.items())
+    )

@@ -1,0 +1,135 @@
+"""Whether state files are sound: decodable, rightly sealed, and free of contradictions.
+
+Errors are what no kubelet v1.32 writes, and CPUs of two pods, which it writes where cores have
+unequal numbers of threads. Warnings are what it brings about itself, formats that
+are right by an older rule, and what it reads and then goes on without. A file is *sound* without
+either, *doubtful* with warnings only, *broken* with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import assert_never
+
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
+from numalet.core.model.machine_info import MachineInfo
+from numalet.insight.state import (
+    block_rules,
+    cpu_rules,
+    device_rules,
+    memory_rules,
+    reading,
+)
+from numalet.insight.state import (
+    missing as state_missing,
+)
+from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, Seal, State
+
+
+class Soundness(Enum):
+    """What a look at a file came to."""
+
+    SOUND = "sound"
+    DOUBTFUL = "doubtful"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One file: its seal and policy as far as it can be decoded, and every breach."""
+
+    name: str
+    policy_name: str | None
+    seal: Seal | None
+    checksum: int | None
+    expected: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def soundness(self) -> Soundness:
+        """The worst of the findings."""
+        return soundness(self.findings)
+
+
+def verify(files: Mapping[str, str], machine: MachineInfo | None = None) -> tuple[FileReport, ...]:
+    """A report for every file, by name; with a machine also whether they are about it."""
+    return tuple(verify_file(name, text, machine) for name, text in sorted(files.items()))
+
+
+def verify_directory(
+    files: Mapping[str, str], machine: MachineInfo | None = None
+) -> tuple[FileReport, ...]:
+    """The same for all files of a directory: one that is missing beside another is reported too."""
+    missing = (
+        FileReport(finding.where.document, None, None, None, None, (finding,))
+        for finding in state_missing.findings(files)
+    )
+    reports = (*verify(files, machine), *missing)
+    return tuple(sorted(reports, key=lambda report: report.name))
+
+
+def soundness(findings: Iterable[Finding]) -> Soundness:
+    """The worst of these findings; a note is no harm."""
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return Soundness.BROKEN
+    return Soundness.DOUBTFUL if Severity.WARNING in severities else Soundness.SOUND
+
+
+def verify_file(name: str, text: str, machine: MachineInfo | None = None) -> FileReport:
+    """The report about one file, which has one of the names that a kubelet uses."""
+    state = reading.read_file(name, text)
+    if isinstance(state, Finding):
+        findings = (_placed(state, name, Severity.ERROR),)
+        return FileReport(name, None, None, None, None, findings)
+    found = (*_seal(name, state), *_breaches(state, machine))
+    return FileReport(
+        name, state.policy_name, state.seal, state.checksum, state.expected, tuple(found)
+    )
+
+
+def _breaches(state: State, machine: MachineInfo | None) -> Iterator[Finding]:
+    match state:
+        case MemoryState():
+            yield from memory_rules.breaches(state, machine)
+            yield from block_rules.breaches(state)
+        case CpuState():
+            yield from cpu_rules.breaches(state, machine)
+        case DeviceState():
+            yield from device_rules.breaches(state, machine)
+        case _:
+            assert_never(state)
+
+
+def _seal(name: str, state: State) -> Iterator[Finding]:
+    """What is to be said about the checksum."""
+    sums = {"checksum": state.checksum, "expected": state.expected}
+    match state.seal:
+        case Seal.SOUND:
+            return
+        case Seal.WRONG:
+            yield _placed(Finding(_CORRUPTED[name], sums), name, Severity.ERROR)
+        case Seal.EARLY_LAYOUT:
+            early = Finding("memory-state/early-layout", {"checksum": state.checksum})
+            yield _placed(early, name, Severity.WARNING)
+        case Seal.UNSEALED:
+            yield _placed(Finding("state/unsealed", sums), name, Severity.WARNING)
+        case Seal.FIRST_FORMAT:
+            yield _placed(Finding("state/first-format", sums), name, Severity.WARNING)
+        case _:
+            assert_never(state.seal)
+
+
+_CORRUPTED: Mapping[str, str] = {
+    memory_file.FILE_NAME: "memory-state/corrupted",
+    cpu_file.FILE_NAME: "cpu-state/corrupted",
+    device_file.FILE_NAME: "device-state/corrupted",
+}
+
+
+def _placed(finding: Finding, name: str, severity: Severity) -> Finding:
+    where = Location(name) if finding.where == NOWHERE else finding.where
+    return replace(finding, where=where, severity=severity)

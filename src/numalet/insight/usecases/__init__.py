@@ -1,0 +1,1 @@
+"""One module per question of a user: its files are read, the pure rooms answer."""

@@ -1,0 +1,174 @@
+"""A check, from what the user named to everything that was found.
+
+Reads machine, configuration, state files and pods; whatever can not be read of any of them is
+told at once. What can be read, the rules of ``insight.lint`` judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.findings import Finding, Findings, Location
+from numalet.insight.lint import rows, rules
+from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rules import Checked
+from numalet.insight.lint.subject import Host, Subject
+from numalet.io.documents import kubelet_config, pod_manifest
+from numalet.io.documents import node_labels as node_identities
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
+from numalet.io.documents.pod_resources import PodSource
+from numalet.io.files import state_directory
+from numalet.io.machines import MachineChoice
+from numalet.io.sysfs.trees import Tree
+
+_NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
+_SWAPS: Final = "proc/swaps"
+_CGROUP_V2: Final = "sys/fs/cgroup/cgroup.controllers"
+_CGROUP_V1: Final = "sys/fs/cgroup/memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """What the user named."""
+
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    config: ConfigSources = field(default_factory=ConfigSources)
+    pods: Sequence[str] = ()
+    node_name: str | None = None
+    node_labels: str | None = None
+    pod_source: PodSource = PodSource.API
+    state_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that was found, in words, and how many pods it was found about."""
+
+    checked: Checked
+    rows: tuple[Row, ...]
+    pod_count: int
+    mode: Mode = Mode.EXACT
+
+
+def check(pieces: Pieces) -> Result:
+    """What is wrong with these pieces.
+
+    Raises:
+        BadInput: one of them can not be read.
+    """
+    findings = Findings()
+    machine = findings.collect(pieces.machine.open)
+    config = findings.collect(lambda: kubelet_config.load(pieces.config))
+    pods = findings.collect(lambda: _pods(pieces))
+    files = findings.collect(lambda: _state_files(pieces))
+    findings.raise_errors()
+    assert machine is not None
+    assert config is not None
+    assert pods is not None
+    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, pods.pods)
+    subject = Subject(
+        config=config.config,
+        machine=machine.info,
+        state_files=files or {},
+        pods=pods.pods,
+        pod_places=_pod_places(pieces, pods),
+        numa_balancing=numa_balancing(machine.tree),
+        host=host(pieces, machine.tree, config.config),
+        behaviour=config.behaviour,
+        devices=machine.devices,
+        identity=identity,
+    )
+    noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
+    checked = rules.check(subject, noticed)
+    placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
+    return Result(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)
+
+
+def numa_balancing(tree: Tree | None) -> int | None:
+    """What ``kernel.numa_balancing`` is set to; None if the machine does not say."""
+    text = None if tree is None else tree.text(_NUMA_BALANCING)
+    stripped = (text or "").strip()
+    return int(stripped) if stripped.isascii() and stripped.isdigit() else None
+
+
+def host(pieces: Pieces, tree: Tree | None, config: KubeletConfig) -> Host:
+    """What the kubelet would see of this host; of a machine that is not live most is unknown."""
+    if tree is None:
+        return Host()
+    swaps = tree.text(_SWAPS)
+    version = None
+    if tree.text(_CGROUP_V2) is not None:
+        version = 2
+    elif tree.is_directory(_CGROUP_V1):
+        version = 1
+    return Host(
+        # The first line has the names of the columns.
+        swap_areas=None if swaps is None else tuple(map(_first_word, swaps.splitlines()[1:])),
+        cgroup_version=version,
+        has_runtime=_has_runtime(config) if pieces.machine.text is None else None,
+    )
+
+
+def _first_word(line: str) -> str:
+    return line.split(maxsplit=1)[0] if line.strip() else line
+
+
+def _has_runtime(config: KubeletConfig) -> bool | None:
+    """Whether the socket of the container runtime is there; None if it is no socket of a file."""
+    kind, is_url, path = config.container_runtime_endpoint.partition("://")
+    if is_url and kind != "unix":
+        return None
+    return Path(path if is_url else kind).is_socket()
+
+
+def _pods(pieces: Pieces) -> LoadedPods:
+    return pod_manifest.load_pods(pieces.pods, _pod_options(pieces))
+
+
+def _pod_options(pieces: Pieces) -> PodOptions:
+    return PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
+
+
+def _state_files(pieces: Pieces) -> Mapping[str, str]:
+    return {} if pieces.state_dir is None else state_directory.read(pieces.state_dir).files
+
+
+def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
+    """The file of every pod, by uid. Of several files each is read once more by itself."""
+    if len(pieces.pods) == 1:
+        return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
+    places: dict[str, Location] = {}
+    for path in pieces.pods:
+        loaded = Findings().collect(partial(_pods, replace(pieces, pods=(path,))))
+        for pod in () if loaded is None else loaded.pods:
+            places.setdefault(pod.uid, Location(path))
+    return places
+
+
+def _in_state_file(pieces: Pieces, finding: Finding) -> Finding:
+    """The finding with the file that it is about, if that is a state file."""
+    name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
+    if pieces.state_dir is None or name is None or finding.where.document:
+        return finding
+    document = str(pieces.state_dir / name)
+    return replace(finding, where=replace(finding.where, document=document))
+
+
+def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
+    """Findings about what the configuration does not say are about its file, if there is one."""
+    if sources.config_file is None:
+        return tuple(findings)
+    name = str(sources.config_file)
+    return tuple(
+        replace(finding, where=replace(finding.where, document=name))
+        if not finding.where.document and finding.where.path.startswith("$")
+        else finding
+        for finding in findings
+    )

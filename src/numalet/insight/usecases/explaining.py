@@ -1,0 +1,313 @@
+"""What an explanation or a comparison is made of, gathered: the pod, its queue, other machines.
+
+Machine, configuration and state files come as for a simulation. The pod that is explained is
+the last one of its file unless it is named; pods before it, and those of ``--after``, asked for
+admission before it, in this order.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
+from numalet.core.model import machine_shape
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Devices
+from numalet.insight.explain import case as cases
+from numalet.insight.explain import matrix
+from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
+from numalet.insight.simulate.scenario import AdmitStep
+from numalet.insight.state import holder_map, pod_names, reading
+from numalet.insight.usecases import simulating
+from numalet.insight.usecases.simulating import STANDARD_INPUT, Pieces, Prepared
+from numalet.io import machines
+from numalet.io.devices import devices_on
+from numalet.io.documents import kubelet_config, kubelet_flags, listed_pods, pod_manifest
+from numalet.io.documents import node_labels as node_identities
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.machines import LoadedMachine
+
+LIVE: Final = "this machine"
+NO_FILE: Final = "no file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the user asks to have explained.
+
+    ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
+    node, and others on which the pod might run. ``name`` says which pod of the file ``pod``,
+    ``names`` are files that name the pods of the state files.
+    """
+
+    pieces: Pieces
+    pod: str
+    after: Sequence[str] = ()
+    name: str | None = None
+    machines: Sequence[str] = ()
+    names: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCase:
+    """The case, or why the kubelet does not start; and what was found on the way.
+
+    ``fleet_notes`` grows as the other machines are read, each when it is tried.
+    """
+
+    case: Case | StartRefused
+    prepared: Prepared
+    notes: tuple[Finding, ...]
+    fleet_notes: list[Finding] = field(default_factory=list)
+
+
+def prepare(question: Question) -> PreparedCase:
+    """The case that the question is about; other machines are not read yet.
+
+    Raises:
+        BadInput: with everything that is wrong in any of its parts; later, when one of the other
+            machines is tried, with everything that is wrong in these.
+    """
+    _refuse_two_readers((*question.after, question.pod))
+    inputs = [(path, simulating.documents_of(path)) for path in (*question.after, question.pod)]
+    options = PodOptions(
+        node_name=question.pieces.node_name, about=0, source=question.pieces.pod_source
+    )
+    explained = pod_manifest.pods_of(inputs[-1:], options)
+    if not explained.pods:
+        ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
+        fields = {"path": question.pod, "ignored": ignored or "nothing"}
+        raise BadInput([Finding("explain/no-pod", fields, Location(question.pod))])
+    sizes = question.pieces.machine
+    pieces = replace(
+        question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
+    )
+    prepared = simulating.prepare_inputs(pieces, inputs, about=len(inputs) - 1)
+    session = prepared.session
+    if isinstance(session, StartRefused):
+        return PreparedCase(session, prepared, prepared.notes)
+    asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
+    pod = _chosen(asking, question.name, prepared.rejected)
+    notes = (*prepared.notes, *_asked_anew(pod, prepared.rejected))
+    fleet = _Fleet(pieces, question.machines[1:])
+    case = cases.build(
+        session,
+        # A pod that was rejected holds nothing, so it stands in nobody's way.
+        [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
+        pod,
+        files=prepared.scenario.state_files,
+        fleet=[Neighbour(name, partial(fleet.read, name)) for name in fleet.names],
+    )
+    case = replace(case, names=_names(question.names, prepared))
+    return PreparedCase(case, prepared, notes, fleet.notes)
+
+
+def _names(paths: Sequence[Path], prepared: Prepared) -> Mapping[str, str]:
+    """Names, by uid, of the pods of the state files, as far as these files tell them.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    if not paths:
+        return {}
+    known = listed_pods.load(paths)
+    states = reading.read(prepared.scenario.state_files)
+    holders = holder_map.state_map(states, known.by_uid).holders
+    return {**pod_names.names(states, holders, known.listed), **known.by_uid}
+
+
+def _refuse_two_readers(paths: Sequence[str]) -> None:
+    count = paths.count(STANDARD_INPUT)
+    if count > 1:
+        raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
+
+
+def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) -> Pod:
+    """The pod that the name, ``namespace/name`` or uid means.
+
+    Without a name it is the last one that a kubelet rejected, else the last one.
+    """
+    if name is None:
+        return next((pod for pod in reversed(pods) if pod.uid in rejected), pods[-1])
+    found = [pod for pod in pods if name in (pod.uid, pod.name, str(pod))]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{pod} ({pod.uid})" for pod in found) or ", ".join(map(str, pods))
+    code = "explain/several-pods" if found else "explain/unknown-pod"
+    raise BadInput([Finding(code, {"value": name, "known": known})])
+
+
+def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
+    """A note if a kubelet rejected the pod before."""
+    if pod.uid not in rejected:
+        return []
+    fields = {"pod": str(pod), "reason": rejected[pod.uid]}
+    return [Finding("explain/asked-anew", fields, severity=Severity.NOTE)]
+
+
+@dataclass
+class _Fleet:
+    """The other machines, each read when it is tried; ``notes`` are those of the reading."""
+
+    pieces: Pieces
+    names: Sequence[str]
+    notes: list[Finding] = field(default_factory=list)
+
+    def read(self, name: str) -> MachineInfo:
+        """The machine of this name.
+
+        Raises:
+            BadInput: with everything that is wrong in any of the machines.
+        """
+        try:
+            loaded = _machine(self.pieces, name)
+        except BadInput:
+            findings = Findings()
+            for each in self.names:
+                findings.collect(partial(_machine, self.pieces, each))
+            raise BadInput(findings.all) from None
+        self.notes += loaded.reading_notes
+        return loaded.info
+
+
+def _machine(pieces: Pieces, name: str) -> LoadedMachine:
+    """The machine of this name; memory per node is for shapes alone."""
+    choice = replace(pieces.machine, text=name)
+    if not machine_shape.looks_like_shape(name):
+        choice = replace(choice, memory_per_node=None)
+    return choice.open()
+
+
+_SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)
+
+
+def seconds(text: str) -> float:
+    """The seconds that a budget such as ``5s`` or ``0.5`` means; raises ``BadInput``."""
+    found = _SECONDS.fullmatch(text)
+    if found is None:
+        raise BadInput([Finding("explain/budget", {"value": text})])
+    return float(found[1])
+
+
+def budgeted(seconds: float) -> Callable[[], bool]:
+    """Whether there is still time, of so many seconds from now."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What the user wants to have compared; an empty list leaves what the configuration says.
+
+    ``options`` are texts as the kubelet's flag has them, an empty one for no options.
+    """
+
+    pieces: Pieces
+    pods: Sequence[str]
+    machines: Sequence[str] = ()
+    configs: Sequence[ConfigSources] = ()
+    policies: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMatrix:
+    """The variants, the pods, and what was found on the way."""
+
+    variants: tuple[Variant, ...]
+    pods: tuple[Pod, ...]
+    notes: tuple[Finding, ...]
+
+
+def compare(comparison: Comparison) -> PreparedMatrix:
+    """The variants that are to be compared.
+
+    Raises:
+        BadInput: with everything that is wrong in a part of it.
+    """
+    _refuse_two_readers(comparison.pods)
+    pieces = comparison.pieces
+    inputs = [(path, simulating.documents_of(path)) for path in comparison.pods]
+    loaded = pod_manifest.pods_of(
+        inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
+    )
+    if not loaded.pods:
+        raise BadInput([Finding("files/no-pods")])
+    names = comparison.machines or (None,)
+    opened = [
+        machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
+    ]
+    configs = [kubelet_config.load(each) for each in comparison.configs or (pieces.config,)]
+    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
+    variants = matrix.variants(
+        [
+            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces), identity)
+            for name, each in zip(names, opened, strict=True)
+        ],
+        [
+            NamedConfig(_name_of(sources), each.config, each.behaviour)
+            for sources, each in zip(comparison.configs or (pieces.config,), configs, strict=True)
+        ],
+        _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),
+        _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
+        [_options(text) for text in comparison.options] or [None],
+    )
+    notes = [note for each in opened for note in each.reading_notes]
+    warnings = [warning for each in configs for warning in each.warnings]
+    return PreparedMatrix(variants, loaded.pods, (*notes, *warnings, *loaded.notes))
+
+
+def _devices_on(machine: LoadedMachine, pieces: Pieces) -> Devices:
+    return devices_on(machine, pieces.device_file, pieces.devices)
+
+
+def _name_of(sources: ConfigSources) -> str:
+    return NO_FILE if sources.config_file is None else str(sources.config_file)
+
+
+def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The values that were given, each once; all of them where none was given."""
+    values = [value.strip() for text in given for value in text.split(",")]
+    unknown = [value for value in values if value not in known]
+    if unknown:
+        raise BadInput(
+            Finding(
+                "explain/unknown-choice",
+                {"option": option, "value": value, "known": ", ".join(known)},
+            )
+            for value in unknown
+        )
+    return list(dict.fromkeys(values)) or known
+
+
+def _options(text: str) -> Options:
+    """Options of the topology policy, from a text as the kubelet's flag has it."""
+    if not text:
+        return ()
+    flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
+    found = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
+    return tuple((found or {}).items())
+
+
+def orders(count: int, pods: int, seed: int) -> list[Order]:
+    """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
+    found: list[Order] = [range(pods)]
+    chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
+    for _ in range(count - 1):
+        shuffled = list(range(pods))
+        chance.shuffle(shuffled)
+        found.append(shuffled)
+    return found

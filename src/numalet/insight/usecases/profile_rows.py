@@ -1,0 +1,23 @@
+"""All machine profiles, read and counted: what ``numalet machine --profiles`` lists."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import NOWHERE
+from numalet.insight.maps import profile_list
+from numalet.insight.maps.profile_list import ProfileRow
+from numalet.io import devices, machines
+from numalet.io.documents import profile_library
+from numalet.io.documents.profile_library import PREFIX
+
+
+def profile_rows() -> tuple[ProfileRow, ...]:
+    """One row per profile, by name."""
+    return tuple(_row(name) for name in profile_library.names())
+
+
+def _row(name: str) -> ProfileRow:
+    profile = profile_library.read(name, NOWHERE)
+    lists = devices.named_devices(PREFIX + name, ())
+    counts = [(resource, len(its_devices)) for resource, its_devices in lists.items()]
+    machine = machines.open_machine(PREFIX + name).info
+    return profile_list.profile_row(name, profile.about, profile.figures, machine, counts)

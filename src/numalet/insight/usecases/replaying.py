@@ -1,0 +1,129 @@
+"""Recorded scenarios of several files, run one after the other or in several processes.
+
+The files are cut into raw scenarios here; decoding, running and comparing one of them is a
+*job*. What comes back is a report made of plain values, in the order of the files, whoever
+did the work.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.insight.simulate import runner
+from numalet.insight.simulate.comparison import ABSENT, Difference
+from numalet.insight.simulate.runner import Failed, Passed, Skipped
+from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases.scenario_file import RawScenario
+from numalet.wording import english
+
+SCHEMA: Final = "numalet.replay/1"
+"""The name of the document that tells the outcome of a replay."""
+
+_CHUNK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PassedReport:
+    """What was recorded came out."""
+
+    file: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedReport:
+    """Something else came out: the first difference. ``line`` is None in a YAML file."""
+
+    file: str
+    name: str
+    line: int | None
+    difference: Difference
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data; a side that has nothing is left out."""
+        found = {"name": self.name, "line": self.line, "path": self.difference.path}
+        sides = {"expected": self.difference.expected, "actual": self.difference.actual}
+        return found | {side: value for side, value in sides.items() if value is not ABSENT}
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedReport:
+    """The scenario was not run; ``cause`` is a sentence."""
+
+    file: str
+    name: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableReport:
+    """The scenario, or the file, can not be used; one sentence with its place per finding."""
+
+    file: str
+    problems: tuple[str, ...]
+
+
+Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
+
+
+def replay(files: Sequence[str], jobs: int) -> Iterator[Report]:
+    """A report for every scenario of the files, in their order.
+
+    Args:
+        files: paths of scenario files.
+        jobs: how many processes do the work; with 1 it is done in this one.
+    """
+    tasks = _tasks(files)
+    if jobs <= 1:
+        yield from map(report, tasks)
+        return
+    with multiprocessing.Pool(jobs) as pool:
+        yield from pool.imap(report, tasks, _CHUNK)
+
+
+_Task: TypeAlias = RawScenario | UnusableReport
+
+
+def _tasks(files: Iterable[str]) -> Iterator[_Task]:
+    for file in files:
+        is_empty = True
+        try:
+            for raw in scenario_file.read_scenarios(file):
+                is_empty = False
+                yield raw
+        except BadInput as bad:
+            yield _unusable(file, bad.findings)
+            continue
+        if is_empty:
+            yield _unusable(file, (Finding("scenarios/empty", {}, Location(file)),))
+
+
+def report(task: _Task) -> Report:
+    """What became of one task. A bug of ours is passed on with the place of the scenario."""
+    if isinstance(task, UnusableReport):
+        return task
+    try:
+        scenario = task.decode()
+    except BadInput as bad:
+        return _unusable(task.document, bad.findings)
+    try:
+        verdict = runner.check(scenario)
+    except Exception as error:
+        error.add_note(f"while replaying {scenario.name} of {task.document}")
+        raise
+    match verdict:
+        case Passed():
+            return PassedReport(task.document, scenario.name)
+        case Failed(first):
+            return FailedReport(task.document, scenario.name, task.line, first)
+        case Skipped(why):
+            return SkippedReport(task.document, scenario.name, english.of_finding(why))
+
+
+def _unusable(file: str, findings: Sequence[Finding]) -> UnusableReport:
+    problems = (f"{english.place(found.where)}: {english.of_finding(found)}" for found in findings)
+    return UnusableReport(file, tuple(problems))

@@ -1,0 +1,250 @@
+"""A legal ``reservedMemory`` for one configuration on one machine, and into the file with it.
+
+The split itself is arithmetic (``core.config.reservation``). Here it is fed back through the rules
+by which the kubelet starts, before anybody sees it; and a file is written only if the kubelet would
+read the new amounts from it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from numalet.core.config import node_allocatable, reservation, start
+from numalet.core.config.behaviour import Behaviour, Mode
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
+from numalet.core.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
+from numalet.core.config.rules import MemoryPolicy, StartRefused
+from numalet.core.model import resources
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.files import atomic, backups
+from numalet.io.machines import MachineChoice
+
+STRATEGY_FLAG: Final = "--strategy"
+_SPARE: Final = "spare="
+_OWN_CODES: Final = "config/reserved-memory"
+_ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """What the user named. ``write`` is the file that the result is written into."""
+
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    config: ConfigSources = field(default_factory=ConfigSources)
+    strategy: str = Spread.EVEN.value
+    write: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A split that adds up, and what it is made from.
+
+    ``threshold`` is the eviction threshold as it was written, empty without one. ``refused`` is
+    why the kubelet would not start all the same, for other reasons than the memory.
+    """
+
+    strategy: str
+    parts: MemoryParts
+    threshold: str
+    is_default_threshold: bool
+    shares: tuple[NodeShare, ...]
+    entries: tuple[ReservedMemory, ...]
+    notes: tuple[Finding, ...] = ()
+    refused: StartRefused | None = None
+    mode: Mode = Mode.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was changed, and the copy of what it was; None where nothing had to change."""
+
+    path: Path
+    backup: Path | None
+
+
+def parse_strategy(text: str) -> Strategy:
+    """The strategy of this name. Raises ``BadInput``."""
+    for spread in Spread:
+        if text == spread.value:
+            return spread
+    number = text.removeprefix(_SPARE)
+    if text.startswith(_SPARE) and number.isascii() and number.isdigit() and len(number) < 10:
+        return Spare(int(number))
+    raise BadInput([Finding("reserve/strategy", {"value": text}, Location(STRATEGY_FLAG))])
+
+
+def plan(pieces: Pieces) -> Plan:
+    """The reservation that these pieces ask for, validated.
+
+    Raises:
+        BadInput: one of them can not be read, or there is no legal reservation.
+    """
+    findings = Findings()
+    strategy = parse_strategy(pieces.strategy)
+    machine = pieces.machine.open()
+    loaded = kubelet_config.load(_sources(pieces))
+    config = _with_defaults(loaded.config, machine.info)
+    parts = reservation.memory_parts(config, machine.info, findings)
+    findings.raise_errors()
+    shares = reservation.split(machine.info, parts.total, strategy)
+    if isinstance(shares, Finding):
+        is_about_strategy = shares.code in _ABOUT_STRATEGY
+        raise BadInput(
+            [replace(shares, where=Location(STRATEGY_FLAG if is_about_strategy else ""))]
+        )
+    entries = reservation.entries(shares)
+    if loaded.behaviour.hugepages_are_reservable:
+        entries = reservation.keeping_hugepages(entries, config.reserved_memory)
+    dropped = _hugepages(config.reserved_memory) - _hugepages(entries)
+    notes = (
+        *loaded.warnings,
+        *machine.reading_notes,
+        *_notes(config, machine.info, shares, dropped),
+    )
+    return Plan(
+        strategy=pieces.strategy,
+        parts=parts,
+        threshold=config.eviction_hard.get(MEMORY_AVAILABLE, ""),
+        is_default_threshold=config.uses_default_eviction,
+        shares=shares,
+        entries=entries,
+        notes=notes,
+        refused=_refusal(config, machine.info, entries, loaded.behaviour),
+        mode=loaded.numalet.mode,
+    )
+
+
+def write(pieces: Pieces, path: Path, entries: Sequence[ReservedMemory]) -> Written:
+    """Put the entries into a KubeletConfiguration; its former content is kept beside it.
+
+    Raises:
+        BadInput: it can not be done so that the kubelet reads them; nothing was changed.
+    """
+    name = str(path)
+    _check_target(pieces, path)
+    content = yaml_source.read_bytes(path)
+    text = yaml_source.decode(content, name)
+    changed = kubelet_config_edit.edited(text, name, entries)
+    if changed == text:
+        return Written(path, None)
+    mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
+    backup = backups.free_name(path)
+    atomic.write_text(backup, mark + text)
+    shutil.copymode(path, backup)
+    atomic.write_text(path, mark + changed)
+    return Written(path, backup)
+
+
+def must_stay(pieces: Pieces) -> tuple[Finding, ...]:
+    """A note about flags of the command line that the written file depends on."""
+    flags = " ".join(f"{name}={value}" for name, value in pieces.config.flags)
+    if not flags:
+        return ()
+    return (Finding("reserve/flags-must-stay", {"flags": flags}, severity=Severity.WARNING),)
+
+
+def flag_value(entries: Sequence[ReservedMemory]) -> str:
+    """The value of ``--reserved-memory``."""
+    return ";".join(
+        f"{entry.numa_node}:{','.join(f'{name}={each}' for name, each in entry.limits.items())}"
+        for entry in entries
+    )
+
+
+def _hugepages(entries: Iterable[ReservedMemory]) -> set[str]:
+    """The sizes of huge pages of which something is kept back."""
+    return {name for entry in entries for name in entry.limits if resources.is_hugepages(name)}
+
+
+def _sources(pieces: Pieces) -> ConfigSources:
+    """The configuration; the file that is written is the one that is read."""
+    if pieces.write is None or pieces.config.config_file is not None:
+        return pieces.config
+    return replace(pieces.config, config_file=pieces.write)
+
+
+def _with_defaults(config: KubeletConfig, machine: MachineInfo) -> KubeletConfig:
+    if not config.uses_default_eviction:
+        return config
+    return replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
+
+
+def _policy(machine: MachineInfo) -> MemoryPolicy:
+    on_windows = machine.os is OperatingSystem.WINDOWS
+    return MemoryPolicy.BEST_EFFORT if on_windows else MemoryPolicy.STATIC
+
+
+def _refusal(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    entries: tuple[ReservedMemory, ...],
+    behaviour: Behaviour,
+) -> StartRefused | None:
+    """Why a kubelet with these entries would not start for other reasons.
+
+    Raises:
+        BadInput: it is because of huge pages that they keep back.
+    """
+    policy = config.memory_manager_policy
+    if policy == MemoryPolicy.NONE.value:
+        policy = _policy(machine).value
+    tried = replace(config, reserved_memory=entries, memory_manager_policy=policy)
+    rules = start.resolve(tried, machine, behaviour=behaviour)
+    if isinstance(rules, StartRefused):
+        found = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
+        if found:
+            # The split is legal: these are about huge pages, which are the user's own.
+            raise BadInput(found)
+        return rules
+    return start.check_node_allocatable(rules)
+
+
+def _is_own(finding: Finding) -> bool:
+    return finding.code.startswith(_OWN_CODES)
+
+
+def _notes(
+    config: KubeletConfig,
+    machine: MachineInfo,
+    shares: Sequence[NodeShare],
+    dropped: Collection[str],
+) -> list[Finding]:
+    """What somebody should know who uses the result."""
+    findings = Findings()
+    needed = _policy(machine).value
+    if config.memory_manager_policy == MemoryPolicy.NONE.value:
+        fields = {"policy": config.memory_manager_policy, "needed": needed}
+        where = config.where("memoryManagerPolicy")
+        findings.add("reserve/policy-is-none", where, Severity.NOTE, **fields)
+    if pages := ", ".join(sorted(dropped)):
+        where = config.where("reservedMemory")
+        findings.add("reserve/hugepages-dropped", where, Severity.WARNING, types=pages)
+    odd = [s.numa_node for s in shares if s.reserved_bytes and not s.has_cpus]
+    if odd:
+        numa_nodes = ", ".join(map(str, odd))
+        where = Location(STRATEGY_FLAG)
+        findings.add(
+            "reserve/on-nodes-without-cpus", where, Severity.WARNING, numa_nodes=numa_nodes
+        )
+    return list(findings.all)
+
+
+def _check_target(pieces: Pieces, path: Path) -> None:
+    """Refuse a file that the kubelet would not read the amounts from."""
+    config_file = pieces.config.config_file
+    if config_file is not None and Path(config_file).resolve() != path.resolve():
+        fields = {"written": str(path), "config": str(config_file)}
+        raise BadInput([Finding("reserve/other-file", fields, Location("--write"))])
+    origins = kubelet_config.load(_sources(pieces)).config.origins
+    where = origins.get("reservedMemory")
+    if where is not None and where.document != str(config_file or path):
+        fields = {"path": str(path), "other": where.document}
+        raise BadInput([Finding("reserve/overridden", fields, where)])

@@ -1,0 +1,294 @@
+"""Everything a simulation is made of, gathered: machine, configuration, pods, state files.
+
+From pieces or from a scenario file; either way the result is a scenario and a node that was
+started, ready for the steps. Every input is read once, because it may be a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node import node as nodes
+from numalet.insight.simulate.scenario import AdmitStep, Scenario
+from numalet.insight.simulate.session import Session
+from numalet.insight.usecases import scenario_file
+from numalet.io.devices import devices_on
+from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
+from numalet.io.documents import node_labels as node_identities
+from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.io.documents.pod_manifest import Ignored, PodOptions
+from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.typed import Place
+from numalet.io.documents.yaml_source import Document
+from numalet.io.files import state_directory
+from numalet.io.files.state_directory import StateDirectory
+from numalet.io.machines import MachineChoice
+
+FORGET_ALL: Final = "all"
+STANDARD_INPUT: Final = "-"
+
+_STANDARD_INPUT_FILE: Final = "/dev/stdin"
+_RUNNING: Final = "Running"
+_LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
+
+Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
+"""Names of inputs and their documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
+
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
+    as a document.
+    """
+
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    config: ConfigSources = field(default_factory=ConfigSources)
+    pods: Sequence[str] = ()
+    node_name: str | None = None
+    node_labels: str | None = None
+    pod_source: PodSource = PodSource.API
+    state_dir: Path | None = None
+    forget: Sequence[str] = ()
+    devices: Sequence[str] = ()
+    device_file: str | None = None
+
+    def beside_the_pods(self) -> tuple[str, ...]:
+        """Options that were given and have no meaning beside a scenario."""
+        given = {
+            "--machine": self.machine.text,
+            "--memory-per-node": self.machine.memory_per_node,
+            "--hugepages-per-node": self.machine.hugepages_per_node,
+            "--config": self.config.config_file,
+            "--config-dir": self.config.config_dir,
+            "--no-config-file": self.config.base is Base.FLAGS_ONLY,
+            "--native": self.config.mode is Mode.NATIVE,
+            "--exact": self.config.mode is Mode.EXACT,
+            "--memory-node-classes": self.config.memory_node_classes is not None,
+            "--node-name": self.node_name,
+            "--node-labels": self.node_labels,
+            "--pod-source": self.pod_source is not PodSource.API,
+            "--state-dir": self.state_dir,
+            "--forget": self.forget,
+            "--device": self.devices,
+            "--devices": self.device_file,
+        }
+        flags = dict.fromkeys(name for name, _ in self.config.flags)
+        return (*(option for option, value in given.items() if value), *flags)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A scenario, and the session before its first step; or why the kubelet does not start.
+
+    ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
+    count as running although no manifest is known, and ``forgotten`` those that do not.
+    ``ignored`` counts objects of the manifests that give no pod; ``rejected`` are the reasons of
+    pods that a kubelet rejected and that ask anew, by uid. ``running`` are uids of pods that run
+    on the user's node, as their status says.
+    """
+
+    scenario: Scenario
+    session: Session | StartRefused
+    notes: tuple[Finding, ...] = ()
+    held: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
+    rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    running: frozenset[str] = frozenset()
+    state_dir: StateDirectory | None = None
+
+
+def prepare(pieces: Pieces) -> Prepared:
+    """The simulation that these pieces make, or the one scenario among them.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    if not pieces.pods and not pieces.forget:
+        raise BadInput([Finding("files/no-pods")])
+    if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
+        return _from_scenario(_only_line(pieces.pods[0]), pieces)
+    findings = Findings()
+    inputs: Inputs = []
+    for path in pieces.pods:
+        read = findings.collect(partial(_documents, path))
+        if read is not None:
+            inputs.append((path, read))
+    documents = [document for _, each in inputs for document in each]
+    if any(scenario_file.looks_like_a_scenario(document.value) for document in documents):
+        findings.raise_errors()
+        return _from_scenario(_only_document(pieces.pods, documents), pieces)
+    return _from_pieces(pieces, inputs, findings)
+
+
+def prepare_inputs(pieces: Pieces, inputs: Inputs, about: int | None = None) -> Prepared:
+    """The simulation of pods whose documents were read before; ``pieces.pods`` is not looked at.
+
+    ``about`` is the input with the pod that is asked about (see ``PodOptions``).
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    return _from_pieces(pieces, inputs, Findings(), about)
+
+
+def documents_of(path: str) -> Sequence[Document]:
+    """The documents of a file with pods, or of the standard input for ``-``; to be read once.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    return _documents(path)
+
+
+def _documents(path: str) -> Sequence[Document]:
+    """The documents of a file, or of the standard input."""
+    file = _STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
+    return yaml_source.load_documents(yaml_source.read_text(file), path)
+
+
+def _only_line(path: str) -> Scenario:
+    raw = list(scenario_file.read_scenarios(path))
+    if len(raw) != 1:
+        raise _several(path, len(raw))
+    return raw[0].decode()
+
+
+def _only_document(paths: Sequence[str], documents: Sequence[Document]) -> Scenario:
+    (document, *others) = documents
+    if others:
+        raise _several(", ".join(paths), len(documents))
+    if document.duplicates:
+        raise BadInput(document.duplicates)
+    return scenario_file.decode(document.value, Place(paths[0], "$", document.line_of))
+
+
+def _several(path: str, count: int) -> BadInput:
+    return BadInput(
+        [Finding("files/several-scenarios", {"path": path, "count": count}, Location(path))]
+    )
+
+
+def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
+    options = pieces.beside_the_pods()
+    if options:
+        fields = {"option": ", ".join(options), "path": pieces.pods[0]}
+        raise BadInput([Finding("files/scenario-and-pieces", fields)])
+    return Prepared(scenario, _started(scenario))
+
+
+def _from_pieces(
+    pieces: Pieces, inputs: Inputs, findings: Findings, about: int | None = None
+) -> Prepared:
+    """The simulation of a queue of pods on one machine."""
+    options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
+    machine = findings.collect(pieces.machine.open)
+    config = findings.collect(partial(_config, pieces.config))
+    pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
+    state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
+    devices = identity = None
+    if machine is not None:
+        on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
+        devices = findings.collect(on_it)
+    if pods is not None:
+        named = partial(node_identities.of_pods, pieces.node_name, pieces.node_labels, pods.pods)
+        identity = findings.collect(named)
+    if machine is None or identity is None or config is None or pods is None or devices is None:
+        raise BadInput(findings.all)
+    findings.raise_errors()
+    scenario = Scenario(
+        name="simulation",
+        machine=machine.info,
+        config=config.config,
+        numalet=config.numalet,
+        steps=tuple(AdmitStep(pod) for pod in pods.pods),
+        devices=devices,
+        state_files=state_dir.files if state_dir is not None else {},
+    )
+    prepared = Prepared(
+        scenario,
+        _started(scenario, identity),
+        notes=(*machine.reading_notes, *config.warnings, *pods.notes),
+        ignored=pods.ignored,
+        rejected=pods.rejected,
+        running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
+        state_dir=state_dir,
+    )
+    return _assume_running(prepared, pieces.forget, {pod.uid for pod in pods.pods})
+
+
+def _config(sources: ConfigSources) -> LoadedConfig:
+    for option, value in (
+        ("--config", sources.config_file),
+        ("--config-dir", sources.config_dir),
+    ):
+        if sources.base is Base.FLAGS_ONLY and value is not None:
+            fields = {"option": option, "value": str(value)}
+            raise BadInput([Finding("files/no-config-file", fields)])
+    return kubelet_config.load(sources)
+
+
+def _state_dir(path: Path | None) -> StateDirectory | None:
+    return None if path is None else state_directory.read(path)
+
+
+def _started(scenario: Scenario, identity: NodeIdentity = UNKNOWN_NODE) -> Session | StartRefused:
+    node = nodes.start(
+        scenario.config,
+        scenario.machine,
+        scenario.state_files,
+        scenario.devices,
+        behaviour=scenario.behaviour,
+        identity=identity,
+    )
+    if isinstance(node, StartRefused):
+        return node
+    return Session(scenario.config, scenario.machine, node, scenario.devices)
+
+
+def _assume_running(prepared: Prepared, forget: Sequence[str], given: Container[str]) -> Prepared:
+    """The same with the pods of the state files counted as running, but for forgotten ones.
+
+    ``given`` are uids of pods with a manifest: they run too until it is their turn, but they
+    are not mere assumptions.
+    """
+    session = prepared.session
+    if isinstance(session, StartRefused):
+        return prepared
+    held: dict[str, list[ContainerKey]] = {}
+    for key in session.node.leftovers():
+        held.setdefault(key.pod_uid, []).append(key)
+    forgotten = _forgotten(forget, held)
+    kept = [key for uid, keys in held.items() if uid not in forgotten for key in keys]
+    node = session.node.assume_running(kept)
+    return replace(
+        prepared,
+        session=replace(session, node=node.release_stale() if forgotten else node),
+        held=tuple(held),
+        assumed=tuple(uid for uid in held if uid not in forgotten and uid not in given),
+        forgotten=forgotten,
+    )
+
+
+def _forgotten(forget: Sequence[str], held: Collection[str]) -> tuple[str, ...]:
+    """The uids to forget, sorted; every one must be held."""
+    unknown = [uid for uid in dict.fromkeys(forget) if uid != FORGET_ALL and uid not in held]
+    if unknown:
+        known = ", ".join(held) or "none"
+        raise BadInput(
+            Finding("files/unknown-uid", {"uid": uid, "known": known}) for uid in unknown
+        )
+    return tuple(held) if FORGET_ALL in forget else tuple(sorted(set(forget)))

@@ -1,0 +1,163 @@
+"""State files for looking after: a kubelet's directory, a copy of it, or one file of any name.
+
+Reading asks for nothing but the files. Writing is the last step of a rebase: refused while a
+kubelet is at work there or when a file has changed since it was read; every file that is
+replaced is kept under another name, and all are replaced or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
+from numalet.core.checkpoint.go_json import GoJsonError
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io import kubelets
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
+from numalet.io.machines import LoadedMachine, MachineChoice
+
+_MEMBERS: Final[Mapping[str, str]] = {
+    "machinestate": memory_file.FILE_NAME,
+    "defaultcpuset": cpu_file.FILE_NAME,
+    "data": device_file.FILE_NAME,
+}
+"""Which file it is, by a member that only it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """State files by the name that a kubelet gives them, and where each was found.
+
+    ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
+    kubelet have until they are gone; None where there are no such folders.
+    """
+
+    path: Path
+    files: Mapping[str, str]
+    paths: Mapping[str, Path]
+    known_pods: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was replaced, and the backup of what was there."""
+
+    path: Path
+    backup: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """The kubelet whose opinion is asked: its configuration and its machine."""
+
+    config: LoadedConfig
+    machine: LoadedMachine
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """What the user should know about either."""
+        return (*self.machine.reading_notes, *self.config.warnings)
+
+
+def read(path: Path) -> Source:
+    """The state files of a directory, or the one file.
+
+    Raises:
+        BadInput: there are none, or one can not be read.
+    """
+    if path.is_file():
+        text = state_directory.read_file(path) or ""
+        name = _kind_of(path, text)
+        return Source(path, {name: text}, {name: path})
+    if not path.exists():
+        raise BadInput([Finding("files/no-such-path", {"path": str(path)})])
+    directory = state_directory.read(path)
+    if not directory.files:
+        where = Location(str(path))
+        raise BadInput([Finding("rebase/no-state-files", {"path": str(path)}, where)])
+    paths = {name: directory.path_of(name) for name in directory.files}
+    return Source(path, directory.files, paths, kubelet_pod_folders.uids(path))
+
+
+def settle(path: Path, proc: Path = kubelets.PROC) -> None:
+    """Finish a rebase that was killed while it replaced the files in this directory.
+
+    Raises:
+        BadInput: a kubelet is at work there, or the disk does not let it be done.
+    """
+    if path.is_dir():
+        refuse_if_held(Source(path, {}, {}), proc)
+        intent.settle(path)
+
+
+def _kind_of(path: Path, text: str) -> str:
+    """Which state file it is: by its name if that says so, else by its content."""
+    for name in state_directory.FILE_NAMES:
+        if name in path.name:
+            return name
+    try:
+        value = go_json.loads(text)
+    except GoJsonError:
+        value = None
+    members = {str(name).lower() for name in value} if isinstance(value, dict) else frozenset[str]()
+    for member, name in _MEMBERS.items():
+        if member in members:
+            return name
+    fields = {"path": str(path), "known": ", ".join(state_directory.FILE_NAMES)}
+    raise BadInput([Finding("files/no-state-file", fields, Location(str(path)))])
+
+
+def load_kubelet(machine: MachineChoice, config: ConfigSources) -> Kubelet:
+    """Configuration and machine of the kubelet that is meant.
+
+    Raises:
+        BadInput: with everything that is wrong in either.
+    """
+    findings = Findings()
+    opened = findings.collect(machine.open)
+    loaded = findings.collect(partial(kubelet_config.load, config))
+    if opened is None or loaded is None:
+        raise BadInput(findings.all)
+    return Kubelet(loaded, opened)
+
+
+def refuse_if_held(source: Source, proc: Path = kubelets.PROC) -> None:
+    """Raise ``BadInput`` if a kubelet is at work in the directory of the files."""
+    directory = source.path if source.path.is_dir() else source.path.parent
+    holder = kubelets.at_work_in(directory, proc)
+    if holder is not None:
+        fields = {"path": str(directory), "holder": holder}
+        raise BadInput([Finding("rebase/held", fields, Location(str(directory)))])
+
+
+def replace(
+    source: Source, files: Mapping[str, str], proc: Path = kubelets.PROC
+) -> tuple[Written, ...]:
+    """Replace these files, keeping what was there; what was replaced, and the backups.
+
+    Raises:
+        BadInput: a kubelet is at work there, a file has changed since it was read, or one can
+            not be written. Then nothing was replaced.
+    """
+    refuse_if_held(source, proc)
+    written = []
+    texts: dict[Path, str] = {}
+    for name in sorted(files):
+        path = source.paths[name]
+        if state_directory.read_file(path) != source.files[name]:
+            fields = {"path": str(path)}
+            raise BadInput([Finding("rebase/changed-meanwhile", fields, Location(str(path)))])
+        written.append(Written(path, backups.free_name(path)))
+        texts[written[-1].backup] = source.files[name]
+    atomic.write_texts(texts | {each.path: files[name] for each, name in _paired(written, files)})
+    return tuple(written)
+
+
+def _paired(written: list[Written], files: Mapping[str, str]) -> list[tuple[Written, str]]:
+    return list(zip(written, sorted(files), strict=True))

@@ -1,0 +1,197 @@
+"""The client: requests to an agent's API, and what may come of them."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import struct
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from numalet.core.model.findings import BadInput, Finding, Location
+
+TIMEOUT_SECONDS: Final = 60.0
+_CONNECT_TIMEOUT: Final = struct.pack("ll", 10, 0)
+_JSON: Final = "application/json"
+_REFUSED: Final = 400
+_PIECE_BYTES: Final = 1 << 16
+
+Query = Mapping[str, str | int | bool | None]
+
+
+class AgentRefused(Exception):  # noqa: N818 - it is an answer
+    """The agent said no: its ``Status``; ``causes`` are the texts of its details."""
+
+    def __init__(self, code: int, reason: str, message: str, causes: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.causes = tuple(causes)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class AgentClient:
+    """Asks the agent behind one socket. A connection is kept until ``close``.
+
+    Every method raises ``BadInput`` if no agent answers, and ``AgentRefused`` if it says no.
+    """
+
+    def __init__(self, path: Path, timeout_seconds: float | None = TIMEOUT_SECONDS) -> None:
+        self.path = path
+        self._timeout_seconds = timeout_seconds
+        self._connection: _UnixConnection | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What the latest answer says beside its object."""
+
+    def __enter__(self) -> AgentClient:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def get(self, path: str, query: Query | None = None) -> Any:
+        """The JSON object at this path."""
+        return json.loads(self._ask("GET", path, query))
+
+    def text(self, path: str, query: Query | None = None) -> str:
+        """The text at this path."""
+        return self._ask("GET", path, query).decode("utf-8", "replace")
+
+    def post(self, path: str, value: object, query: Query | None = None) -> Any:
+        """What the agent answers to this object."""
+        return json.loads(self._ask("POST", path, query, json.dumps(value).encode()))
+
+    def delete(self, path: str, options: Mapping[str, Any]) -> Any:
+        """What the agent answers to a request to delete."""
+        return json.loads(self._ask("DELETE", path, None, json.dumps(options).encode()))
+
+    def stream(self, path: str, query: Query | None = None) -> Generator[bytes, None, None]:
+        """The lines of a stream as they come, without a limit of time, until it ends.
+
+        Raises ``BadInput`` behind the last line if the agent went away before it ended.
+        """
+        connection = _UnixConnection(self.path, None)
+        with contextlib.closing(connection):
+            response = self._send(connection, "GET", _url(path, query), None)
+            if response.status >= _REFUSED:
+                raise _refused(response.status, response.read())
+            yield from self._lines(response)
+
+    def _lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        rest = b""
+        while piece := self._piece(response):
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in lines)
+        if rest:
+            yield rest
+
+    def _piece(self, response: http.client.HTTPResponse) -> bytes:
+        """What came next; empty where the agent ended the stream, and not where it went away."""
+        try:
+            return response.read1(_PIECE_BYTES)
+        except (http.client.HTTPException, OSError) as error:
+            raise _unanswered(self.path, error) from None
+
+    def _ask(self, method: str, path: str, query: Query | None, body: bytes | None = None) -> bytes:
+        """The body of an answer. A connection that was kept may have been closed meanwhile."""
+        url = _url(path, query)
+        kept, self._connection = self._connection, None
+        connection = kept or _UnixConnection(self.path, self._timeout_seconds)
+        try:
+            response = self._send(connection, method, url, body)
+            content = response.read()
+        except (http.client.HTTPException, OSError) as error:
+            connection.close()
+            raise _unanswered(self.path, error) from None
+        except BadInput:
+            connection.close()
+            if kept is None or method != "GET":
+                raise
+            return self._ask(method, path, query, body)
+        self._connection = connection
+        self.warnings = tuple(map(_warned, response.headers.get_all("Warning", ())))
+        if response.status >= _REFUSED:
+            raise _refused(response.status, content)
+        return content
+
+    def _send(
+        self, connection: _UnixConnection, method: str, url: str, body: bytes | None
+    ) -> http.client.HTTPResponse:
+        headers = {"Accept": _JSON} | ({} if body is None else {"Content-Type": _JSON})
+        try:
+            connection.request(method, url, body, headers)
+            return connection.getresponse()
+        except (http.client.HTTPException, OSError) as error:
+            raise _unanswered(self.path, error) from None
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path, timeout_seconds: float | None) -> None:
+        super().__init__("localhost", timeout=timeout_seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # A connection that waits for its turn at a busy agent must block: a socket with a timeout
+        # of Python's would be turned away at once.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _CONNECT_TIMEOUT)
+        self.sock.connect(str(self._path))
+        self.sock.settimeout(self.timeout)
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path, whatever is in it."""
+    return quote(name, safe="")
+
+
+def _url(path: str, query: Query | None) -> str:
+    given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _warned(header: str) -> str:
+    """The text of a ``Warning`` header: ``299 - "text"``."""
+    _, _, quoted = header.partition('"')
+    return re.sub(r"\\(.)", r"\1", quoted.removesuffix('"'))
+
+
+def _unanswered(path: Path, error: Exception) -> BadInput:
+    match error:
+        case FileNotFoundError() | ConnectionRefusedError():
+            code = "client/no-agent"
+        case PermissionError():
+            code = "client/not-allowed"
+        case TimeoutError() | BlockingIOError():
+            code = "client/timeout"
+        case _:
+            code = "client/broken-off"
+    problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return BadInput([Finding(code, {"path": str(path), "problem": problem}, Location())])
+
+
+def _refused(code: int, content: bytes) -> AgentRefused:
+    try:
+        status = json.loads(content)
+        causes = (status.get("details") or {}).get("causes") or ()
+        texts = [f"{each.get('field', '')}: {each['message']}" for each in causes]
+        return AgentRefused(code, str(status["reason"]), str(status["message"]), texts)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        said = content[:200].decode("utf-8", "replace")
+        return AgentRefused(code, http.client.responses.get(code, ""), said)

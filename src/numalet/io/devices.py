@@ -1,0 +1,73 @@
+"""The devices that the user names: in a device file, in ``--device`` flags, or in both.
+
+``profile:NAME`` in place of a file means the devices of that machine profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from pathlib import Path
+
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io.documents import device_file, profile_library, yaml_source
+from numalet.io.documents.device_file import DeviceLists
+from numalet.io.machines import LoadedMachine
+
+
+def named_devices(
+    path: str | None, flags: Sequence[str], node_ids: Collection[int] | None = None
+) -> DeviceLists:
+    """The devices of the file and of the flags; no resource may be in both.
+
+    ``node_ids`` are the NUMA nodes of the machine, None where it is not known.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    findings = Findings()
+    found: dict[str, tuple[Device, ...]] = {}
+    for read in (
+        partial(_of_file, path, node_ids),
+        partial(device_file.parse_device_flags, flags, node_ids),
+    ):
+        try:
+            lists = read()
+        except BadInput as bad:
+            findings.extend(bad.findings)
+            continue
+        for resource, devices in lists.items():
+            if resource in found:
+                findings.add("devices/resource-twice", Location(device_file.FLAG), value=resource)
+            found[resource] = devices
+    findings.raise_errors()
+    return found
+
+
+def devices_on(machine: LoadedMachine, path: str | None, flags: Sequence[str]) -> DeviceLists:
+    """The devices that the user names for this machine; without any, those of its profile.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    if path is None and not flags:
+        return machine.devices
+    return named_devices(path, flags, machine.info.node_ids)
+
+
+def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:
+    if path is None:
+        return {}
+    if path.startswith(profile_library.PREFIX) and not Path(path).exists():
+        name = path.removeprefix(profile_library.PREFIX)
+        profile = profile_library.read(name, Location(path))
+        return device_file.decode(profile.devices, profile.devices_place, profile.line_of, node_ids)
+    documents = yaml_source.load_documents(yaml_source.read_text(path), path)
+    if len(documents) != 1:
+        fields = {"count": len(documents)}
+        raise BadInput([Finding("devices/one-document", fields, Location(path))])
+    (document,) = documents
+    if document.duplicates:
+        raise BadInput(document.duplicates)
+    return device_file.decode(document.value, Location(path, "$"), document.line_of, node_ids)

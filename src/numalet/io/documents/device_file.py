@@ -1,0 +1,223 @@
+"""The devices of a machine, from a YAML or JSON file, from flags, or from a scenario.
+
+A file is a list of resources with their devices, or an object with that list as ``devices``:
+
+    - resource: example.com/gpu
+      devices:
+      - {id: gpu0, numa_nodes: [0], health: Healthy}
+      - gpu1@1
+
+A flag says the same in one line, ``example.com/gpu=gpu0@0,gpu1@0+1,gpu2``: a device id, ``@`` and
+its NUMA nodes joined by ``+``; without ``@`` it is attached to none. The kubelet believes plugins
+whatever they say; here, what can only be a slip of the user is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from numalet.core.managers.device import names
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Findings, Location
+from numalet.io.documents import typed
+from numalet.io.documents.typed import LineOf, Place, no_line
+
+DeviceLists: TypeAlias = Mapping[str, tuple[Device, ...]]
+"""The devices of each resource in the order of the document, by resource name."""
+
+FLAG: Final = "--device"
+HIGHEST_NODE_ID: Final = 1023
+
+_GROUP: Final = ("resource", "devices")
+_DEVICE: Final = ("id", "numa_nodes", "health")
+_NODE: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
+_HEALTH: Final = {health.value: health for health in Health}
+
+
+def decode(
+    value: object,
+    where: Location,
+    lines: LineOf = no_line,
+    node_ids: Collection[int] | None = None,
+) -> DeviceLists:
+    """The devices of a document; raises ``BadInput`` with everything that is wrong.
+
+    Args:
+        value: the plain value of the document, or of the list in it.
+        where: the document and path of the value, for the findings.
+        lines: gives the line of a path, where there are lines.
+        node_ids: NUMA nodes of the machine; None where it is not known.
+    """
+    reader = _Reader(node_ids)
+    place = Place(where.document, where.path or "$", lines)
+    if isinstance(value, Mapping):
+        typed.check_members(value, ("devices",), place, reader.findings)
+        value, place = value.get("devices"), place.member("devices")
+    if isinstance(value, list):
+        for index, group in enumerate(value):
+            reader.read_group(group, place.item(index))
+    else:
+        typed.wrong_type(value, "a list of resources with their devices", place, reader.findings)
+    return reader.result()
+
+
+def parse_device_flag(
+    text: str, node_ids: Collection[int] | None = None
+) -> tuple[str, tuple[Device, ...]]:
+    """The resource and its devices that one flag says; raises ``BadInput``."""
+    ((resource, devices),) = parse_device_flags((text,), node_ids).items()
+    return resource, devices
+
+
+def parse_device_flags(
+    texts: Iterable[str], node_ids: Collection[int] | None = None
+) -> DeviceLists:
+    """The devices of several flags; those of one resource may be spread over flags."""
+    reader = _Reader(node_ids)
+    for text in texts:
+        reader.read_flag(text, Place(FLAG, ""))
+    return reader.result()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Collects devices and findings over one document, or over all flags."""
+
+    node_ids: Collection[int] | None
+    findings: Findings = field(default_factory=Findings)
+    found: dict[str, dict[str, Device]] = field(default_factory=dict)
+
+    def result(self) -> DeviceLists:
+        self.findings.raise_errors()
+        return {resource: tuple(devices.values()) for resource, devices in self.found.items()}
+
+    def read_group(self, group: object, place: Place) -> None:
+        """One resource with its list of devices."""
+        if not isinstance(group, Mapping):
+            typed.wrong_type(group, "an object with a resource", place, self.findings)
+            return
+        typed.check_members(group, _GROUP, place, self.findings)
+        resource = group.get("resource")
+        at = place.member("resource")
+        if not isinstance(resource, str):
+            typed.wrong_type(resource, "the name of a resource", at, self.findings)
+            return
+        if resource in self.found:
+            self.findings.add("devices/resource-twice", at.location, value=resource)
+            return
+        self._open(resource, at)
+        devices = group.get("devices")
+        at = place.member("devices")
+        if not isinstance(devices, list):
+            typed.wrong_type(devices, "a list of devices", at, self.findings)
+            return
+        for index, device in enumerate(devices):
+            self._device(resource, device, at.item(index))
+
+    def read_flag(self, text: str, place: Place) -> None:
+        """One flag."""
+        resource, equals, listed = (part.strip() for part in text.partition("="))
+        if not equals:
+            self.findings.add("devices/flag", place.location, value=text)
+            return
+        self._open(resource, place)
+        # Nothing behind the equals sign is a plugin that has no devices.
+        for short in listed.split(",") if listed else ():
+            self._short(resource, short, place)
+
+    def _open(self, resource: str, place: Place) -> None:
+        if not names.is_extended_resource(resource):
+            self.findings.add("devices/resource-name", place.location, value=resource)
+        self.found.setdefault(resource, {})
+
+    def _device(self, resource: str, device: object, place: Place) -> None:
+        """One device, as an object or in the short form."""
+        if isinstance(device, str):
+            self._short(resource, device, place)
+        elif isinstance(device, Mapping):
+            self._long(resource, device, place)
+        else:
+            expected = "an object that describes a device, or a text such as gpu0@0"
+            typed.wrong_type(device, expected, place, self.findings)
+
+    def _long(self, resource: str, device: Mapping[Any, Any], place: Place) -> None:
+        typed.check_members(device, _DEVICE, place, self.findings)
+        name = device.get("id")
+        if not isinstance(name, str):
+            typed.wrong_type(name, "the id of a device", place.member("id"), self.findings)
+            return
+        nodes = device.get("numa_nodes", [])
+        if not isinstance(nodes, list):
+            at = place.member("numa_nodes")
+            typed.wrong_type(nodes, "a list of NUMA node ids", at, self.findings)
+            nodes = []
+        health = device.get("health", Health.HEALTHY.value)
+        if not isinstance(health, str) or health not in _HEALTH:
+            self.findings.add(
+                "devices/health",
+                place.member("health").location,
+                device=name,
+                value=typed.described(health),
+            )
+            health = Health.HEALTHY.value
+        self._keep(resource, name, nodes, _HEALTH[health], place)
+
+    def _short(self, resource: str, text: str, place: Place) -> None:
+        """A device written as ``id`` or ``id@node+node``."""
+        name, at, listed = text.strip().rpartition("@")
+        if not at:
+            name, listed = listed, ""
+        nodes = [int(node) if _NODE.fullmatch(node) else node for node in listed.split("+") if at]
+        self._keep(resource, name, nodes, Health.HEALTHY, place)
+
+    def _keep(
+        self, resource: str, name: str, nodes: list[Any], health: Health, place: Place
+    ) -> None:
+        """Remember a device after a look at its id and nodes."""
+        if not name.strip():
+            self.findings.add("devices/id-missing", place.location, resource=resource)
+            return
+        if name in self.found[resource]:
+            self.findings.add("devices/id-twice", place.location, resource=resource, value=name)
+            return
+        numa_nodes = self._nodes(resource, name, nodes, place)
+        self.found[resource][name] = Device(name, numa_nodes, health)
+
+    def _nodes(self, resource: str, name: str, nodes: list[Any], place: Place) -> tuple[int, ...]:
+        sound: list[int] = []
+        for node in nodes:
+            if (
+                not isinstance(node, int)
+                or isinstance(node, bool)
+                or not 0 <= node <= HIGHEST_NODE_ID
+            ):
+                self.findings.add(
+                    "devices/numa-node",
+                    place.location,
+                    device=name,
+                    value=typed.described(node),
+                    most=HIGHEST_NODE_ID,
+                )
+            elif node in sound:
+                self.findings.add(
+                    "devices/numa-node-twice", place.location, device=name, value=node
+                )
+            else:
+                sound.append(node)
+                self._must_be_there(resource, name, node, place)
+        return tuple(sound)
+
+    def _must_be_there(self, resource: str, name: str, node: int, place: Place) -> None:
+        if self.node_ids is not None and node not in self.node_ids:
+            self.findings.add(
+                "devices/absent-numa-node",
+                place.location,
+                device=name,
+                resource=resource,
+                value=node,
+                nodes=cpu_set.text(frozenset(self.node_ids)),
+            )

@@ -1,0 +1,76 @@
+"""Drop-in files of ``--config-dir``: which there are, and how they are merged.
+
+All ``*.conf`` files below the directory, in the order of their paths as a lexical walk meets them;
+each is a JSON merge patch: mappings are merged, everything else is replaced, null deletes.
+Kubelet v1.32: ``mergeKubeletConfigurations``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
+from numalet.io.documents.yaml_source import Document, child_path
+
+_SUFFIX: Final = ".conf"
+
+
+class Merged:
+    """Several documents merged into one value that still knows where each part came from."""
+
+    def __init__(self) -> None:
+        self.value: dict[str, Any] = {}
+        self._origins: dict[str, Document] = {}
+
+    def merge(self, document: Document) -> None:
+        """Put one more document, a mapping, over what there is."""
+        self._patch(self.value, document.value, "$", document)
+
+    def locate(self, path: str) -> Location:
+        """Where the part at a path was given."""
+        around = path
+        while around:
+            if around in self._origins:
+                return self._origins[around].location(path)
+            around = around[: max(around.rfind("."), around.rfind("["), 0)]
+        return NOWHERE if path == "$" else Location("", path)
+
+    def _patch(
+        self, target: dict[str, Any], patch: dict[str, Any], path: str, document: Document
+    ) -> None:
+        for key, value in patch.items():
+            place = child_path(path, key)
+            if value is None:
+                target.pop(key, None)
+            elif isinstance(value, dict):
+                if not isinstance(target.get(key), dict):
+                    target[key] = {}
+                    self._origins[place] = document
+                self._patch(target[key], value, place, document)
+            else:
+                target[key] = value
+                self._origins[place] = document
+
+
+def files(directory: Path) -> Iterator[Path]:
+    """The drop-in files below a directory, in the kubelet's order.
+
+    Raises:
+        BadInput: the directory can not be read.
+    """
+    try:
+        names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
+    except OSError as error:
+        fields = {"reason": error.strerror or str(error)}
+        raise BadInput(
+            [Finding("config-file/directory", fields, Location(str(directory)))]
+        ) from None
+    for name in names:
+        path = directory / name
+        if path.is_dir() and not path.is_symlink():
+            yield from files(path)
+        elif name.endswith(_SUFFIX):
+            yield path

@@ -1,0 +1,383 @@
+"""Reads a KubeletConfiguration (v1beta1) from file, drop-in directory and flags.
+
+In the kubelet's order: the file, the drop-ins over it as JSON merge patches, the flags over both.
+Unknown and repeated fields are warnings, because the kubelet falls back to a lenient reading; a
+wrong type is an error. Which values are legal is decided elsewhere (``config``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from numalet.core.config import node_allocatable
+from numalet.core.config.behaviour import Behaviour, Mode
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.model import go_duration
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.go_duration import DurationError
+from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.io.documents import (
+    drop_ins,
+    kubelet_flags,
+    kubelet_types,
+    numalet_config,
+    plain_sizes,
+    yaml_source,
+)
+from numalet.io.documents.kubelet_fields import DEFAULTED_WHEN_EMPTY, HONOURED, PASSED_OVER, Shape
+from numalet.io.documents.kubelet_types import Mismatch
+from numalet.io.documents.yaml_source import Document
+
+API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
+KIND: Final = "KubeletConfiguration"
+
+Locate = Callable[[str], Location]
+"""From a path in the document to a place for a finding."""
+
+_BITS: Final = {Shape.INTEGER: 32, Shape.LONG: 64}
+_EVICTION = "evictionHard"
+
+
+class Base(Enum):
+    """What the flags are applied to."""
+
+    FILE = "the configuration file that is named"
+
+    EMPTY_FILE = "an empty configuration file: default eviction thresholds apply"
+    FLAGS_ONLY = "no file at all: no eviction thresholds unless a flag gives them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigSources:
+    """Where a configuration comes from.
+
+    Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
+    stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
+    what the file says, unless None; ``Mode.EXACT`` leaves nothing of native mode in it.
+    """
+
+    config_file: Path | str | None = None
+    config_dir: Path | str | None = None
+    flags: Sequence[tuple[str, str]] = ()
+    base: Base = Base.EMPTY_FILE
+    mode: Mode | None = None
+    memory_node_classes: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A configuration, what the kubelet would only warn about, and our own settings beside it."""
+
+    config: KubeletConfig
+    warnings: tuple[Finding, ...] = ()
+    numalet: NumaletConfig = AS_THE_KUBELET
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The rules of the mode that the settings name."""
+        return self.numalet.behaviour
+
+
+def load(sources: ConfigSources) -> LoadedConfig:
+    """The configuration of all sources together.
+
+    Raises:
+        BadInput: a source can not be read or holds a wrong type or an unknown flag.
+    """
+    warnings = Findings()
+    own = AS_THE_KUBELET
+    flags = kubelet_flags.parse(sources.flags)
+    has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
+    merged = drop_ins.Merged()
+    if sources.config_file is not None:
+        has_file_defaults = True
+        own = numalet_config.of_documents(_merge_file(merged, Path(sources.config_file), warnings))
+    if sources.config_dir is not None:
+        if has_file_defaults and merged.value.get(_EVICTION) is None:
+            # The kubelet fills in defaults before it merges, so a drop-in adds to them.
+            defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
+            merged.value[_EVICTION] = dict(defaults)
+        for path in drop_ins.files(Path(sources.config_dir)):
+            numalet_config.refuse_further(_merge_file(merged, path, warnings))
+    config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
+    warnings.extend(found)
+    own = numalet_config.with_flags(
+        own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
+    )
+    config = kubelet_flags.applied(config, flags)
+    warnings.extend(plain_sizes.warnings(config))
+    return LoadedConfig(config, warnings.all, own)
+
+
+def decode(value: object, document: str) -> KubeletConfig:
+    """The configuration of a mapping of fields, as an otherwise empty file would give it.
+
+    Raises:
+        BadInput: it is no mapping, or a field has a wrong type.
+    """
+    if not isinstance(value, dict):
+        fields = {"found": _kind_of(value)}
+        raise BadInput([Finding("config-file/not-a-mapping", fields, Location(document, "$"))])
+
+    def locate(path: str) -> Location:
+        return Location(document, path)
+
+    return _decode(value, locate, has_default_eviction=True)[0]
+
+
+def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> tuple[Document, ...]:
+    """Merge the first document of a file; those behind it, which a kubelet does not read."""
+    name = str(path)
+    documents = yaml_source.load_documents(yaml_source.read_text(path), name)
+    if not documents:
+        raise _refused("config-file/empty", Location(name))
+    document, *further = documents
+    if not isinstance(document.value, dict):
+        found = _kind_of(document.value)
+        raise _refused("config-file/not-a-mapping", document.location("$"), found=found)
+    api_version, kind = document.value.get("apiVersion"), document.value.get("kind")
+    if (api_version, kind) != (API_VERSION, KIND):
+        where = document.location("$")
+        raise _refused("config-file/kind", where, api_version=api_version, kind=kind)
+    warnings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
+    merged.merge(document)
+    return tuple(further)
+
+
+def _refused(code: str, where: Location, **fields: Any) -> BadInput:
+    return BadInput([Finding(code, fields, where)])
+
+
+class _Reader:
+    """Reads the fields of one mapping and collects what is wrong."""
+
+    def __init__(self, locate: Locate, mismatches: Mapping[str, Mismatch]) -> None:
+        self.locate = locate
+        self.mismatches = dict(mismatches)
+        self.findings = Findings()
+        self.origins: dict[str, Location] = {}
+
+    def wrong(self, place: str) -> None:
+        """Remember a value of a wrong type."""
+        mismatch = self.mismatches.pop(place)
+        self.findings.add(
+            "config-file/wrong-type",
+            self.locate(f"$.{place}"),
+            field=place,
+            expected=mismatch.expected,
+            value=_shown(mismatch.value),
+            found=_kind_of(mismatch.value),
+            go_text=mismatch.go_text,
+        )
+
+    def came_from(self, place: str) -> None:
+        """Remember where a field was given."""
+        self.origins[place] = self.locate(f"$.{place}")
+
+    def read(self, place: str, shape: Shape, value: object) -> Any:
+        """The value of a field in its type, or None if it has another one."""
+        self.came_from(place)
+        match shape:
+            case Shape.TEXT:
+                return self._of_type(place, value, str)
+            case Shape.BOOLEAN:
+                return self._of_type(place, value, bool)
+            case Shape.INTEGER | Shape.LONG:
+                return self._integer(place, shape, value)
+            case Shape.TEXTS:
+                return self._texts(place, value)
+            case Shape.TEXT_MAP:
+                return self._map(place, Shape.TEXT, value)
+            case Shape.BOOLEAN_MAP:
+                return self._map(place, Shape.BOOLEAN, value)
+            case Shape.NUMBER:
+                return self._number(place, value)
+            case Shape.DURATION:
+                return self._duration(place, value)
+            case Shape.SWAP:
+                return self._swap(place, value)
+            case Shape.RESERVED_MEMORY:
+                return self._reserved_memory(place, value)
+
+    def _of_type(self, place: str, value: object, kind: type) -> Any:
+        if type(value) is kind:
+            return value
+        self.wrong(place)
+        return None
+
+    def _integer(self, place: str, shape: Shape, value: object) -> int | None:
+        if type(value) is not int:
+            self.wrong(place)
+            return None
+        end = 2 ** (_BITS[shape] - 1)
+        if not -end <= value < end:
+            where = self.locate(f"$.{place}")
+            go_text = self.mismatches.pop(place).go_text
+            limits = {"lowest": -end, "highest": end - 1, "go_text": go_text}
+            self.findings.add(
+                "config-file/out-of-range", where, field=place, value=_shown(value), **limits
+            )
+            return None
+        return value
+
+    def _number(self, place: str, value: object) -> float | None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        self.wrong(place)
+        return None
+
+    def _duration(self, place: str, value: object) -> int | None:
+        text = self._of_type(place, value, str)
+        if text is None:
+            return None
+        try:
+            return go_duration.parse_ns(text)
+        except DurationError as error:
+            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
+            self.findings.add("config-file/duration", self.locate(f"$.{place}"), **fields)
+            return None
+
+    def _swap(self, place: str, value: object) -> str | None:
+        if not isinstance(value, dict):
+            self.wrong(place)
+            return None
+        self.refuse_unknown(place, value, ("swapBehavior",))
+        behavior = value.get("swapBehavior")
+        return (
+            None if behavior is None else self.read(f"{place}.swapBehavior", Shape.TEXT, behavior)
+        )
+
+    def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
+        if not isinstance(value, list):
+            self.wrong(place)
+            return None
+        # JSON null in a list of Go is the element's zero.
+        found = [
+            "" if each is None else self.read(f"{place}[{i}]", Shape.TEXT, each)
+            for i, each in enumerate(value)
+        ]
+        return tuple(each for each in found if each is not None)
+
+    def _map(self, place: str, element: Shape, value: object) -> Mapping[str, Any] | None:
+        if not isinstance(value, dict):
+            self.wrong(place)
+            return None
+        empty: Any = "" if element is Shape.TEXT else False
+        found = {
+            # JSON null in a map of Go is the element's zero.
+            key: empty if each is None else self.read(f"{place}.{key}", element, each)
+            for key, each in value.items()
+        }
+        return MappingProxyType({key: each for key, each in found.items() if each is not None})
+
+    def _reserved_memory(self, place: str, value: object) -> tuple[ReservedMemory, ...] | None:
+        if not isinstance(value, list):
+            self.wrong(place)
+            return None
+        return tuple(self._entry(f"{place}[{i}]", each) for i, each in enumerate(value))
+
+    def _entry(self, place: str, value: object) -> ReservedMemory:
+        self.came_from(place)
+        if value is None:
+            # JSON null in a list of Go is the element's zero.
+            return ReservedMemory(0, {})
+        if not isinstance(value, dict):
+            self.wrong(place)
+            return ReservedMemory(0, {})
+        self.refuse_unknown(place, value, ("numaNode", "limits"))
+        node = value.get("numaNode")
+        limits = value.get("limits")
+        if limits is not None and not isinstance(limits, dict):
+            self.wrong(f"{place}.limits")
+            limits = None
+        return ReservedMemory(
+            numa_node=0
+            if node is None
+            else self.read(f"{place}.numaNode", Shape.INTEGER, node) or 0,
+            limits=self._limits(f"{place}.limits", limits or {}),
+        )
+
+    def _limits(self, place: str, limits: Mapping[str, object]) -> Mapping[str, Quantity]:
+        found: dict[str, Quantity] = {}
+        for name, value in limits.items():
+            self.came_from(f"{place}.{name}")
+            if value is None:
+                found[name] = Quantity()
+            else:
+                self._quantity(f"{place}.{name}", name, kubelet_types.as_json(value), found)
+        return MappingProxyType(found)
+
+    def _quantity(self, place: str, name: str, text: str, found: dict[str, Quantity]) -> None:
+        try:
+            found[name] = Quantity.parse(text.strip())
+        except QuantityError as error:
+            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
+            self.findings.add("config-file/quantity", self.locate(f"$.{place}"), **fields)
+
+    def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
+        """Warn about every key that is not known."""
+        for key in value:
+            if key not in known:
+                path = f"{place}.{key}" if place else key
+                where = self.locate(f"$.{path}")
+                code = "config-file/unknown-field"
+                self.findings.add(code, where, Severity.WARNING, field=path)
+
+
+_KNOWN: Final = tuple({*HONOURED, *PASSED_OVER})
+
+
+def _decode(
+    value: Mapping[str, object], locate: Locate, *, has_default_eviction: bool
+) -> tuple[KubeletConfig, tuple[Finding, ...]]:
+    reader = _Reader(locate, kubelet_types.mismatches(value))
+    reader.refuse_unknown("", value, _KNOWN)
+    found: dict[str, Any] = {}
+    for name, (attribute, shape) in HONOURED.items():
+        given = value.get(name)
+        if given is None or (not given and name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
+            continue
+        read = reader.read(name, shape, given)
+        if read is not None:
+            found[attribute] = read
+    # What is left is about fields that nobody reads here, and a kubelet does not start either.
+    for place in tuple(reader.mismatches):
+        reader.wrong(place)
+    reader.findings.raise_errors()
+    if has_default_eviction and value.get(_EVICTION) is None:
+        found["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
+        found["uses_default_eviction"] = True
+    return KubeletConfig(**found, origins=MappingProxyType(reader.origins)), reader.findings.all
+
+
+def _is_zero(value: object) -> bool:
+    return value == "" or (type(value) is int and value == 0)
+
+
+def _kind_of(value: object) -> str:
+    """What Go's JSON reader calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

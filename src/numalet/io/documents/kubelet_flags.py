@@ -1,0 +1,212 @@
+"""Kubelet command-line flags that decide something here, read as the kubelet reads them.
+
+A flag wins over the file. A map-valued flag replaces the file's whole map at its first
+occurrence; ``--feature-gates`` is the exception and leaves other gates alone. Kubelet v1.32:
+``AddKubeletConfigFlags`` and ``k8s.io/component-base/cli/flag``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from numalet.core.config import reserved_memory
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.reserved_memory import ReservedMemoryError
+from numalet.core.model import go_duration, go_text
+from numalet.core.model.findings import Findings, Location
+from numalet.core.model.go_duration import DurationError
+from numalet.core.model.go_text import GoNumberError, Text
+
+_FEATURE_GATES: Final = "--feature-gates"
+_RESERVED_MEMORY: Final = "--reserved-memory"
+
+
+class _FlagError(ValueError):
+    """A value that a flag does not take, with the kubelet's reason."""
+
+
+Parse = Callable[[Sequence[str]], Any]
+"""From all values of a flag, in order, to the value of the field."""
+
+
+def is_known(name: str) -> bool:
+    """Whether a flag, with dashes or without, is one of those that decide something here."""
+    return f"--{name.removeprefix('--')}" in _FLAGS
+
+
+def parse(flags: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+    """The values of the flags that were given, by flag; their names may lack the dashes.
+
+    Raises:
+        BadInput: there is no such flag, or it does not take the value.
+    """
+    findings = Findings()
+    given: dict[str, list[str]] = {}
+    found: dict[str, Any] = {}
+    for name, value in flags:
+        flag = f"--{name.removeprefix('--')}"
+        if flag not in _FLAGS:
+            findings.add("flag/unknown", Location(flag), flag=flag, known=", ".join(sorted(_FLAGS)))
+            continue
+        given.setdefault(flag, []).append(value)
+        try:
+            found[flag] = _FLAGS[flag][2](given[flag])
+        except (_FlagError, GoNumberError, ReservedMemoryError) as error:
+            fields = {"flag": Text(flag), "value": Text(value), "problem": str(error)}
+            findings.add("flag/invalid", Location(flag), **fields)
+    findings.raise_errors()
+    if given.get(_RESERVED_MEMORY) == [""]:
+        # The kubelet takes an empty text for "no target" and leaves the file's list alone.
+        del found[_RESERVED_MEMORY]
+    return found
+
+
+def applied(config: KubeletConfig, values: Mapping[str, Any]) -> KubeletConfig:
+    """The configuration with the flags over it."""
+    changes: dict[str, Any] = {}
+    origins = dict(config.origins)
+    for flag, value in values.items():
+        place, attribute, _ = _FLAGS[flag]
+        changes[attribute] = value
+        if flag == _FEATURE_GATES:
+            changes[attribute] = MappingProxyType({**config.feature_gates, **value})
+            origins |= {f"{place}.{gate}": Location(flag) for gate in value}
+            continue
+        for known in [known for known in origins if known.startswith((f"{place}.", f"{place}["))]:
+            del origins[known]
+        origins[place] = Location(flag)
+        if attribute == "eviction_hard":
+            changes["uses_default_eviction"] = False
+    return replace(config, **changes, origins=MappingProxyType(origins))
+
+
+def _text(values: Sequence[str]) -> str:
+    return values[-1]
+
+
+def _boolean(values: Sequence[str]) -> bool:
+    return go_text.parse_bool(values[-1])
+
+
+def _long(values: Sequence[str]) -> int:
+    try:
+        return go_text.atoi(values[-1])
+    except GoNumberError as error:
+        raise _FlagError(error.go_text.replace("Atoi", "ParseInt", 1)) from None
+
+
+def _integer(values: Sequence[str]) -> int:
+    number = _long(values)
+    if not -(2**31) <= number < 2**31:
+        raise GoNumberError("ParseInt", values[-1], "value out of range")
+    return number
+
+
+def _duration(values: Sequence[str]) -> int:
+    try:
+        return go_duration.parse_ns(values[-1])
+    except DurationError as error:
+        raise _FlagError(error.go_text) from None
+
+
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for value in values for part in value.split(",") if value)
+
+
+def _pairs(
+    values: Sequence[str], separator: str, expected: str, splits: Callable[[str], list[str]]
+) -> dict[str, str]:
+    found = {}
+    for pair in (pair for value in values for pair in splits(value) if pair):
+        key, divider, value = pair.partition(separator)
+        if not divider:
+            raise _FlagError(f"malformed pair, expect {expected}")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _at_commas(value: str) -> list[str]:
+    return value.split(",")
+
+
+def _unsplit(value: str) -> list[str]:
+    return [value]
+
+
+def _map(values: Sequence[str]) -> Mapping[str, str]:
+    return MappingProxyType(_pairs(values, "=", "string=string", _at_commas))
+
+
+def _unsplit_map(values: Sequence[str]) -> Mapping[str, str]:
+    return MappingProxyType(_pairs(values, "=", "string=string", _unsplit))
+
+
+def _thresholds(values: Sequence[str]) -> Mapping[str, str]:
+    return MappingProxyType(_pairs(values, "<", "string<string", _at_commas))
+
+
+def _gates(values: Sequence[str]) -> Mapping[str, bool]:
+    found = {}
+    for gate, value in _pairs(values, "=", "string=bool", _at_commas).items():
+        try:
+            found[gate] = go_text.parse_bool(value)
+        except GoNumberError as error:
+            raise _FlagError(f"invalid value of {gate}: {value}, err: {error.go_text}") from None
+    return MappingProxyType(found)
+
+
+_FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
+    "--cgroups-per-qos": ("cgroupsPerQOS", "cgroups_per_qos", _boolean),
+    "--container-runtime-endpoint": (
+        "containerRuntimeEndpoint",
+        "container_runtime_endpoint",
+        _text,
+    ),
+    "--cpu-cfs-quota": ("cpuCFSQuota", "cpu_cfs_quota", _boolean),
+    "--cpu-cfs-quota-period": ("cpuCFSQuotaPeriod", "cpu_cfs_quota_period_ns", _duration),
+    "--cpu-manager-policy": ("cpuManagerPolicy", "cpu_manager_policy", _text),
+    "--cpu-manager-policy-options": (
+        "cpuManagerPolicyOptions",
+        "cpu_manager_policy_options",
+        _unsplit_map,
+    ),
+    "--enforce-node-allocatable": (
+        "enforceNodeAllocatable",
+        "enforce_node_allocatable",
+        _texts,
+    ),
+    "--eviction-hard": ("evictionHard", "eviction_hard", _thresholds),
+    "--experimental-allocatable-ignore-eviction": (
+        "experimentalAllocatableIgnoreEviction",
+        "ignore_hard_eviction",
+        _boolean,
+    ),
+    _FEATURE_GATES: ("featureGates", "feature_gates", _gates),
+    "--fail-swap-on": ("failSwapOn", "fail_swap_on", _boolean),
+    "--kube-reserved": ("kubeReserved", "kube_reserved", _map),
+    "--kube-reserved-cgroup": ("kubeReservedCgroup", "kube_reserved_cgroup", _text),
+    "--max-pods": ("maxPods", "max_pods", _integer),
+    "--memory-manager-policy": ("memoryManagerPolicy", "memory_manager_policy", _text),
+    "--pod-max-pids": ("podPidsLimit", "pod_pids_limit", _long),
+    "--pods-per-core": ("podsPerCore", "pods_per_core", _integer),
+    "--reserved-cpus": ("reservedSystemCPUs", "reserved_system_cpus", _text),
+    _RESERVED_MEMORY: ("reservedMemory", "reserved_memory", reserved_memory.parse_all),
+    "--system-reserved": ("systemReserved", "system_reserved", _map),
+    "--system-reserved-cgroup": ("systemReservedCgroup", "system_reserved_cgroup", _text),
+    "--topology-manager-policy": (
+        "topologyManagerPolicy",
+        "topology_manager_policy",
+        _text,
+    ),
+    "--topology-manager-policy-options": (
+        "topologyManagerPolicyOptions",
+        "topology_manager_policy_options",
+        _map,
+    ),
+    "--topology-manager-scope": ("topologyManagerScope", "topology_manager_scope", _text),
+}
+NAMES: Final = tuple(_FLAGS)
+"""The flags that are understood."""

@@ -1,0 +1,266 @@
+"""A small description of a machine, in YAML or JSON, -> the machine.
+
+The same reader takes the ``machine`` object of a recorded scenario: its longer field names
+(``numa_nodes``, ``memory_bytes``, ``cores``) mean the same. A description says what the kubelet
+is told, so it is the kubelet's view: nodes in the given order, totals are sums, every different
+socket number is a socket. See ``docs/reference/machine-file.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from numalet.core.model import machine_shape, resources
+from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.kubelet_view import kubelet_view, machine_of_view
+from numalet.core.model.machine import Machine
+from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
+from numalet.core.model.machine_queries import NodeClass, node_class
+from numalet.io.documents import machine_cpus, machine_sizes, profile_library, typed
+from numalet.io.documents.profile_library import Profile
+from numalet.io.documents.typed import LineOf, Place, no_line
+
+HIGHEST_NODE_ID: Final = 1023
+"""The Linux kernel can be built for 1,024 NUMA nodes and no more."""
+
+_FARTHEST: Final = (1 << 31) - 1
+_TOP: Final = ("os", "nodes", "numa_nodes", "distances")
+_SHAPED: Final = ("os", "shape", "memory_per_node", "hugepages_per_node")
+_NODE: Final = (
+    "id",
+    "memory",
+    "memory_bytes",
+    "hugepages",
+    "distances",
+    *machine_cpus.FIELDS,
+)
+_PROFILED: Final = ("profile", "hugepages_per_node")
+_SYSTEMS: Final = {system.value: system for system in OperatingSystem}
+
+
+def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
+    """The machine of a description; raises ``BadInput`` with everything that is wrong.
+
+    Args:
+        value: the plain value of the document, or of the object in it.
+        where: the document and path of the value, for the findings.
+        lines: gives the line of a path, where there are lines.
+    """
+    findings = Findings()
+    place = Place(where.document, where.path or "$", lines)
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "an object that describes a machine", place, findings)
+        raise BadInput(findings.all)
+    system = _system(value.get("os", "linux"), place.member("os"), findings)
+    if "shape" in value:
+        return _shaped(value, system, place, findings)
+    if "profile" in value:
+        return _profiled(value, place, findings)
+    typed.check_members(value, (*_TOP, "shape", "profile"), place, findings)
+    nodes = _Nodes(findings).read(value, place)
+    findings.raise_errors()
+    return machine_of_view(_view(nodes, system), where.document)
+
+
+def of_profile(
+    profile: Profile, pages: tuple[HugePages, ...] = (), place: Place | None = None
+) -> Machine:
+    """The machine of a profile that comes with numalet; raises ``BadInput``.
+
+    Args:
+        profile: the profile, which has no huge pages of its own.
+        pages: those of every node with CPUs and memory, of sizes that the machine has.
+        place: what says so, for the findings.
+    """
+    machine = decode(profile.machine, profile.machine_place, profile.line_of)
+    view = kubelet_view(machine)
+    findings = Findings()
+    known = {each.page_size_kib for each in view.hugepages}
+    for each in pages:
+        if each.page_size_kib not in known:
+            findings.add(
+                "machine/profile-page-size",
+                place.location if place else profile.machine_place,
+                value=resources.hugepages_name(each.page_size_kib),
+                known=", ".join(map(resources.hugepages_name, sorted(known))),
+                profile=profile.name,
+            )
+    findings.raise_errors()
+    counts = {each.page_size_kib: each.count for each in pages}
+    nodes = (_with_pages(node, counts) for node in view.nodes)
+    return machine_of_view(_view(tuple(nodes), view.os), machine.source)
+
+
+def _with_pages(node: NumaNodeInfo, counts: Mapping[int, int]) -> NumaNodeInfo:
+    """The node with so many pages by size in KiB, if it has CPUs and memory."""
+    if node_class(node) is not NodeClass.CPU:
+        return node
+    pages = (
+        replace(each, count=counts.get(each.page_size_kib, each.count)) for each in node.hugepages
+    )
+    return replace(node, hugepages=tuple(pages))
+
+
+def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Machine:
+    """The machine of the profile that a description names."""
+    typed.check_members(value, _PROFILED, place, findings)
+    name, where = value["profile"], place.member("profile")
+    if not isinstance(name, str):
+        typed.wrong_type(name, "the name of a profile", where, findings)
+    sizes = place.member("hugepages_per_node")
+    pages = machine_sizes.huge_pages(value.get("hugepages_per_node"), sizes, findings)
+    findings.raise_errors()
+    return of_profile(profile_library.read(name, where.location), pages, sizes)
+
+
+def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
+    if isinstance(value, str) and value in _SYSTEMS:
+        return _SYSTEMS[value]
+    findings.add("machine/os", place.location, value=typed.described(value))
+    return OperatingSystem.LINUX
+
+
+def _shaped(
+    value: Mapping[Any, Any], system: OperatingSystem, place: Place, findings: Findings
+) -> Machine:
+    """The machine of a shape with sizes."""
+    typed.check_members(value, _SHAPED, place, findings)
+    shape = machine_shape.Shape(1, 1, 1)
+    try:
+        shape = machine_shape.parse_shape(str(value["shape"])[:80], place.member("shape").location)
+    except BadInput as bad:
+        findings.extend(bad.findings)
+    memory = machine_sizes.memory_bytes(
+        value.get("memory_per_node"), place.member("memory_per_node"), findings
+    )
+    pages = machine_sizes.huge_pages(
+        value.get("hugepages_per_node"), place.member("hugepages_per_node"), findings
+    )
+    findings.raise_errors()
+    counts = {page.page_size_kib: page.count for page in pages}
+    machine = machine_shape.machine_of_shape(shape, memory or 0, counts, place.document)
+    return replace(machine, os=system)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Reads the list of nodes and compares them with each other."""
+
+    findings: Findings
+
+    def read(self, value: Mapping[Any, Any], place: Place) -> tuple[NumaNodeInfo, ...]:
+        """All nodes, in the given order."""
+        key = "numa_nodes" if "numa_nodes" in value else "nodes"
+        if "numa_nodes" in value and "nodes" in value:
+            self.findings.add("machine/both", place.location, one="nodes", other="numa_nodes")
+        entries = value.get(key)
+        inner = place.member(key)
+        if not isinstance(entries, list) or not entries:
+            typed.wrong_type(entries, "a list of NUMA nodes, one at least", inner, self.findings)
+            return ()
+        if len(entries) > HIGHEST_NODE_ID + 1:
+            self.findings.add(
+                "machine/too-many-nodes", inner.location, value=len(entries), most=1024
+            )
+            return ()
+        numbering = machine_cpus.Numbering(self.findings)
+        rows = self._matrix(value.get("distances"), len(entries), place.member("distances"))
+        nodes = [
+            self._node(entry, index, numbering, inner.item(index), len(entries))
+            for index, entry in enumerate(entries)
+        ]
+        self._compare_ids(nodes, inner)
+        return tuple(
+            node if row is None else replace(node, distances=row)
+            for node, row in zip(nodes, rows, strict=True)
+        )
+
+    def _node(
+        self, entry: object, index: int, numbering: machine_cpus.Numbering, place: Place, count: int
+    ) -> NumaNodeInfo:
+        if not isinstance(entry, Mapping):
+            typed.wrong_type(entry, "an object that describes a node", place, self.findings)
+            return NumaNodeInfo(index, 0)
+        typed.check_members(entry, _NODE, place, self.findings)
+        node_id = machine_sizes.whole_number(
+            entry.get("id", index), 0, HIGHEST_NODE_ID, place.member("id"), self.findings
+        )
+        memory = self._memory(entry, place)
+        pages = machine_sizes.huge_pages(
+            entry.get("hugepages"), place.member("hugepages"), self.findings
+        )
+        distances = entry.get("distances")
+        row_place = place.member("distances")
+        return NumaNodeInfo(
+            # A node with a bad id goes on under its place, for the other findings' sake.
+            node_id=index if node_id is None else node_id,
+            memory_bytes=memory,
+            hugepages=pages,
+            cores=numbering.cores(entry, index, place),
+            distances=None if distances is None else self._row(distances, count, row_place),
+        )
+
+    def _memory(self, entry: Mapping[Any, Any], place: Place) -> int:
+        if "memory" in entry and "memory_bytes" in entry:
+            self.findings.add("machine/both", place.location, one="memory", other="memory_bytes")
+        key = "memory_bytes" if "memory_bytes" in entry else "memory"
+        inner = place.member(key)
+        if key not in entry:
+            self.findings.add("machine/no-memory-said", place.location)
+            return 0
+        read = machine_sizes.memory_bytes if key == "memory" else machine_sizes.size_bytes
+        return read(entry[key], inner, self.findings) or 0
+
+    def _row(self, value: object, count: int, place: Place) -> tuple[int, ...] | None:
+        """One row of distances, a number per node."""
+        if not isinstance(value, list):
+            typed.wrong_type(value, "a list of distances", place, self.findings)
+            return None
+        if len(value) != count:
+            self.findings.add(
+                "machine/distances-shape", place.location, value=len(value), wanted=count
+            )
+            return None
+        row = [
+            machine_sizes.whole_number(each, 0, _FARTHEST, place.item(index), self.findings)
+            for index, each in enumerate(value)
+        ]
+        return tuple(each or 0 for each in row)
+
+    def _matrix(self, value: object, count: int, place: Place) -> list[tuple[int, ...] | None]:
+        """The rows of the matrix for all nodes, or None for each of them."""
+        if value is None:
+            return [None] * count
+        if not isinstance(value, list) or len(value) != count:
+            got = len(value) if isinstance(value, list) else typed.described(value)
+            self.findings.add("machine/distances-rows", place.location, value=got, wanted=count)
+            return [None] * count
+        return [self._row(row, count, place.item(index)) for index, row in enumerate(value)]
+
+    def _compare_ids(self, nodes: list[NumaNodeInfo], place: Place) -> None:
+        seen: set[int] = set()
+        for index, node in enumerate(nodes):
+            if node.node_id in seen:
+                where = place.item(index).member("id").location
+                self.findings.add("machine/node-twice", where, value=node.node_id)
+            seen.add(node.node_id)
+
+
+def _view(nodes: tuple[NumaNodeInfo, ...], system: OperatingSystem) -> MachineInfo:
+    """What the kubelet is told: the nodes, and their sums."""
+    cores = [core for node in nodes for core in node.cores]
+    totals: dict[int, int] = {}
+    for node in nodes:
+        for page in node.hugepages:
+            totals[page.page_size_kib] = totals.get(page.page_size_kib, 0) + page.count
+    return MachineInfo(
+        nodes=nodes,
+        memory_capacity_bytes=sum(node.memory_bytes for node in nodes),
+        cpu_count=sum(len(core.threads) for core in cores),
+        socket_count=len({core.socket_id for core in cores}),
+        hugepages=tuple(HugePages(size, totals[size]) for size in sorted(totals, key=str)),
+        physical_core_count=len(cores),
+        os=system,
+    )

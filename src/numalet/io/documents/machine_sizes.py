@@ -1,0 +1,134 @@
+"""Sizes in descriptions of machines: memory of a node, huge pages by size.
+
+A size is a number of bytes or a Kubernetes quantity such as ``128Gi``. Huge pages are written
+``{1Gi: 4, 2Mi: 512}``, or as a list of ``page_size_kib`` and ``count``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from numalet.core.model import plain_numbers
+from numalet.core.model.findings import Findings
+from numalet.core.model.machine_info import HugePages
+from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+
+MOST_BYTES: Final = (1 << 63) - 1
+_LARGEST_PAGE_KIB: Final = 1 << 40
+_PAGE_FIELDS: Final = ("page_size_kib", "count")
+
+
+def whole_number(
+    value: object, lowest: int, highest: int, place: Place, findings: Findings
+) -> int | None:
+    """The whole number, or None after a finding."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        typed.wrong_type(value, "a whole number", place, findings)
+        return None
+    if not lowest <= value <= highest:
+        shown = typed.described(value)
+        findings.add("machine/range", place.location, value=shown, lowest=lowest, highest=highest)
+        return None
+    return value
+
+
+def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
+    """The bytes of a size, or None after a finding."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return whole_number(value, 0, MOST_BYTES, place, findings)
+    if not isinstance(value, str):
+        typed.wrong_type(value, "a size such as 128Gi or a number of bytes", place, findings)
+        return None
+    try:
+        size = Quantity.parse(value.strip())
+    except QuantityError:
+        findings.add("machine/size", place.location, value=value[:80])
+        return None
+    # Reading caps a size at the largest number, so that number itself is not to be trusted.
+    if not 0 <= size.value < MOST_BYTES or Quantity.from_int(size.value) != size:
+        findings.add("machine/size", place.location, value=value[:80])
+        return None
+    return size.value
+
+
+def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
+    """The bytes of a size that may be meant so, or None after a finding.
+
+    The name of the field or flag says no unit, so a number too small for bytes lacks its unit.
+    """
+    text = str(value).strip() if isinstance(value, int | str) else ""
+    if not plain_numbers.lacks_unit(text):
+        return size_bytes(value, place, findings)
+    findings.add("machine/size-without-unit", place.location, value=text)
+    return None
+
+
+def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePages, ...]:
+    """Huge pages in either form, without those that a finding is about."""
+    match value:
+        case None:
+            return ()
+        case Mapping():
+            pairs = [
+                _page_pair(str(size), count, place.member(str(size)), findings)
+                for size, count in value.items()
+            ]
+        case list():
+            pairs = [
+                _page_entry(entry, place.item(index), findings) for index, entry in enumerate(value)
+            ]
+        case _:
+            typed.wrong_type(value, "page sizes with counts, {1Gi: 4, 2Mi: 512}", place, findings)
+            return ()
+    pages: dict[int, HugePages] = {}
+    for pair in pairs:
+        if pair is None:
+            continue
+        if pair.page_size_kib in pages:
+            findings.add("machine/page-size-twice", place.location, size_kib=pair.page_size_kib)
+        pages[pair.page_size_kib] = pair
+    return tuple(pages.values())
+
+
+def _page_pair(size: str, count: object, place: Place, findings: Findings) -> HugePages | None:
+    """One member of the short form."""
+    page_bytes = memory_bytes(size, place, findings)
+    pages = _count(count, place, findings)
+    if page_bytes is None or pages is None:
+        return None
+    if page_bytes == 0 or page_bytes % 1024 or page_bytes // 1024 > _LARGEST_PAGE_KIB:
+        findings.add("machine/page-size", place.location, value=size[:80])
+        return None
+    return _checked(HugePages(page_bytes // 1024, pages), place, findings)
+
+
+def _page_entry(entry: object, place: Place, findings: Findings) -> HugePages | None:
+    """One entry of the long form."""
+    if not isinstance(entry, Mapping):
+        typed.wrong_type(entry, "an object with page_size_kib and count", place, findings)
+        return None
+    typed.check_members(entry, _PAGE_FIELDS, place, findings)
+    size_place = place.member("page_size_kib")
+    size = whole_number(entry.get("page_size_kib"), 1, _LARGEST_PAGE_KIB, size_place, findings)
+    count = _count(entry.get("count"), place.member("count"), findings)
+    if size is None or count is None:
+        return None
+    return _checked(HugePages(size, count), place, findings)
+
+
+def _count(value: object, place: Place, findings: Findings) -> int | None:
+    return whole_number(value, 0, MOST_BYTES, place, findings)
+
+
+def _checked(pages: HugePages, place: Place, findings: Findings) -> HugePages | None:
+    """The pages, if a machine can hold so many."""
+    if pages.page_size_kib * 1024 * pages.count > MOST_BYTES:
+        most = MOST_BYTES // (pages.page_size_kib * 1024)
+        findings.add(
+            "machine/range", place.location, value=str(pages.count), lowest=0, highest=most
+        )
+        return None
+    return pages

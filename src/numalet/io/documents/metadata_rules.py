@@ -1,0 +1,39 @@
+"""The rules for labels and annotations, which a cluster keeps as well.
+
+Kubernetes v1.32: ``ValidateLabels`` and ``ValidateAnnotations`` of ``apimachinery``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from numalet.core.model import label_names
+from numalet.core.model.findings import Findings
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+"""Names and texts of all annotations together."""
+
+
+def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None:
+    """Findings for labels and annotations that no cluster takes. Other types are told elsewhere."""
+    labels, notes = metadata.get("labels"), metadata.get("annotations")
+    if isinstance(labels, Mapping):
+        for name, value in labels.items():
+            where = place.member("labels").member(str(name)).location
+            if not (isinstance(name, str) and label_names.is_name(name)):
+                findings.add("workload/label-name", where, value=typed.described(name))
+            if isinstance(value, str) and not label_names.is_value(value):
+                findings.add("workload/label-value", where, value=typed.described(value))
+    if isinstance(notes, Mapping):
+        at = place.member("annotations")
+        for name in notes:
+            if not label_names.is_name(str(name).lower()):
+                where = at.member(str(name)).location
+                findings.add("workload/label-name", where, value=typed.described(name))
+        size_bytes = sum(len(f"{name}{text}".encode()) for name, text in notes.items())
+        if size_bytes > MOST_ANNOTATION_BYTES:
+            fields = {"size_bytes": size_bytes, "most_bytes": MOST_ANNOTATION_BYTES}
+            findings.add("workload/annotations-size", at.location, **fields)

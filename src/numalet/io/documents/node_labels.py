@@ -1,0 +1,58 @@
+"""What a user says of a node's name and labels, for commands that have no node to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from numalet.core.model import label_names
+from numalet.core.model.findings import Findings, Location
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.pod import Pod
+
+LABELS_FLAG: Final = "--node-labels"
+
+_SET_BY_KUBELETS: Final = frozenset(
+    {
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+"""Labels that a node has although nobody gives them with the flag."""
+
+
+def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeIdentity:
+    """The identity; without a name it is the node that the pods name, if they name one.
+
+    ``labels`` is a text as the kubelet's flag of that name has it, ``a=b,c=d``; None where nobody
+    says them.
+
+    Raises:
+        BadInput: the text is none of labels.
+    """
+    named = {pod.node_name for pod in pods if pod.node_name}
+    found = name or (min(named) if len(named) == 1 else "")
+    if labels is None:
+        return NodeIdentity(name=found)
+    given = _parsed(labels)
+    return NodeIdentity(
+        name=found,
+        labels=given,
+        has_all_labels=True,
+        unknown_labels=_SET_BY_KUBELETS - given.keys(),
+    )
+
+
+def _parsed(text: str) -> dict[str, str]:
+    findings = Findings()
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not label_names.is_name(key) or not label_names.is_value(value):
+            findings.add("options/node-label", Location(LABELS_FLAG), value=part[:80])
+        found[key] = value
+    findings.raise_errors()
+    return found

@@ -1,0 +1,140 @@
+"""Reads a NumaletConfiguration (``numalet.dev/v1alpha1``): our own settings.
+
+It is the second document of a kubelet's configuration file, which a kubelet does not read, or a
+part of a scenario. No kubelet is lenient here, so what is unknown is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Final, TypeVar
+
+import msgspec
+
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.machine_queries import NodeClass
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+from numalet.io.documents.yaml_source import Document
+
+E = TypeVar("E", bound=Enum)
+
+API_VERSION: Final = "numalet.dev/v1alpha1"
+KIND: Final = "NumaletConfiguration"
+CLASSES_FLAG: Final = "--memory-node-classes"
+
+
+class _Shape(msgspec.Struct, frozen=True, rename="camel"):
+    mode: str | None = None
+    memory_node_classes: list[str] | None = None
+    general_predicates: bool | None = None
+
+
+_MEMBERS: Final = ("apiVersion", "kind", *_Shape.__struct_encode_fields__)
+
+
+def is_meant(value: object) -> bool:
+    """Whether a document is meant as a NumaletConfiguration."""
+    return isinstance(value, Mapping) and (
+        value.get("kind") == KIND or str(value.get("apiVersion")).startswith("numalet.dev/")
+    )
+
+
+def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
+    """The settings of a mapping of fields; what is wrong is found, and keeps its default."""
+    shape = typed.decode(value, _Shape, place, findings)
+    if shape is None or not isinstance(value, Mapping):
+        return AS_THE_KUBELET
+    typed.check_members(value, _MEMBERS, place, findings)
+    for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if value.get(name, wanted) != wanted:
+            _unknown(value[name], (wanted,), place.member(name), findings)
+    mode = Mode.EXACT
+    if shape.mode is not None:
+        mode = _of(Mode, shape.mode, place.member("mode"), findings) or mode
+    found = None
+    if shape.memory_node_classes is not None:
+        at = place.member("memoryNodeClasses")
+        found = classes(shape.memory_node_classes, at, findings)
+    return NumaletConfig(
+        mode=mode, memory_node_classes=found, general_predicates=shape.general_predicates
+    )
+
+
+def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[NodeClass, ...]:
+    """The classes of NUMA nodes of these names, each once; ``place`` is that of the list."""
+    found = [_of(NodeClass, name, place.item(at), findings) for at, name in enumerate(names)]
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
+    """Find settings that mean nothing in the mode."""
+    if config.mode is Mode.EXACT and config.memory_node_classes is not None:
+        findings.add("numalet-config/needs-native", place.location, field="memoryNodeClasses")
+
+
+def of_documents(further: Sequence[Document]) -> NumaletConfig:
+    """The settings of the documents behind a KubeletConfiguration; defaults without one.
+
+    Raises:
+        BadInput: there is something else, or something is wrong in it.
+    """
+    if not further:
+        return AS_THE_KUBELET
+    document = further[0]
+    if len(further) > 1 or not is_meant(document.value):
+        refuse_further(further)
+    findings = Findings()
+    findings.extend(document.duplicates)
+    own = decode(document.value, Place(document.document, "$", document.line_of), findings)
+    findings.raise_errors()
+    return own
+
+
+def refuse_further(further: Sequence[Document]) -> None:
+    """Raise ``BadInput`` if there is any document behind the first of a file."""
+    if further:
+        where, count = Location(further[0].document), len(further) + 1
+        raise BadInput([Finding("config-file/several-documents", {"count": count}, where)])
+
+
+def with_flags(
+    own: NumaletConfig, mode: Mode | None, class_names: Sequence[str] | None, document: str
+) -> NumaletConfig:
+    """The settings after the flags; ``Mode.EXACT`` leaves nothing of those of native mode.
+
+    Raises:
+        BadInput: a flag can not be read, or what is set means nothing in this mode.
+    """
+    findings = Findings()
+    place = Place(document)
+    if mode is Mode.EXACT:
+        own = replace(AS_THE_KUBELET, general_predicates=own.general_predicates)
+    elif mode is Mode.NATIVE:
+        own = replace(own, mode=mode)
+    if class_names is not None:
+        place = Place(CLASSES_FLAG, "")
+        own = replace(own, memory_node_classes=classes(class_names, place, findings))
+    check(own, place, findings)
+    findings.raise_errors()
+    return own
+
+
+def _of(kind: type[E], name: str, place: Place, findings: Findings) -> E | None:
+    known = {each.value: each for each in kind}
+    if name not in known:
+        _unknown(name, tuple(known), place, findings)
+    return known.get(name)
+
+
+def _unknown(value: object, allowed: Iterable[str], place: Place, findings: Findings) -> None:
+    findings.add(
+        "numalet-config/unknown-value",
+        place.location,
+        value=typed.described(value),
+        allowed=", ".join(allowed),
+    )

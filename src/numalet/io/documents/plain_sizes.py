@@ -1,0 +1,44 @@
+"""Sizes of a configuration that have no unit and are too small to be meant as bytes.
+
+The kubelet takes them, so they are warnings: ``--kube-reserved memory=500`` keeps 500 bytes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model import plain_numbers
+from numalet.core.model.findings import Finding, Severity
+
+_COUNTS: Final = ("cpu", "pid", "pid.available")
+
+
+def warnings(config: KubeletConfig) -> tuple[Finding, ...]:
+    """One warning for every such size, with its place."""
+    return tuple(
+        Finding(
+            "config/size-without-unit",
+            {"field": place, "value": text.strip()},
+            config.where(place),
+            Severity.WARNING,
+        )
+        for place, text in _sizes(config)
+        if plain_numbers.lacks_unit(text)
+    )
+
+
+def _sizes(config: KubeletConfig) -> Iterator[tuple[str, str]]:
+    """The place and the text of every size."""
+    for field, sizes in (
+        ("kubeReserved", config.kube_reserved),
+        ("systemReserved", config.system_reserved),
+        ("evictionHard", config.eviction_hard),
+    ):
+        for name, text in sizes.items():
+            if name not in _COUNTS and not name.endswith("inodesFree"):
+                yield f"{field}.{name}", text
+    for index, entry in enumerate(config.reserved_memory):
+        for name, size in entry.limits.items():
+            yield f"reservedMemory[{index}].limits.{name}", str(size)

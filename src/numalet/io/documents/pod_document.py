@@ -1,0 +1,315 @@
+"""One Pod object of a manifest, read into the pod that the managers decide about.
+
+The object stands for what the API server hands out, so its rules are applied: every field is of
+the type that the table of fields says (``pod_table``), and for resources see ``pod_resources``. A
+pod that comes *from a server* (it has a resource version or a status) may have members of a newer
+release; in a pod written by hand an unknown member is a mistake.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.model import qos
+from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.node_constraints import NodeConstraints
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.io.documents import pod_constraints, pod_resources, typed
+from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.pod_table import checking, quick
+from numalet.io.documents.pod_table.checking import Strictness
+from numalet.io.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, Text
+from numalet.io.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.status import PHASES
+from numalet.io.documents.typed import Place
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_SOURCE: Final = "kubernetes.io/config.source"
+_FROM_API: Final = "api"
+MOST_CONTAINERS: Final = 1000
+"""Init containers included. Kubernetes has no such limit, but a pod is decided on, written and
+shown as one: of so many containers that takes about a second, of ten times as many a minute."""
+
+_UID_SPACE: Final = uuid.UUID("6b1f6e0e-8d0a-5f0e-9d53-0d5c1b9c7a11")
+"""Of the uids of pods that have none. Changing it makes saved state files forget their pods."""
+
+
+class _Shape(msgspec.Struct, rename="camel", frozen=True):
+    """Members that are read; a member that is null counts as absent, as in Kubernetes."""
+
+
+class Metadata(_Shape, frozen=True):
+    """``metadata`` of a pod, a pod template, or a workload."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, Any] | None = None
+    annotations: object = None
+    resource_version: str | None = None
+
+
+class _Spec(_Shape, frozen=True):
+    containers: list[Any] | None = None
+    init_containers: list[Any] | None = None
+    overhead: dict[str, Any] | None = None
+    node_name: str | None = None
+    resources: dict[str, Any] | None = None
+    priority: int | None = None
+
+
+class _Container(_Shape, frozen=True):
+    name: str | None = None
+    restart_policy: str | None = None
+    resources: dict[str, Any] | None = None
+
+
+class Status(_Shape, frozen=True):
+    """``status`` of a pod."""
+
+    phase: str | None = None
+    qos_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the pod is, when its own metadata does not say so.
+
+    ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
+    without ``uid``. ``unknown_fields`` is how bad they are, whatever the pod says itself.
+    ``source`` is where the kubelet has it from; one from a file is static.
+    ``among_many``: so many pods are read that it pays to prepare for a quick check.
+    """
+
+    kind: str = "Pod"
+    position: int = 0
+    name: str = ""
+    namespace: str = ""
+    from_server: bool = False
+    uid: str = ""
+    unknown_fields: Severity | None = None
+    source: PodSource = PodSource.API
+    among_many: bool = False
+
+
+def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
+    """The pod that the object says, or None when a finding says why there is none."""
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "a Pod object", place, findings)
+        return None
+    if not _has_few_enough(value, place, findings):
+        return None
+    found = Findings()
+    strictness = _strictness(value, identity)
+    # A status is what a server wrote, and hardly any of it is read.
+    written = {name: member for name, member in value.items() if name != "status"}
+    if not (identity.among_many and quick.fits(written, POD)):
+        checking.check(written, POD, place, strictness, found)
+    # What can not be read into these shapes was found by the check.
+    metadata = _part(value, "metadata", Metadata, place, Findings())
+    spec = _part(value, "spec", _Spec, place, Findings())
+    status = _part(value, "status", Status, place, found)
+    pod = None
+    if metadata is not None and status is not None and spec is not None:
+        constraints = pod_constraints.of_spec(value.get("spec"))
+        pod = _pod(_Parts(metadata, spec, status, constraints), place, identity, found)
+    findings.extend(found.distinct)
+    return None if found.has_errors else pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    metadata: Metadata
+    spec: _Spec
+    status: Status
+    constraints: NodeConstraints
+
+
+def _part(
+    value: Mapping[Any, Any],
+    name: str,
+    shape: type[typed.T],
+    place: Place,
+    findings: Findings,
+) -> typed.T | None:
+    """A member of the pod; an absent one reads as an empty one."""
+    member = value.get(name)
+    return typed.decode({} if member is None else member, shape, place.member(name), findings)
+
+
+def _strictness(value: Mapping[Any, Any], identity: Identity) -> Strictness:
+    if identity.unknown_fields is not None:
+        return Strictness(identity.unknown_fields)
+    metadata = value.get("metadata")
+    is_known_to_server = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
+    if identity.from_server or is_known_to_server or value.get("status"):
+        return checking.OF_SERVERS
+    return checking.STRICT
+
+
+def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) -> Pod:
+    at_spec = place.member("spec")
+    init = _containers(
+        parts.spec.init_containers, at_spec.member("initContainers"), identity.source, findings
+    )
+    apps = _containers(
+        parts.spec.containers, at_spec.member("containers"), identity.source, findings
+    )
+    if not parts.spec.containers and not _is_said("pods/no-containers", findings):
+        findings.add("pods/no-containers", at_spec.location)
+    _check_names_differ((*init, *apps), at_spec, findings)
+    if parts.spec.resources is not None:
+        where = at_spec.member("resources").location
+        findings.add("pods/pod-level-resources", where, Severity.WARNING)
+    name = _name(parts.metadata, place, identity, findings)
+    namespace = parts.metadata.namespace or identity.namespace or "default"
+    _check_name(namespace, DNS_LABEL, place.member("metadata").member("namespace"), findings)
+    given = _given_qos_class(parts.status, place.member("status"), findings)
+    return Pod(
+        uid=parts.metadata.uid
+        or identity.uid
+        or made_up_uid(identity.kind, namespace, name, identity.position),
+        name=name,
+        namespace=namespace,
+        init_containers=init,
+        app_containers=apps,
+        qos_class=given or qos.qos_class((*init, *apps)),
+        overhead=pod_resources.decode_list(
+            parts.spec.overhead, at_spec.member("overhead"), findings, identity.source
+        ),
+        phase=parts.status.phase or "",
+        node_name=parts.spec.node_name or "",
+        labels=_labels(parts.metadata, place.member("metadata").member("labels"), findings),
+        priority=parts.spec.priority,
+        is_static=identity.source is PodSource.FILE or _is_static(parts.metadata.annotations),
+        constraints=parts.constraints,
+    )
+
+
+def _is_said(code: str, findings: Findings) -> bool:
+    return any(finding.code == code for finding in findings.all)
+
+
+def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
+    """Whether a pod has not too many containers to be looked at at all."""
+    spec = value.get("spec")
+    members = spec if isinstance(spec, Mapping) else {}
+    lists = (members.get(name) for name in ("initContainers", "containers"))
+    count = sum(len(each) for each in lists if isinstance(each, list))
+    if count > MOST_CONTAINERS:
+        fields = {"count": count, "most": MOST_CONTAINERS}
+        findings.add("pods/too-many-containers", place.member("spec").location, **fields)
+    return count <= MOST_CONTAINERS
+
+
+def _is_static(annotations: object) -> bool:
+    """Whether it stands for a static pod: as its kubelet knows it, or as it shows it to the API.
+
+    Kubelet: ``IsStaticPod``, ``IsMirrorPod``, v1.32.
+    """
+    notes = annotations if isinstance(annotations, Mapping) else {}
+    return _MIRROR in notes or notes.get(_SOURCE, _FROM_API) != _FROM_API
+
+
+def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
+    """A uid for a pod that has none: the same for the same pod in every run."""
+    return str(uuid.uuid5(_UID_SPACE, f"{kind}/{namespace}/{name}/{position}"))
+
+
+def _containers(
+    values: list[Any] | None, place: Place, source: PodSource, findings: Findings
+) -> tuple[Container, ...]:
+    found = (
+        _container(value, place.item(index), source, findings)
+        for index, value in enumerate(values or ())
+    )
+    return tuple(container for container in found if container is not None)
+
+
+def _container(
+    value: object, place: Place, source: PodSource, findings: Findings
+) -> Container | None:
+    read = typed.decode(value, _Container, place, Findings())
+    if read is None:
+        return None
+    if read.name is not None:
+        _check_name(read.name, DNS_LABEL, place.member("name"), findings)
+    asked = pod_resources.decode_resources(
+        read.resources or {}, place.member("resources"), findings, source
+    )
+    return Container(
+        name=read.name or "",
+        kind=_kind(read.restart_policy, place, findings),
+        requests=asked.requests,
+        limits=asked.limits,
+    )
+
+
+def _kind(restart_policy: str | None, place: Place, findings: Findings) -> ContainerKind:
+    if ".initContainers[" not in place.path:
+        return ContainerKind.APP
+    if restart_policy is None:
+        return ContainerKind.INIT
+    if restart_policy != "Always":
+        where = place.member("restartPolicy").location
+        findings.add("pods/restart-policy", where, value=restart_policy)
+    return ContainerKind.SIDECAR
+
+
+def _check_names_differ(
+    containers: tuple[Container, ...], place: Place, findings: Findings
+) -> None:
+    seen: set[str] = set()
+    for container in containers:
+        if container.name and container.name in seen:
+            findings.add("pods/duplicate-container", place.location, name=container.name)
+        seen.add(container.name)
+
+
+def _name(metadata: Metadata, place: Place, identity: Identity, findings: Findings) -> str:
+    name = identity.name or metadata.name or ""
+    at_name = place.member("metadata").member("name")
+    if not name and metadata.generate_name:
+        seed = made_up_uid(identity.kind, "", metadata.generate_name, identity.position)
+        name = metadata.generate_name + seed[:5]
+    if name:
+        _check_name(name, DNS_SUBDOMAIN, at_name, findings)
+    else:
+        findings.add("pods/name-missing", at_name.location, what="pod")
+    return name
+
+
+def _check_name(name: str, allowed: Text, place: Place, findings: Findings) -> None:
+    """A finding for a name, given or made, that is none; equal ones of the table count once."""
+    if not (name and allowed.accepts(name)):
+        shown = typed.described(name)
+        findings.add(allowed.finding, place.location, value=shown, allowed="")
+
+
+def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
+    """The class that the API server wrote down; it counts, whatever the containers say."""
+    if status.phase and status.phase not in PHASES:
+        findings.add("pods/phase", place.member("phase").location, value=status.phase)
+    if not status.qos_class:
+        return None
+    try:
+        return QosClass(status.qos_class)
+    except ValueError:
+        findings.add("pods/qos-class", place.member("qosClass").location, value=status.qos_class)
+        return None
+
+
+def _labels(metadata: Metadata, place: Place, findings: Findings) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for name, value in (metadata.labels or {}).items():
+        if isinstance(value, str):
+            labels[name] = value
+        else:
+            typed.wrong_type(value, "a text", place.member(name), findings)
+    return labels

@@ -1,0 +1,180 @@
+"""Requests and limits of a container: read, defaulted and checked as the API server does.
+
+The kubelet only ever sees pods that the API server has let pass, so what the API server would
+refuse is a finding here, and what it would fill in is filled in: a limit without a request
+becomes the request, and quantities are rounded up to thousandths and printed anew.
+Kubernetes v1.32: ``SetDefaults_Pod``, ``SetDefaults_ResourceList``,
+``ValidateContainerResourceRequirements``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from numalet.core.model import resources
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import Resources
+from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+
+_STANDARD: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
+_MOST_BITS: Final = 512
+
+
+class PodSource(Enum):
+    """How a kubelet came to a pod."""
+
+    API = "api"
+    """From an API server, which prints quantities anew: ``1.5Gi`` has become ``1536Mi``."""
+    FILE = "file"
+    """From a file of its node, a static pod: quantities are as they stand there."""
+
+
+class Demand(NamedTuple):
+    """Requests and limits of one container after defaulting."""
+
+    requests: Resources
+    limits: Resources
+
+
+def decode_resources(
+    value: Mapping[str, Any],
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> Demand:
+    """What ``resources`` of a container says; findings for what the API server would refuse."""
+    limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
+    requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
+    _check_requests(requests, limits, place.member("requests"), findings)
+    _check_huge_pages_are_not_alone({**limits, **requests}, place, findings)
+    return Demand(dict(sorted({**limits, **requests}.items())), limits)
+
+
+def decode_list(
+    value: object,
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> dict[str, Quantity]:
+    """Quantities by resource name, names sorted."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "an object", place, findings)
+        return {}
+    found: dict[str, Quantity] = {}
+    for name, text in value.items():
+        if not isinstance(name, str):
+            typed.wrong_type(name, "the name of a member, a text,", place, findings)
+            continue
+        at = place.member(name)
+        quantity = decode_quantity(text, at, findings, source)
+        if quantity is not None and _is_acceptable(name, quantity, at, findings):
+            found[name] = quantity
+    return dict(sorted(found.items()))
+
+
+def decode_quantity(
+    value: object,
+    place: Place,
+    findings: Findings,
+    source: PodSource = PodSource.API,
+) -> Quantity | None:
+    """The quantity after the API server's rounding, or None after one finding.
+
+    As in Kubernetes, a bare number in the document is a quantity too.
+    """
+    match value:
+        case bool():
+            text = None
+        case str():
+            text = value
+        case int() if value.bit_length() <= _MOST_BITS:
+            text = str(value)
+        case float():
+            text = repr(value)
+        case _:
+            text = None
+    if text is None:
+        typed.wrong_type(value, "a quantity such as 500m or 4Gi", place, findings)
+        return None
+    try:
+        return _canonical(text) if source is PodSource.API else _defaulted(text)
+    except QuantityError as error:
+        shown = typed.described(text)
+        findings.add("pods/quantity", place.location, value=shown, why=error.go_text)
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str) -> Quantity:
+    return Quantity.parse(text).canonical()
+
+
+@lru_cache(maxsize=4096)
+def _defaulted(text: str) -> Quantity:
+    return Quantity.parse(text).defaulted()
+
+
+def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
+    """Whether the API server takes this resource with this quantity; one finding if not."""
+    code = ""
+    if resources.is_hugepages(name):
+        code = _huge_page_problem(name, quantity)
+    elif "/" in name:
+        code = "pods/not-whole" if quantity.milli_value % 1000 else ""
+    elif name not in _STANDARD:
+        code = "pods/unknown-resource"
+    if quantity.sign < 0:
+        code = "pods/negative"
+    if code:
+        near = typed.nearest(name, _STANDARD)
+        findings.add(code, place.location, resource=name, value=str(quantity), nearest=near)
+    return not code
+
+
+def _huge_page_problem(name: str, quantity: Quantity) -> str:
+    try:
+        page_size = Quantity.parse(name.removeprefix(resources.HUGEPAGES_PREFIX))
+    except QuantityError:
+        return "pods/huge-page-size"
+    if page_size.sign <= 0 or page_size.milli_value % 1000:
+        return "pods/huge-page-size"
+    return "pods/part-of-a-huge-page" if quantity.value % page_size.value else ""
+
+
+def _check_requests(
+    requests: Mapping[str, Quantity],
+    limits: Mapping[str, Quantity],
+    place: Place,
+    findings: Findings,
+) -> None:
+    """Findings for requests above their limit, and unequal ones of what is never shared."""
+    for name, request in requests.items():
+        limit = limits.get(name)
+        is_indivisible = resources.is_hugepages(name) or "/" in name
+        code = ""
+        if limit is None:
+            code = "pods/limit-missing" if is_indivisible else ""
+        elif request > limit:
+            code = "pods/request-above-limit"
+        elif is_indivisible and request != limit:
+            code = "pods/request-is-not-limit"
+        if code:
+            # A line is found by reading the text again: only where something is wrong.
+            where = place.member(name).location
+            fields = {"resource": name, "request": str(request)}
+            findings.add(code, where, **fields, **({} if limit is None else {"limit": str(limit)}))
+
+
+def _check_huge_pages_are_not_alone(
+    asked: Mapping[str, Quantity], place: Place, findings: Findings
+) -> None:
+    pages = [name for name in asked if resources.is_hugepages(name)]
+    if pages and resources.CPU not in asked and resources.MEMORY not in asked:
+        findings.add("pods/huge-pages-alone", place.location, resource=min(pages))

@@ -1,0 +1,226 @@
+"""Checks a value against the table: types, formats, bounds, what is needed, what is unknown.
+
+Most values are fine, so the walk makes no places on its way: a path is a text until there is a
+finding. What Kubernetes takes for absent (null) is absent here too.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from numalet.core.model.findings import Findings, Severity
+from numalet.io.documents import pod_resources, typed
+from numalet.io.documents.pod_table.kinds import (
+    INT32,
+    UNKNOWN_VALUE,
+    Kind,
+    ListOf,
+    MapOf,
+    ObjectType,
+    Plain,
+    Text,
+    Whole,
+)
+from numalet.io.documents.typed import Place
+
+MOST_FINDINGS: Final = 100
+"""Of one object; a hostile one may have millions, and nobody reads them."""
+
+_MOMENT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """How bad an unknown field is; and one that is missing, or has a value that is unknown."""
+
+    unknown: Severity = Severity.ERROR
+    value: Severity = Severity.ERROR
+
+
+STRICT: Final = Strictness()
+OF_SERVERS: Final = Strictness(Severity.WARNING, Severity.WARNING)
+"""For what a server wrote, perhaps one of a newer release."""
+
+
+def check(
+    value: object, kind: Kind, place: Place, strictness: Strictness, findings: Findings
+) -> None:
+    """Findings for everything in the value that is not as the table says."""
+    _value(_Walk(place, strictness, findings), value, kind, place.path)
+
+
+@lru_cache(maxsize=4096)
+def is_moment(text: str) -> bool:
+    """Whether a text is a moment of RFC 3339 that clients can read: of a day that there is."""
+    if _MOMENT.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text.replace(",", ".")).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def as_kept(value: Any, kind: Kind) -> Any:
+    """A copy of a value that was checked, as a server keeps it.
+
+    Fields that the table does not know are left out, and quantities are texts in their usual form.
+    """
+    match kind:
+        case ObjectType():
+            fields = kind.fields
+            return {
+                name: member if member is None else as_kept(member, fields[name].kind)
+                for name, member in value.items()
+                if name in fields
+            }
+        case ListOf():
+            return [as_kept(item, kind.item) for item in value]
+        case MapOf():
+            return {name: as_kept(member, kind.value) for name, member in value.items()}
+        case Plain.QUANTITY:
+            quantity = pod_resources.decode_quantity(value, Place(""), Findings())
+            return value if quantity is None else str(quantity)
+        case Plain.OBJECT:
+            return copy.deepcopy(value)
+        case _:
+            return value
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One walk over an object. ``needs``: whether what is missing is looked for."""
+
+    place: Place
+    strictness: Strictness
+    findings: Findings
+    needs: bool = True
+
+    @property
+    def is_over(self) -> bool:
+        return len(self.findings.all) >= MOST_FINDINGS
+
+    def add(self, code: str, path: str, severity: Severity = Severity.ERROR, **fields: Any) -> None:
+        """Add one finding about the part of the object at this path."""
+        if not self.is_over:
+            where = self.place._replace(path=path).location
+            self.findings.add(code, where, severity, **fields)
+
+    def wrong_type(self, value: object, expected: str, path: str) -> None:
+        """Something else is expected here."""
+        self.add("document/type", path, expected=expected, got=typed.described(value))
+
+
+def _value(walk: _Walk, value: Any, kind: Kind, path: str) -> None:
+    _CHECKS[type(kind)](walk, value, kind, path)
+
+
+def _object(walk: _Walk, value: Any, kind: ObjectType, path: str) -> None:
+    if not isinstance(value, Mapping):
+        walk.wrong_type(value, "an object", path)
+        return
+    if kind.is_of_servers:
+        walk = replace(walk, needs=False)
+    plain_types, fields = kind.plain_types, kind.fields
+    for name, member in value.items():
+        if plain_types.get(name) is type(member):
+            continue
+        field = fields.get(name)
+        if field is None:
+            _unknown(walk, name, kind, path)
+        elif member is not None:
+            _CHECKS[type(field.kind)](walk, member, field.kind, f"{path}.{name}")
+    if walk.needs:
+        for name, code in kind.needed:
+            if value.get(name) is None:
+                noun = kind.name.lower()
+                walk.add(code, path, walk.strictness.value, name=name, what=noun)
+
+
+def _unknown(walk: _Walk, name: object, kind: ObjectType, path: str) -> None:
+    if not walk.is_over:
+        near = typed.nearest(str(name)[:100], kind.fields)
+        walk.add(
+            "document/unknown-field", path, walk.strictness.unknown, name=str(name), nearest=near
+        )
+
+
+def _list(walk: _Walk, value: Any, kind: ListOf, path: str) -> None:
+    if not isinstance(value, list):
+        walk.wrong_type(value, "a list", path)
+        return
+    check_item, item_kind = _CHECKS[type(kind.item)], kind.item
+    for index, item in enumerate(value):
+        check_item(walk, item, item_kind, f"{path}[{index}]")
+
+
+def _map(walk: _Walk, value: Any, kind: MapOf, path: str) -> None:
+    if not isinstance(value, Mapping):
+        walk.wrong_type(value, "an object", path)
+        return
+    for name, member in value.items():
+        if not isinstance(name, str):
+            walk.wrong_type(name, "the name of a member, a text,", path)
+        else:
+            _value(walk, member, kind.value, f"{path}.{name}")
+
+
+def _text(walk: _Walk, value: Any, kind: Text, path: str) -> None:
+    if not isinstance(value, str):
+        walk.wrong_type(value, "a text", path)
+    elif not kind.is_free and not kind.accepts(value):
+        allowed = ", ".join(kind.allowed)
+        severity = walk.strictness.value if kind.finding == UNKNOWN_VALUE else Severity.ERROR
+        walk.add(kind.finding, path, severity, value=typed.described(value), allowed=allowed)
+
+
+def _whole(walk: _Walk, value: Any, kind: Whole, path: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        walk.wrong_type(value, "a whole number", path)
+    elif not kind.least <= value <= kind.most:
+        shown = typed.described(value)
+        walk.add(kind.finding, path, value=shown, least=kind.least, most=kind.most)
+
+
+def _plain(walk: _Walk, value: Any, kind: Plain, path: str) -> None:
+    if kind is Plain.QUANTITY:
+        if not (isinstance(value, str) and _is_quantity(value)) and not walk.is_over:
+            at = walk.place._replace(path=path)
+            pod_resources.decode_quantity(value, at, walk.findings)
+    elif not _IS_PLAIN[kind](value):
+        walk.wrong_type(value, kind.value, path)
+
+
+@lru_cache(maxsize=4096)
+def _is_quantity(text: str) -> bool:
+    return pod_resources.decode_quantity(text, Place(""), Findings()) is not None
+
+
+def _is_int_or_text(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and INT32[0] <= value <= INT32[1]
+    return isinstance(value, str)
+
+
+_IS_PLAIN: Final[Mapping[Plain, Callable[[Any], bool]]] = {
+    Plain.FLAG: lambda value: isinstance(value, bool),
+    Plain.INT_OR_TEXT: _is_int_or_text,
+    Plain.MOMENT: lambda value: isinstance(value, str) and is_moment(value),
+    Plain.OBJECT: lambda value: isinstance(value, Mapping),
+}
+_CHECKS: Final[Mapping[type, Callable[[_Walk, Any, Any, str], None]]] = {
+    ObjectType: _object,
+    ListOf: _list,
+    MapOf: _map,
+    Text: _text,
+    Whole: _whole,
+    Plain: _plain,
+}

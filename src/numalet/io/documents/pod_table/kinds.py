@@ -1,0 +1,235 @@
+"""What the table of Pod fields is made of: kinds of values, fields, and types of objects.
+
+A *kind* says what a value may be; a *field* adds whether it is needed, since which release it is
+there, and what this agent does with it. Everything here is a plain value: checks (``checking``),
+the OpenAPI document and the documentation (``page``) walk the same table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Final, TypeAlias
+
+UNKNOWN_VALUE: Final = "document/one-of"
+"""The finding about a text that is none of those that are allowed; a newer release may allow it."""
+
+INT32: Final = (-(2**31), 2**31 - 1)
+INT64: Final = (-(2**63), 2**63 - 1)
+
+
+class Use(Enum):
+    """What becomes of a field when the agent runs the pod."""
+
+    HONOURED = "honoured"
+    """It does what it does in Kubernetes, or what ``words`` say."""
+    KEPT = "kept"
+    """It is kept and shown, and nothing follows from it; no note says so."""
+    WARNED = "warned"
+    """The pod runs without what the field promises, and a warning says so."""
+    IGNORED = "ignored"
+    """It means nothing to a program of the host; one note names all such fields of a pod."""
+    REFUSED = "refused"
+    """The pod is refused: without it the program would do something else than was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text.
+
+    ``allowed`` are its only values, if there are any. ``pattern`` is what a whole text that is not
+    empty matches, in the regular expressions that Python and ECMAScript share; ``most`` bounds its
+    length. ``finding`` is the code of a finding about a value that is not so.
+    """
+
+    allowed: tuple[str, ...] = ()
+    pattern: str = ""
+    most: int | None = None
+    finding: str = UNKNOWN_VALUE
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every text will do."""
+        return not self.allowed and not self.pattern
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text is a value; an empty text counts as none, as in Kubernetes."""
+        if not text or text in self.allowed:
+            return True
+        if self.allowed or (self.most is not None and len(text) > self.most):
+            return False
+        return re.fullmatch(self.pattern, text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number within bounds; ``finding`` is the code of a finding about one beyond them."""
+
+    least: int
+    most: int
+    finding: str = "document/range"
+
+
+class Plain(Enum):
+    """Kinds without anything more to say of them."""
+
+    FLAG = "true or false"
+    INT_OR_TEXT = "a whole number or a text"
+    QUANTITY = "a quantity such as 500m or 4Gi"
+    MOMENT = "a moment such as 2026-01-31T12:00:00Z"
+    OBJECT = "an object"
+    """Of any members."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; ``merged_by`` is the member that tells its items apart in a strategic patch."""
+
+    item: Kind
+    merged_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """An object with any names of members, whose values are of one kind."""
+
+    value: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field of a type.
+
+    ``words`` say what it does here. ``rule`` is the rule of ``core.config.behaviour`` under which
+    alone it is honoured, empty if it always is. ``since`` is the release that brought it, empty for
+    those of v1.32. ``finding`` is the code of the finding about a field that is refused,
+    ``missing`` that of the one about a needed field that is not there.
+    """
+
+    kind: Kind
+    is_needed: bool = False
+    missing: str = "document/field-missing"
+    use: Use | None = None
+    words: str = ""
+    rule: str = ""
+    since: str = ""
+    finding: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectType:
+    """A type of objects; ``name`` is Kubernetes', ``words`` say what such an object is here.
+
+    ``is_of_servers``: servers write such objects, and what is missing in one (people cut them
+    short) is no finding.
+    """
+
+    name: str
+    words: str
+    fields: Mapping[str, Field] = field(repr=False)
+    is_of_servers: bool = False
+
+    @cached_property
+    def plain_types(self) -> Mapping[str, type]:
+        """The Python types of fields of which every value of that type will do."""
+        return {
+            name: bool if each.kind is Plain.FLAG else str
+            for name, each in self.fields.items()
+            if each.kind is Plain.FLAG or (isinstance(each.kind, Text) and each.kind.is_free)
+        }
+
+    @cached_property
+    def needed(self) -> tuple[tuple[str, str], ...]:
+        """Names of the fields that are needed, with the codes of findings about missing ones."""
+        return tuple((name, each.missing) for name, each in self.fields.items() if each.is_needed)
+
+    def names(self, *uses: Use) -> frozenset[str]:
+        """Names of the fields that are used in one of these ways."""
+        return frozenset(name for name, each in self.fields.items() if each.use in uses)
+
+
+Kind: TypeAlias = Text | Whole | Plain | ListOf | MapOf | ObjectType
+
+TEXT: Final = Text()
+FLAG: Final = Plain.FLAG
+COUNT: Final = Whole(*INT32)
+LONG: Final = Whole(*INT64)
+PORT: Final = Whole(1, 65535)
+PERMISSIONS: Final = Whole(0, 0o777)
+INT_OR_TEXT: Final = Plain.INT_OR_TEXT
+QUANTITY: Final = Plain.QUANTITY
+MOMENT: Final = Plain.MOMENT
+TEXTS: Final = ListOf(TEXT)
+TEXT_MAP: Final = MapOf(TEXT)
+AMOUNTS: Final = MapOf(QUANTITY)
+
+_PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS_LABEL: Final = Text(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding="pods/label")
+"""A name without dots, of 63 characters at most (RFC 1123)."""
+DNS_SUBDOMAIN: Final = Text(pattern=rf"{_PART}(\.{_PART})*", most=253, finding="pods/subdomain")
+"""A name with dots, of 253 characters at most (RFC 1123)."""
+
+
+def object_type(name: str, words: str = "", /, **fields: Field | Kind) -> ObjectType:
+    """A type of this name; a field of which nothing else is to be said is given by its kind."""
+    return ObjectType(
+        name,
+        words,
+        {
+            each: given if isinstance(given, Field) else Field(kind=given)
+            for each, given in fields.items()
+        },
+    )
+
+
+def written_by_servers(given: ObjectType) -> ObjectType:
+    """The type of what servers write, in which nothing is needed."""
+    return replace(given, is_of_servers=True)
+
+
+def one_of(*allowed: str, finding: str = UNKNOWN_VALUE) -> Text:
+    """A text of these values."""
+    return Text(allowed=allowed, finding=finding)
+
+
+def needed(given: Field | Kind, missing: str = "") -> Field:
+    """The field has to be there; perhaps with a finding of its own if it is not."""
+    found = _field(given)
+    return replace(found, is_needed=True, missing=missing or found.missing)
+
+
+def since(release: str, given: Field | Kind) -> Field:
+    """The field is not in v1.32 yet."""
+    return replace(_field(given), since=release)
+
+
+def honoured(kind: Kind, words: str = "", *, rule: str = "") -> Field:
+    """The field is honoured, perhaps only under a rule of ``core.config.behaviour``."""
+    return Field(kind=kind, use=Use.HONOURED, words=words, rule=rule)
+
+
+def kept(kind: Kind, words: str = "") -> Field:
+    """The field is kept and shown, and nothing follows from it."""
+    return Field(kind=kind, use=Use.KEPT, words=words)
+
+
+def warned(kind: Kind, words: str) -> Field:
+    """What the field promises is not there, and a warning says so."""
+    return Field(kind=kind, use=Use.WARNED, words=words)
+
+
+def ignored(kind: Kind, words: str = "") -> Field:
+    """The field means nothing to a program of the host, and a note names it."""
+    return Field(kind=kind, use=Use.IGNORED, words=words)
+
+
+def refused(kind: Kind, finding: str, words: str) -> Field:
+    """A pod with this field is refused, with a finding of this code."""
+    return Field(kind=kind, use=Use.REFUSED, finding=finding, words=words)
+
+
+def _field(given: Field | Kind) -> Field:
+    return given if isinstance(given, Field) else Field(kind=given)

@@ -1,0 +1,76 @@
+"""The tables of ``docs/reference/pod-manifests.md``; as a program it writes them into the page.
+
+``python -m numalet.io.documents.pod_table.page FILE`` puts each table between its marks.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from numalet.io.documents.pod_table.containers import (
+    CONTAINER,
+    CONTAINER_PORT,
+    ENV_VAR,
+    RESOURCE_REQUIREMENTS,
+)
+from numalet.io.documents.pod_table.kinds import Field, ObjectType, Use
+from numalet.io.documents.pod_table.metadata import OBJECT_META
+from numalet.io.documents.pod_table.pod import POD_SPEC
+from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
+
+_PLACES: Final[tuple[tuple[ObjectType, str], ...]] = (
+    (OBJECT_META, "metadata."),
+    (POD_SPEC, "spec."),
+    (POD_SECURITY_CONTEXT, "spec.securityContext."),
+    (CONTAINER, "containers[]."),
+    (ENV_VAR, "containers[].env[]."),
+    (CONTAINER_PORT, "containers[].ports[]."),
+    (RESOURCE_REQUIREMENTS, "containers[].resources."),
+    (SECURITY_CONTEXT, "containers[].securityContext."),
+)
+_MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def tables() -> Mapping[str, str]:
+    """The tables in Markdown, by the use of the fields that are in them."""
+    rows: dict[Use, dict[str, list[str]]] = {use: {} for use in Use}
+    for path, field in _fields():
+        if field.use is not None:
+            rows[field.use].setdefault(_text(field), []).append(path)
+    return {use.value: _table(rows[use]) for use in Use}
+
+
+def filled(page: str) -> str:
+    """The page with the tables as they are now."""
+    found = tables()
+    return _MARK.sub(lambda mark: f"{mark[1]}{found[mark[2]]}{mark[3]}", page)
+
+
+def _fields() -> Iterator[tuple[str, Field]]:
+    for kind, place in _PLACES:
+        for name, field in kind.fields.items():
+            yield f"{place}{name}", field
+
+
+def _text(field: Field) -> str:
+    rule = f"Under the rule `{field.rule}` only; else ignored." if field.rule else ""
+    return " ".join(part for part in (field.words, rule) if part)
+
+
+def _table(paths_by_text: Mapping[str, list[str]]) -> str:
+    rows = "".join(
+        f"| {', '.join(f'`{path}`' for path in sorted(paths))} | {text} |\n"
+        for text, paths in paths_by_text.items()
+    )
+    return f"| field | here |\n|---|---|\n{rows}"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m numalet.io.documents.pod_table.page FILE")
+    page = Path(sys.argv[1])
+    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

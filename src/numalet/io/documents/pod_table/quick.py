@@ -1,0 +1,81 @@
+"""A quick yes: whether a value is surely as the table says.
+
+Most objects are fine, and lists of a thousand of them are read. The types of the table are turned
+into types of msgspec, which says in one step of C whether a value fits. It is a little stricter
+than ``checking`` (a moment on a 31st, say), so a no is no finding: then the walk looks again.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from numalet.io.documents.pod_table.kinds import (
+    INT32,
+    Kind,
+    ListOf,
+    MapOf,
+    ObjectType,
+    Plain,
+    Text,
+    Whole,
+)
+
+_QUANTITY: Final = r"^[0-9]{1,12}([KMGT]i|[mkMGT])?\Z"
+_MOMENT: Final = (
+    r"^(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+    r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?Z\Z"
+)
+_PLAIN: Final[dict[Plain, Any]] = {
+    Plain.FLAG: bool,
+    Plain.INT_OR_TEXT: Annotated[int, msgspec.Meta(ge=INT32[0], le=INT32[1])] | str,
+    Plain.QUANTITY: Annotated[str, msgspec.Meta(pattern=_QUANTITY)],
+    Plain.MOMENT: Annotated[str, msgspec.Meta(pattern=_MOMENT)],
+    Plain.OBJECT: dict,
+}
+
+
+def fits(value: object, kind: ObjectType) -> bool:
+    """Whether the value surely is of this type; False says nothing."""
+    try:
+        msgspec.convert(value, _type(kind))
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+@cache
+def _type(kind: Kind) -> Any:
+    """The type of msgspec for a kind."""
+    match kind:
+        case ObjectType():
+            return msgspec.defstruct(
+                kind.name,
+                [
+                    (name, _type(each.kind))
+                    if each.is_needed and not kind.is_of_servers
+                    else (name, _type(each.kind) | None, None)
+                    for name, each in kind.fields.items()
+                ],
+                forbid_unknown_fields=True,
+                kw_only=True,
+                gc=False,
+            )
+        case ListOf():
+            return GenericAlias(list, (_type(kind.item),))
+        case MapOf():
+            return GenericAlias(dict, (str, _type(kind.value)))
+        case Whole():
+            return Annotated[int, msgspec.Meta(ge=kind.least, le=kind.most)]
+        case Text() if kind.allowed:
+            return Literal[kind.allowed]
+        case Text() if kind.pattern:
+            pattern = rf"^{kind.pattern}\Z"
+            return Annotated[str, msgspec.Meta(pattern=pattern, max_length=kind.most)]
+        case Text():
+            return str
+        case Plain():
+            return _PLAIN[kind]

@@ -1,0 +1,222 @@
+"""Pods that a workload (Deployment, StatefulSet, ...) would make of its template.
+
+A *workload* is an object with a pod template and a number of replicas. The pods get names as
+Kubernetes would give them; the random parts of those names are derived from the workload's own
+name, so that every run makes the same pods with the same uids.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import Pod
+from numalet.io.documents import pod_document, typed
+from numalet.io.documents.pod_document import Identity, Metadata
+from numalet.io.documents.pod_table import checking
+from numalet.io.documents.pod_table.workloads import WORKLOADS
+from numalet.io.documents.typed import Place
+
+MOST_REPLICAS: Final = 10_000
+"""Of one workload; no node runs more, and a slip of the finger should not take all memory."""
+
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_PREFIX: Final = 58
+"""Of a generated name, v1.32 (``SimpleNameGenerator``)."""
+
+
+class _Ordinals(msgspec.Struct, frozen=True):
+    start: int | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", frozen=True):
+    template: dict[str, Any] | None = None
+    job_template: dict[str, Any] | None = None
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    completion_mode: str | None = None
+    suspend: bool | None = None
+    ordinals: _Ordinals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Workload:
+    """A workload whose parts have the right types. ``template`` is at ``place``.
+
+    ``from_server``: a server wrote it, perhaps one of a newer release.
+    """
+
+    kind: str
+    metadata: Metadata
+    spec: _Spec
+    template: Mapping[str, Any]
+    place: Place
+    from_server: bool
+
+
+_Name = Callable[[_Workload, int], str]
+
+
+def expand(
+    kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
+) -> tuple[Pod, ...]:
+    """The pods of the workload in the order in which it would make them."""
+    from_server = _is_from_server(value)
+    strictness = checking.OF_SERVERS if from_server else checking.STRICT
+    found = Findings()
+    checking.check(value, WORKLOADS[kind], place, strictness, found)
+    findings.extend(found.all)
+    workload = None if found.has_errors else _read(kind, value, place, from_server, findings)
+    if workload is None:
+        return ()
+    count = _COUNTS[kind](workload.spec)
+    at_spec = place.member("spec")
+    if not 0 <= count <= MOST_REPLICAS:
+        findings.add("pods/replicas", at_spec.location, value=str(count), most=MOST_REPLICAS)
+        return ()
+    # A template is checked even when it makes no pods, and once for all of them.
+    first = _pod(workload, _NAMES[kind](workload, 0), findings)
+    if first is None:
+        return ()
+    return tuple(_replica(first, workload, index) for index in range(count))
+
+
+def is_workload(kind: str) -> bool:
+    """Whether objects of this kind have a pod template that can be expanded."""
+    return kind in _COUNTS
+
+
+def _is_from_server(value: Mapping[Any, Any]) -> bool:
+    metadata = value.get("metadata")
+    is_known = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
+    return bool(is_known or value.get("status"))
+
+
+def _read(
+    kind: str, value: Mapping[Any, Any], place: Place, from_server: bool, findings: Findings
+) -> _Workload | None:
+    """The parts that are read of a workload whose types were checked."""
+    at_spec = place.member("spec")
+    metadata = typed.decode(
+        value.get("metadata") or {}, Metadata, place.member("metadata"), findings
+    )
+    spec = typed.decode(value.get("spec") or {}, _Spec, at_spec, findings)
+    if spec is not None and kind == "CronJob":
+        suspend = spec.suspend
+        at_spec = at_spec.member("jobTemplate").member("spec")
+        job = (spec.job_template or {}).get("spec")
+        spec = typed.decode(job or {}, _Spec, at_spec, findings)
+        if spec is not None and suspend:
+            spec = msgspec.structs.replace(spec, suspend=True)
+    if metadata is None or spec is None:
+        return None
+    if not metadata.name:
+        at_name = place.member("metadata").member("name")
+        findings.add("pods/name-missing", at_name.location, what=kind)
+        return None
+    if spec.template is None:
+        findings.add("pods/template-missing", at_spec.location, kind=kind)
+        return None
+    at_template = at_spec.member("template")
+    return _Workload(kind, metadata, spec, spec.template, at_template, from_server)
+
+
+def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
+    identity = Identity(
+        kind=workload.kind,
+        name=name,
+        namespace=workload.metadata.namespace or "default",
+        from_server=workload.from_server,
+    )
+    # Kubernetes ignores names and uids in a template, and puts the pod beside its workload.
+    metadata = workload.template.get("metadata")
+    if isinstance(metadata, Mapping):
+        metadata = {k: v for k, v in metadata.items() if k not in ("name", "namespace", "uid")}
+    template = {"metadata": metadata, "spec": workload.template.get("spec")}
+    return pod_document.decode_pod(template, workload.place, identity, findings)
+
+
+def _replica(pod: Pod, workload: _Workload, index: int) -> Pod:
+    name = _NAMES[workload.kind](workload, index)
+    uid = pod_document.made_up_uid(workload.kind, pod.namespace, name, index)
+    return replace(pod, uid=uid, name=name)
+
+
+def _replicas(spec: _Spec) -> int:
+    return 1 if spec.replicas is None else spec.replicas
+
+
+def _of_job(spec: _Spec) -> int:
+    if spec.suspend:
+        return 0
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    return parallelism if spec.completions is None else min(parallelism, spec.completions)
+
+
+def _one(_spec: _Spec) -> int:
+    return 1
+
+
+_COUNTS: Final[Mapping[str, Callable[[_Spec], int]]] = {
+    "CronJob": _of_job,
+    "DaemonSet": _one,
+    "Deployment": _replicas,
+    "Job": _of_job,
+    "ReplicaSet": _replicas,
+    "ReplicationController": _replicas,
+    "StatefulSet": _replicas,
+}
+
+
+def _random_name(workload: _Workload, index: int) -> str:
+    return _suffixed(f"{workload.metadata.name}-", workload, index)
+
+
+def _deployment_name(workload: _Workload, index: int) -> str:
+    template_hash = _letters(f"{workload.metadata.namespace}/{workload.metadata.name}", 10)
+    return _suffixed(f"{workload.metadata.name}-{template_hash}-", workload, index)
+
+
+def _cron_job_name(workload: _Workload, index: int) -> str:
+    # The middle of the name is the minute of the run; the run shown here has none.
+    return _suffixed(f"{workload.metadata.name}-0-", workload, index)
+
+
+def _job_name(workload: _Workload, index: int) -> str:
+    if workload.spec.completion_mode == "Indexed":
+        return _suffixed(f"{workload.metadata.name}-{index}-", workload, index)
+    return _random_name(workload, index)
+
+
+def _ordinal_name(workload: _Workload, index: int) -> str:
+    ordinals = workload.spec.ordinals
+    start = ordinals.start if ordinals is not None and ordinals.start is not None else 0
+    return f"{workload.metadata.name}-{start + index}"
+
+
+_NAMES: Final[Mapping[str, _Name]] = {
+    "CronJob": _cron_job_name,
+    "DaemonSet": _random_name,
+    "Deployment": _deployment_name,
+    "Job": _job_name,
+    "ReplicaSet": _random_name,
+    "ReplicationController": _random_name,
+    "StatefulSet": _ordinal_name,
+}
+
+
+def _suffixed(prefix: str, workload: _Workload, index: int) -> str:
+    seed = f"{workload.kind}/{workload.metadata.namespace}/{prefix}/{index}"
+    return prefix[:_LONGEST_PREFIX] + _letters(seed, 5)
+
+
+def _letters(seed: str, count: int) -> str:
+    """Letters such as Kubernetes draws at random, the same for the same seed."""
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:count])

@@ -1,0 +1,163 @@
+"""A value inside a document, with where it stands, read into a typed shape.
+
+msgspec checks types and says where the first mismatch is; here that becomes a finding with
+document, path and line. What has unknown member names (labels, resources) is walked by hand,
+because msgspec does not say which member it was.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+
+LineOf = Callable[[str], int | None]
+T = TypeVar("T")
+
+_MESSAGE: Final = re.compile(r"Expected `(.+)`, got `(.+)`")
+_MISSING: Final = re.compile(r"Object missing required field `(.+)`")
+_PATH: Final = re.compile(r"`\$([^`]*)`")
+_LONGEST_SHOWN: Final = 60
+_LONGEST_SHOWN_BITS: Final = 128
+_NAMES: Final = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "a text",
+}
+
+
+def no_line(_path: str) -> int | None:
+    """No line: the document has none worth showing."""
+    return None
+
+
+class Place(NamedTuple):
+    """A place in a document; ``lines`` gives the line of a path, when somebody asks.
+
+    A tuple, because one is made for every member that is read and hardly any is looked at.
+    """
+
+    document: str
+    path: str = "$"
+    lines: LineOf = no_line
+
+    def member(self, name: str) -> Place:
+        """The place of a member of this object."""
+        return Place(self.document, f"{self.path}.{name}", self.lines)
+
+    def item(self, index: int) -> Place:
+        """The place of an item of this list."""
+        return Place(self.document, f"{self.path}[{index}]", self.lines)
+
+    @property
+    def location(self) -> Location:
+        """The same for a finding, with the line."""
+        return Location(self.document, self.path, self.lines(self.path))
+
+
+def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T | None:
+    """The value in the given shape, or None after one finding."""
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        findings.extend([_finding(str(error), place)])
+        return None
+    except UnicodeEncodeError as error:
+        wrong_type(error.object, "a text of whole characters", place, findings)
+        return None
+
+
+def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> T:
+    """A JSON text in the given shape.
+
+    Raises:
+        BadInput: it is no JSON (a finding of the code ``not_json``), or of another shape.
+    """
+    findings = Findings()
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        findings.add(not_json, place.location, problem=str(error))
+        raise BadInput(findings.all) from None
+    found = decode(value, shape, place, findings)
+    if found is None:
+        raise BadInput(findings.all)
+    return found
+
+
+def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
+    """One finding: something else is expected here."""
+    findings.add("document/type", place.location, expected=expected, got=described(value))
+
+
+def check_members(
+    value: Mapping[Any, Any], known: Collection[str], place: Place, findings: Findings
+) -> None:
+    """One finding for every member whose name is not known."""
+    for name in value:
+        if name not in known:
+            findings.add(
+                "document/unknown-field",
+                place.location,
+                name=str(name),
+                nearest=nearest(str(name), known),
+            )
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The known names that look most like it, or all of them, as a text."""
+    close = difflib.get_close_matches(name, sorted(known), n=2)
+    return " or ".join(close) if close else ", ".join(sorted(known))
+
+
+def described(value: object) -> str:
+    """What kind of value it is and how it reads, cut short."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() if value.bit_length() > _LONGEST_SHOWN_BITS:
+            return f"a number of {value.bit_length()} bits"
+        case str() | int() | float():
+            text = repr(value)
+            return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _finding(message: str, place: Place) -> Finding:
+    """The finding that a message of msgspec amounts to."""
+    problem, _, at = message.partition(" - at ")
+    path = _PATH.search(at)
+    where = place._replace(path=place.path + (path[1] if path else "")).location
+    missing = _MISSING.fullmatch(problem)
+    if missing is not None:
+        return Finding("document/field-missing", {"name": missing[1]}, where)
+    if at.startswith("`key`"):
+        expected, got = "an object whose member names are texts", "another kind of name"
+    else:
+        expected, got = _expected_and_got(problem)
+    return Finding("document/type", {"expected": expected, "got": got}, where)
+
+
+def _expected_and_got(problem: str) -> tuple[str, str]:
+    found = _MESSAGE.fullmatch(problem)
+    if found is None:
+        return "something else", problem
+    names = [name for name in found[1].split(" | ") if name != "null"]
+    expected = " or ".join(_NAMES.get(name, name) for name in names)
+    return expected, _NAMES.get(found[2], found[2])

@@ -1,0 +1,180 @@
+"""A Pod manifest, read into what the agent runs.
+
+What the pod asks for is read by ``pod_document``, as for every other command; here its programs
+are added. Three kinds of fields are told apart (``workload_fields``): those that are honoured,
+those that mean nothing to a program of the host and are named once for the whole pod, and those
+without which the program would do something else than its author meant; they refuse the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.pod import Pod
+from numalet.core.workload.spec import RestartPolicy, Source, Workload
+from numalet.io.documents import (
+    metadata_rules,
+    pod_document,
+    typed,
+    workload_container,
+    workload_defaults,
+    workload_fields,
+)
+from numalet.io.documents.pod_document import Identity
+from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.pod_table import checking
+from numalet.io.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.status import POD_STATUS
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload_container import SecurityContext
+
+LONGEST_GRACE_SECONDS: Final = 2**31 - 1
+
+
+class Programs(Enum):
+    """Where a container's program comes from."""
+
+    COMMAND = "command"
+    """``command`` and ``args`` name a program of the host; an image is ignored."""
+    RUNTIME = "runtime"
+    """The runtime knows a program for every container, as one with images does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadOptions:
+    """What is not said by the manifest itself.
+
+    ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is
+    derived from the name. ``node_name`` is filled into the manifest. ``behaviour`` are the rules of
+    the node, under some of which alone a field is honoured. ``unknown_fields`` is how bad those
+    are that no release knows; where it is no error they are left out of the manifest.
+    """
+
+    source: Source = Source.API
+    origin: str = ""
+    uid: str = ""
+    namespace: str = ""
+    node_name: str = ""
+    programs: Programs = Programs.COMMAND
+    behaviour: Behaviour = EXACT
+    unknown_fields: Severity = Severity.ERROR
+
+
+class _Spec(msgspec.Struct, rename="camel", frozen=True):
+    containers: list[Any] | None = None
+    init_containers: list[Any] | None = None
+    restart_policy: str | None = None
+    termination_grace_period_seconds: int | None = None
+    priority_class_name: str | None = None
+    security_context: SecurityContext | None = None
+
+
+def decode_workload(
+    value: object, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    """The workload that a decoded Pod object says, or None when a finding says why not.
+
+    What a server would have written into the object (its status, a resource version) has to be of
+    the right types and counts for nothing: here the object is new.
+    """
+    found = Findings()
+    workload_fields.check_kept(value, place, found)
+    workload = None if found.has_errors else _decoded(value, place, options, found)
+    findings.extend(found.all)
+    return None if found.has_errors else workload
+
+
+def _decoded(
+    value: object, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    if isinstance(value, Mapping):
+        _check_kind(value, place, findings)
+        status = value.get("status")
+        if status is not None:
+            at_status = place.member("status")
+            strictness = checking.Strictness(options.unknown_fields)
+            checking.check(status, POD_STATUS, at_status, strictness, findings)
+        value = {name: member for name, member in value.items() if name != "status"}
+    is_file = options.source is Source.FILE
+    identity = Identity(
+        namespace=options.namespace,
+        uid=options.uid,
+        unknown_fields=options.unknown_fields,
+        source=PodSource.FILE if is_file else PodSource.API,
+    )
+    pod = pod_document.decode_pod(value, place, identity, findings)
+    if pod is None or not isinstance(value, Mapping):
+        return None
+    known: Mapping[str, Any] = checking.as_kept(value, POD)
+    given = known.get("metadata") or {}
+    at_metadata = place.member("metadata")
+    metadata_rules.check(given, at_metadata, findings)
+    workload_fields.check_uid(pod.uid, at_metadata.member("uid"), findings)
+    return _workload(known, pod, place, options, findings)
+
+
+def _check_kind(value: Mapping[Any, Any], place: Place, findings: Findings) -> None:
+    for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
+        given = value.get(member, expected)
+        if given != expected:
+            shown = typed.described(given)
+            where = place.member(member).location
+            findings.add("workload/kind", where, member=member, value=shown, expected=expected)
+
+
+def _workload(
+    value: Mapping[Any, Any], pod: Pod, place: Place, options: WorkloadOptions, findings: Findings
+) -> Workload | None:
+    at_spec = place.member("spec")
+    raw = value.get("spec") or {}
+    spec = typed.decode(raw, _Spec, at_spec, findings)
+    if spec is None:
+        return None
+    ignored = workload_fields.check_pod(raw, at_spec, options.behaviour, findings)
+    reading = workload_container.Reading(
+        pod_security=spec.security_context or SecurityContext(),
+        at_pod_security=at_spec.member("securityContext"),
+        program_needed=options.programs is Programs.COMMAND,
+        behaviour=options.behaviour,
+        findings=findings,
+        ignored=ignored,
+    )
+    lists = (("initContainers", spec.init_containers), ("containers", spec.containers))
+    placed = [
+        (each, at_spec.member(name).item(index))
+        for name, each_list in lists
+        for index, each in enumerate(each_list or ())
+    ]
+    specs = [
+        workload_container.read(each, container.kind, at, reading)
+        for (each, at), container in zip(placed, pod.containers(), strict=True)
+    ]
+    workload_fields.say_ignored(ignored, at_spec, findings)
+    return Workload(
+        # Who wants it is known here, whatever it says of itself.
+        pod=replace(pod, is_static=options.source is Source.FILE),
+        containers=tuple(each for each in specs if each is not None),
+        restart_policy=RestartPolicy(spec.restart_policy or "Always"),
+        grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),
+        priority_class=spec.priority_class_name or "",
+        source=options.source,
+        origin=options.origin,
+        manifest=workload_defaults.manifest(value, pod, options.node_name),
+    )
+
+
+def _grace(value: int | None, place: Place, findings: Findings) -> int:
+    if value is None:
+        return 30
+    if not 0 <= value <= LONGEST_GRACE_SECONDS:
+        where = place.member("terminationGracePeriodSeconds").location
+        shown = typed.described(value)
+        findings.add("workload/grace-period", where, value=shown, most=LONGEST_GRACE_SECONDS)
+    return value

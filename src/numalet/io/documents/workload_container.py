@@ -1,0 +1,147 @@
+"""One container of a manifest, read into the program that the agent runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import ContainerKind
+from numalet.core.workload import expansion
+from numalet.core.workload.spec import ContainerSpec
+from numalet.io.documents import typed, workload_fields
+from numalet.io.documents.typed import Place
+
+_VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+
+class SecurityContext(msgspec.Struct, rename="camel", frozen=True):
+    """The part of a security context that a program of the host can be given."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+
+
+class _Variable(msgspec.Struct, rename="camel", frozen=True):
+    name: str = ""
+    value: str | None = None
+    value_from: dict[str, Any] | None = None
+
+
+class _Container(msgspec.Struct, rename="camel", frozen=True):
+    name: str
+    image: str | None = None
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    working_dir: str | None = None
+    security_context: SecurityContext | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the containers of one pod share while they are read.
+
+    ``ignored`` collects the names of fields that are named once for the whole pod.
+    """
+
+    pod_security: SecurityContext
+    at_pod_security: Place
+    program_needed: bool
+    behaviour: Behaviour
+    findings: Findings
+    ignored: set[str]
+
+
+def read(
+    value: Mapping[str, Any], kind: ContainerKind, place: Place, reading: Reading
+) -> ContainerSpec | None:
+    """The program of this container, or None after a finding."""
+    findings = reading.findings
+    container = typed.decode(value, _Container, place, findings)
+    if container is None:
+        return None
+    ignored = workload_fields.check_container(value, kind, place, reading.behaviour, findings)
+    if reading.program_needed:
+        if not container.command and not container.args:
+            findings.add("workload/no-command", place.location, container=container.name)
+    else:
+        ignored.discard("image")
+    reading.ignored.update(ignored)
+    env = _environment(container.env or (), place.member("env"), findings)
+    variables = dict(env)
+    user, group = _ids(container.security_context, place.member("securityContext"), reading)
+    return ContainerSpec(
+        name=container.name,
+        kind=kind,
+        image=container.image or "",
+        command=_words(container.command, variables, place.member("command"), findings),
+        args=_words(container.args, variables, place.member("args"), findings),
+        env=env,
+        working_dir=_working_dir(container.working_dir, place.member("workingDir"), findings),
+        run_as_user=user,
+        run_as_group=group,
+    )
+
+
+def _environment(
+    variables: list[_Variable] | tuple[()], place: Place, findings: Findings
+) -> tuple[tuple[str, str], ...]:
+    for index, variable in enumerate(variables):
+        at = place.item(index)
+        if _VARIABLE.fullmatch(variable.name) is None:
+            shown = typed.described(variable.name)
+            findings.add("workload/variable-name", at.member("name").location, value=shown)
+        if variable.value_from:
+            where = at.member("valueFrom").location
+            source = ", ".join(sorted(map(str, variable.value_from)))
+            name = typed.described(variable.name)
+            findings.add("workload/value-from", where, name=name, source=source)
+        _check_text(variable.value or "", at.member("value"), findings)
+    return expansion.expanded_environment((each.name, each.value or "") for each in variables)
+
+
+def _words(
+    words: list[str] | None, variables: Mapping[str, str], place: Place, findings: Findings
+) -> tuple[str, ...]:
+    for index, word in enumerate(words or ()):
+        _check_text(word, place.item(index), findings)
+    return tuple(expansion.expanded(word, variables) for word in words or ())
+
+
+def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
+    if path and not path.startswith("/"):
+        findings.add("workload/relative-path", place.location, value=typed.described(path))
+    _check_text(path or "", place, findings)
+    return path or ""
+
+
+def _check_text(text: str, place: Place, findings: Findings) -> None:
+    """The kernel takes words and paths that end at the first NUL."""
+    if "\0" in text:
+        findings.add("workload/nul", place.location, value=typed.described(text))
+
+
+def _ids(
+    own: SecurityContext | None, place: Place, reading: Reading
+) -> tuple[int | None, int | None]:
+    """User and group; what the container says wins over what the pod says."""
+    own, of_pod, findings = own or SecurityContext(), reading.pod_security, reading.findings
+    user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
+    group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)
+    non_root, at = _stronger(own.run_as_non_root, of_pod.run_as_non_root, place, reading)
+    if non_root and not user:
+        shown = "no user" if user is None else "user 0"
+        findings.add("workload/root", at.member("runAsNonRoot").location, user=shown)
+    return user, group
+
+
+def _stronger(own: Any, of_pod: Any, place: Place, reading: Reading) -> tuple[Any, Place]:
+    """What counts of the two, and where it stands."""
+    return (own, place) if own is not None else (of_pod, reading.at_pod_security)

@@ -1,0 +1,174 @@
+"""The fields of a Pod that a runtime of host programs can not honour: what is said about them.
+
+*Refused* is what changes what the program does or finds: a mounted path that would be the host's
+own, a hook that would not run, a variable from a place that does not exist, a deadline nobody
+keeps. *Warned of* is protection or health that the manifest promises and nobody gives. *Ignored*
+is what means nothing to a program of the host; it is named once for the whole pod. That the
+program sees the host's network, processes and files is how this runtime works, so ``hostNetwork``
+and its like are said by nobody. Which field is which is said by the table (``pod_table``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.pod import ContainerKind
+from numalet.io.documents import typed
+from numalet.io.documents.pod_table.containers import CONTAINER, RESOURCE_REQUIREMENTS
+from numalet.io.documents.pod_table.kinds import ObjectType, Use
+from numalet.io.documents.pod_table.pod import POD_SPEC
+from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
+from numalet.io.documents.typed import Place
+from numalet.io.documents.yaml_builder import DEEPEST_NESTING
+
+_UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+LONGEST_UID: Final = 253
+"""A uid becomes part of a file's name and of a cgroup's."""
+
+_PROBES: Final = tuple(sorted(CONTAINER.names(Use.WARNED)))
+_UNPROTECTED: Final = {
+    kind.name: kind.names(Use.WARNED) for kind in (POD_SECURITY_CONTEXT, SECURITY_CONTEXT)
+}
+_REFUSED: Final = {
+    kind.name: tuple((name, kind.fields[name].finding) for name in sorted(kind.names(Use.REFUSED)))
+    for kind in (POD_SPEC, CONTAINER, RESOURCE_REQUIREMENTS)
+}
+_IGNORED: Final = {kind.name: kind.names(Use.IGNORED) for kind in (POD_SPEC, CONTAINER)}
+_UNDER_RULES: Final = {
+    kind.name: tuple((name, each.rule) for name, each in kind.fields.items() if each.rule)
+    for kind in (POD_SPEC, CONTAINER)
+}
+
+
+def check_uid(uid: object, place: Place, findings: Findings) -> None:
+    """A finding for a uid that may not become a part of a path."""
+    text = uid if isinstance(uid, str) else ""
+    if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
+        shown = typed.described(uid)
+        findings.add("workload/uid", place.location, value=shown, most=LONGEST_UID)
+
+
+def check_pod(
+    spec: Mapping[str, Any], place: Place, behaviour: Behaviour, findings: Findings
+) -> set[str]:
+    """Findings for the pod's own fields; returns the names of those that are ignored."""
+    _check_refused(spec, POD_SPEC, place, findings)
+    system = spec.get("os")
+    if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
+        where = place.member("os").member("name").location
+        findings.add("workload/system", where, value=typed.described(system.get("name")))
+    security = spec.get("securityContext")
+    _check_protection(security, POD_SECURITY_CONTEXT, place.member("securityContext"), findings)
+    if spec.get("hostUsers") is False:
+        where = place.member("hostUsers").location
+        findings.add("workload/protection", where, Severity.WARNING, names="hostUsers: false")
+    return _ignored(spec, POD_SPEC, behaviour)
+
+
+def check_container(
+    value: Mapping[str, Any],
+    kind: ContainerKind,
+    place: Place,
+    behaviour: Behaviour,
+    findings: Findings,
+) -> set[str]:
+    """Findings for the fields of a container; returns the names of those that are ignored."""
+    _check_refused(value, CONTAINER, place, findings)
+    if kind is ContainerKind.APP and value.get("restartPolicy"):
+        where = place.member("restartPolicy").location
+        findings.add("workload/restart-rules", where, field="restartPolicy")
+    if isinstance(resources := value.get("resources"), Mapping):
+        _check_refused(resources, RESOURCE_REQUIREMENTS, place.member("resources"), findings)
+    for name in _PROBES:
+        if value.get(name):
+            findings.add("workload/probe", place.member(name).location, Severity.WARNING, name=name)
+    security = value.get("securityContext")
+    _check_protection(security, SECURITY_CONTEXT, place.member("securityContext"), findings)
+    return _ignored(value, CONTAINER, behaviour)
+
+
+def _check_refused(
+    value: Mapping[str, Any], kind: ObjectType, place: Place, findings: Findings
+) -> None:
+    for name, code in _REFUSED[kind.name]:
+        if value.get(name):
+            findings.add(code, place.member(name).location, field=name)
+
+
+def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
+    """Names of the fields that are there and mean nothing, some of them under these rules only."""
+    idle = {name for name, rule in _UNDER_RULES[kind.name] if not getattr(behaviour, rule)}
+    return {name for name in value.keys() & (_IGNORED[kind.name] | idle) if value[name]}
+
+
+def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
+    """One note for all that is ignored in the pod."""
+    if ignored:
+        names = ", ".join(sorted(ignored))
+        findings.add("workload/ignored", place.location, Severity.NOTE, names=names)
+
+
+def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
+    """A warning for what a security context promises and nobody keeps."""
+    if isinstance(value, Mapping):
+        given = {name for name, member in value.items() if member not in (None, {}, [])}
+        if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
+            findings.add("workload/protection", place.location, Severity.WARNING, names=names)
+
+
+def check_kept(value: object, place: Place, findings: Findings) -> None:
+    """A finding for every value and name that could not be written to a file and read back."""
+    # Nearly always all is well, and then no place is needed.
+    if not _are_kept(value, 0):
+        _tell_not_kept(value, place, findings, 0)
+
+
+def _are_kept(value: object, depth: int) -> bool:
+    if depth > DEEPEST_NESTING:
+        return False
+    if isinstance(value, dict):
+        return all(
+            isinstance(name, str) and _is_kept(name) and _are_kept(member, depth + 1)
+            for name, member in value.items()
+        )
+    if isinstance(value, list):
+        return all(_are_kept(item, depth + 1) for item in value)
+    return _is_kept(value)
+
+
+def _tell_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
+    if depth > DEEPEST_NESTING:
+        findings.add("document/too-deep", place.location, limit=DEEPEST_NESTING)
+        return
+    match value:
+        case Mapping():
+            for name, member in value.items():
+                at = place.member(str(name))
+                _tell_not_kept(name if isinstance(name, str) else (name,), at, findings, depth)
+                _tell_not_kept(member, at, findings, depth + 1)
+        case list():
+            for index, item in enumerate(value):
+                _tell_not_kept(item, place.item(index), findings, depth + 1)
+        case _:
+            if not _is_kept(value):
+                findings.add("workload/not-json", place.location, value=typed.described(value))
+
+
+def _is_kept(value: object) -> bool:
+    match value:
+        case None | bool():
+            return True
+        case int():
+            return -(2**63) <= value < 2**64
+        case float():
+            return math.isfinite(value)
+        case str():
+            return value.isascii() or _SURROGATE.search(value) is None
+        case _:
+            return False

@@ -1,0 +1,220 @@
+"""Builds plain values from the events of libyaml, without recursion and within limits.
+
+PyYAML's own composer recurses in C and follows every alias; a hostile file can crash it or make
+a value of a thousand million elements out of ten lines. Here the nesting is bounded, an alias to
+a node that is still open (a cycle) is refused, and so is a document that would be too large with
+its aliases written out. Duplicate keys are noticed; the last one wins, as in the kubelet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.documents import yaml_scalars
+
+DEEPEST_NESTING: Final = 200
+MOST_NODES: Final = 5_000_000
+"""How many nodes a document may have when its aliases are written out."""
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+_NO_KEY: Final = object()
+_MERGE_KEY: Final = object()
+
+
+def child_path(path: str, key: str | int) -> str:
+    """The path of an element: ``$.containers[0].name``."""
+    return f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
+
+
+@dataclass(slots=True)
+class Built:
+    """One document: its value, the line of every node by path, keys that came twice.
+
+    ``lines`` is filled only by a builder that was asked for it.
+    """
+
+    value: Any = None
+    lines: dict[str, int] = field(default_factory=dict)
+    duplicates: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or a sequence whose end has not come yet.
+
+    ``weight`` counts its nodes, aliases written out; ``merged`` holds what ``<<`` brings in.
+    """
+
+    value: Any
+    path: str
+    anchor: str | None
+    weight: int = 1
+    key: Any = _NO_KEY
+    merged: list[Any] = field(default_factory=list)
+
+
+class Builder:
+    """Builds the documents of one text, one after the other."""
+
+    def __init__(self, text: str, document: str, *, with_lines: bool = False) -> None:
+        self._text = text
+        self._document = document
+        self._with_lines = with_lines
+        self._start_document()
+
+    def documents(self) -> Iterator[Built]:
+        """Every document that is not empty.
+
+        Raises:
+            BadInput: the text is no YAML, or breaks a limit.
+        """
+        try:
+            for event in yaml.parse(self._text, Loader=yaml.CSafeLoader):
+                if isinstance(event, yaml.DocumentStartEvent):
+                    self._start_document()
+                elif isinstance(event, yaml.DocumentEndEvent):
+                    if self._built.value is not None:
+                        yield self._built
+                elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+                    self._take(event)
+        except yaml.reader.ReaderError as error:
+            # The C reader counts bytes and gives the character as a number.
+            line = self._text.encode().count(b"\n", 0, error.position) + 1
+            problem = f"character U+{int(error.character):04X}: {error.reason}"
+            raise self._bad("document/syntax", line, problem=problem) from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            problem = f"column {mark.column + 1}: {error.problem}" if mark else str(error)
+            raise self._bad(
+                "document/syntax", mark.line + 1 if mark else 1, problem=problem
+            ) from None
+
+    def _start_document(self) -> None:
+        self._built = Built()
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+
+    def _bad(self, code: str, line: int, **fields: Any) -> BadInput:
+        return BadInput([Finding(code, fields, Location(self._document, "", line))])
+
+    def _take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        match event:
+            case yaml.MappingStartEvent():
+                self._begin({}, event, line)
+            case yaml.SequenceStartEvent():
+                self._begin([], event, line)
+            case yaml.CollectionEndEvent():
+                self._end(line)
+            case yaml.AliasEvent():
+                value, weight = self._aliased(event.anchor, line)
+                self._attach(value, weight, line)
+            case _:
+                self._scalar(event, line)
+
+    def _begin(self, container: Any, event: Any, line: int) -> None:
+        if len(self._open) >= DEEPEST_NESTING:
+            raise self._bad("document/too-deep", line, limit=DEEPEST_NESTING)
+        if event.tag not in (None, "!", _PREFIX + "map", _PREFIX + "seq"):
+            raise self._bad("document/unknown-tag", line, tag=event.tag)
+        path = self._attach(container, 0, line)
+        self._open.append(_Open(container, path, event.anchor))
+
+    def _end(self, line: int) -> None:
+        ended = self._open.pop()
+        for mapping in ended.merged:
+            self._merge(ended.value, mapping, line)
+        if ended.anchor:
+            self._anchors[ended.anchor] = (ended.value, ended.weight)
+        if self._open:
+            self._add_weight(self._open[-1], ended.weight, line)
+
+    def _merge(self, target: dict[str, Any], source: Any, line: int) -> None:
+        for mapping in source if isinstance(source, list) else [source]:
+            if not isinstance(mapping, dict):
+                raise self._bad("document/bad-merge", line)
+            for key, value in mapping.items():
+                target.setdefault(key, value)
+
+    def _aliased(self, anchor: Any, line: int) -> tuple[Any, int]:
+        if any(opened.anchor == anchor for opened in self._open):
+            raise self._bad("document/cyclic-alias", line, alias=anchor)
+        if anchor not in self._anchors:
+            raise self._bad("document/unknown-alias", line, alias=anchor)
+        return self._anchors[anchor]
+
+    def _scalar(self, event: Any, line: int) -> None:
+        text, value = event.value, event.value
+        is_plain = event.implicit[0] and event.tag is None
+        match (event.tag or "").removeprefix(_PREFIX):
+            case "" if is_plain:
+                value = yaml_scalars.plain(text)
+            case "int" | "float" | "bool" | "null":
+                value = yaml_scalars.plain(text)
+            case "" | "str" | "!":
+                pass
+            case _:
+                raise self._bad("document/unknown-tag", line, tag=event.tag)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1)
+        if is_plain and text == "<<" and self._expects_key():
+            self._open[-1].key = _MERGE_KEY
+        else:
+            self._attach(value, 1, line)
+
+    def _expects_key(self) -> bool:
+        return (
+            bool(self._open)
+            and isinstance(self._open[-1].value, dict)
+            and self._open[-1].key is _NO_KEY
+        )
+
+    def _attach(self, value: Any, weight: int, line: int) -> str:
+        """Put a node where it belongs and return its path."""
+        if not self._open:
+            self._built.value = value
+            return self._remember("$", line)
+        parent = self._open[-1]
+        self._add_weight(parent, weight, line)
+        if isinstance(parent.value, list):
+            parent.value.append(value)
+            return self._remember(child_path(parent.path, len(parent.value) - 1), line)
+        if parent.key is _NO_KEY:
+            if isinstance(value, dict | list):
+                raise self._bad("document/key-not-text", line)
+            parent.key = _key_text(value)
+            return ""
+        return self._attach_value(parent, value, line)
+
+    def _attach_value(self, parent: _Open, value: Any, line: int) -> str:
+        key, parent.key = parent.key, _NO_KEY
+        if key is _MERGE_KEY:
+            parent.merged.append(value)
+            return child_path(parent.path, "<<")
+        path = child_path(parent.path, key)
+        if key in parent.value:
+            self._built.duplicates.append((path, line))
+        parent.value[key] = value
+        return self._remember(path, line)
+
+    def _remember(self, path: str, line: int) -> str:
+        if self._with_lines:
+            self._built.lines[path] = line
+        return path
+
+    def _add_weight(self, opened: _Open, weight: int, line: int) -> None:
+        opened.weight += weight
+        if opened.weight > MOST_NODES:
+            raise self._bad("document/too-many-nodes", line, limit=MOST_NODES)
+
+
+def _key_text(value: Any) -> str:
+    """A key as JSON has it: always text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)

@@ -1,0 +1,266 @@
+"""Reads YAML and JSON documents of anybody, however broken, large or hostile.
+
+A *document* is the plain value (mappings, lists, texts, numbers) of one YAML document or one JSON
+value. Lines are found again only when a finding asks for them. Whatever is wrong with the text
+itself is ``BadInput`` with the line; what its content means is the business of other modules.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.documents import yaml_scalars
+from numalet.io.documents.yaml_builder import DEEPEST_NESTING, Builder, Built, child_path
+
+__all__ = ["LARGEST_BYTES", "Document", "child_path", "load_documents", "read_bytes", "read_text"]
+
+_ENCODING: Final = "utf-8-sig"
+# Python reads a codec from a file where it is first used, which may be when no file can be opened.
+codecs.lookup(_ENCODING)
+
+LARGEST_BYTES: Final = 32 * 1024 * 1024
+"""Larger files and texts are refused unread."""
+
+_BLANKS: Final = " \t\r\n\ufeff"
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class SecondReading:
+    """The second and slower reading of a text, which finds lines; one for all its documents.
+
+    It goes on where it was left, because findings come in the order of the documents: who reads
+    from the beginning for each of a thousand documents reads half a million.
+    """
+
+    def __init__(self, text: str, document: str) -> None:
+        self._text = text
+        self._document = document
+        self._reading: Iterator[Built] = iter(())
+        self._next = sys.maxsize
+
+    def of(self, index: int) -> tuple[dict[str, int], list[tuple[str, int]]]:
+        """Lines by path, and duplicates, of the document at this place."""
+        if index < self._next:
+            builder = Builder(self._text, self._document, with_lines=True)
+            self._reading, self._next = builder.documents(), 0
+        try:
+            for built in self._reading:
+                self._next += 1
+                if self._next > index:
+                    return built.lines, built.duplicates
+        except BadInput:
+            pass  # JSON that is no YAML (a tab in an odd place): there are no lines then.
+        return {}, []
+
+
+@dataclass
+class Document:
+    """One document of a text: its value, and where in the text its parts are.
+
+    ``duplicates`` has a finding for every key that a mapping says twice (the last one counts).
+    """
+
+    value: Any
+    document: str
+    _again: SecondReading = field(repr=False)
+    _index: int = 0
+    _has_duplicates: bool = False
+
+    def line_of(self, path: str) -> int | None:
+        """The line, counted from 1, of a path such as ``$.spec.containers[0].name``.
+
+        A path that is not there gives the line of the nearest part around it.
+        """
+        while path:
+            if path in self._lines:
+                return self._lines[path]
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return None
+
+    def location(self, path: str) -> Location:
+        """The path with document and line, for a finding."""
+        return Location(self.document, path, self.line_of(path))
+
+    @property
+    def duplicates(self) -> tuple[Finding, ...]:
+        """Keys that came twice in one mapping, in the order of the text."""
+        if not self._has_duplicates:
+            return ()
+        return tuple(
+            Finding("document/duplicate-key", {"path": path}, Location(self.document, path, line))
+            for path, line in self._read_again[1] or [("$", 1)]
+        )
+
+    @property
+    def _lines(self) -> dict[str, int]:
+        return self._read_again[0]
+
+    @cached_property
+    def _read_again(self) -> tuple[dict[str, int], list[tuple[str, int]]]:
+        """Lines and duplicates, from a second and slower reading."""
+        return self._again.of(self._index)
+
+
+def read_bytes(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> bytes:
+    """The content of a file.
+
+    Raises:
+        BadInput: it can not be read, is a directory, or is larger than the limit.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(limit_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        finding = Finding("document/unreadable", {"reason": reason}, Location(str(path)))
+        raise BadInput([finding]) from None
+    if len(content) > limit_bytes:
+        finding = Finding("document/too-large", {"limit_bytes": limit_bytes}, Location(str(path)))
+        raise BadInput([finding])
+    return content
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a file, which must be UTF-8.
+
+    Raises:
+        BadInput: as ``read_bytes``; or it is not UTF-8.
+    """
+    return decode(read_bytes(path), str(path))
+
+
+def decode(content: bytes, document: str) -> str:
+    """The text of bytes that must be UTF-8 (a byte order mark is dropped).
+
+    Raises:
+        BadInput: they are not.
+    """
+    try:
+        return content.decode(_ENCODING)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        fields = {"byte": f"0x{content[error.start]:02X}", "offset": error.start}
+        finding = Finding("document/not-utf8", fields, Location(document, "", line))
+        raise BadInput([finding]) from None
+
+
+def load_documents(text: str, document: str) -> list[Document]:
+    """The documents of a YAML or JSON text, in order; empty ones are left out.
+
+    Args:
+        text: what the file holds.
+        document: what findings call it: a file name, a flag.
+
+    Raises:
+        BadInput: it is neither YAML nor JSON, or breaks a limit.
+    """
+    if len(text) > LARGEST_BYTES:
+        finding = Finding("document/too-large", {"limit_bytes": LARGEST_BYTES}, Location(document))
+        raise BadInput([finding])
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        fields = {"problem": f"half of a character (surrogate) at offset {error.start}"}
+        raise BadInput([Finding("document/syntax", fields, Location(document))]) from None
+    if text.lstrip(_BLANKS)[:1] in ("{", "["):
+        found = _load_json(text, document)
+        if found is not None:
+            return found
+    again = SecondReading(text, document)
+    return [
+        Document(built.value, document, again, index, bool(built.duplicates))
+        for index, built in enumerate(Builder(text, document).documents())
+    ]
+
+
+def _load_json(text: str, document: str) -> list[Document] | None:
+    """JSON values one after the other; None if it is no JSON (but perhaps YAML)."""
+    noticed = _Noticed()
+    decoder = json.JSONDecoder(
+        object_pairs_hook=noticed.mapping,
+        parse_float=yaml_scalars.finite,
+        parse_constant=_refuse_constant,
+    )
+    found: list[Document] = []
+    again = SecondReading(text, document)
+    position = _after_blanks(text, 0)
+    try:
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            _refuse_halves(value, text, document)
+            found.append(Document(value, document, again, len(found), noticed.taken()))
+            position = _after_blanks(text, position)
+    except RecursionError:
+        raise _too_deep(document) from None
+    except ValueError:
+        return None
+    if any(_is_too_deep(each.value) for each in found):
+        raise _too_deep(document)
+    return found
+
+
+class _Noticed:
+    """Makes mappings out of pairs and notices a key that comes twice."""
+
+    def __init__(self) -> None:
+        self._duplicate = False
+
+    def mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The mapping of the pairs; the last one of a key wins."""
+        made = dict(pairs)
+        self._duplicate |= len(made) != len(pairs)
+        return made
+
+    def taken(self) -> bool:
+        """Whether there was one since the last question."""
+        noticed, self._duplicate = self._duplicate, False
+        return noticed
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _after_blanks(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _BLANKS:
+        position += 1
+    return position
+
+
+def _too_deep(document: str) -> BadInput:
+    fields = {"limit": DEEPEST_NESTING}
+    return BadInput([Finding("document/too-deep", fields, Location(document))])
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST_NESTING + 1):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _refuse_halves(value: Any, text: str, document: str) -> None:
+    """Refuse halves of characters, which JSON can escape and nobody can print or keep."""
+    if not _SURROGATE.search(text):
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        fields = {"problem": "half of a character (a lone surrogate, as \\ud800 is)"}
+        raise BadInput([Finding("document/syntax", fields, Location(document))]) from None

@@ -1,0 +1,274 @@
+"""Several files that change together: what a write is about to do, for whoever comes after a crash.
+
+Files are renamed into their places one after the other, so a crash between two renames, or one
+that fails, would leave files of different moments. Therefore the names of all are in one file of
+the folder, the *intent*, from before the first rename until after the last. Whoever opens the
+folder next finishes what an intent says; where that is impossible it is undone, and where another
+program has written one of the files since, all are left as they are.
+
+The writer holds a lock on the intent as long as it lives. No content is in it, only names, and
+what tells a file from another one of the same name. Paths are texts here: an agent writes at every
+decision, and objects for them would take more time than all the rest.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import faults
+
+NAME: Final = ".numalet-unfinished-write"
+RANDOM: Final = "[a-z0-9_]{8}"
+"""What ``tempfile`` puts behind the prefix."""
+_LARGEST_BYTES: Final = 1 << 20
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Identity(msgspec.Struct, frozen=True, array_like=True):
+    """What a file keeps when it gets another name, and a later one of its name does not have."""
+
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that is replaced: ``name`` below the folder, the others beside what it stands for.
+
+    ``new`` is the name of the new content until it is renamed, ``after`` its identity. ``before``
+    are identities of what was there, none if nothing was; ``kept`` is a further name of that, empty
+    if there was nothing or if it is not needed.
+    """
+
+    name: str
+    new: str
+    after: Identity
+    kept: str = ""
+    before: tuple[Identity, ...] = ()
+
+    def place(self, folder: str) -> str:
+        """What is replaced, behind all links."""
+        path = f"{folder}/{self.name}"
+        return os.path.realpath(path) if os.path.islink(path) else path
+
+    def is_done(self, folder: str) -> bool:
+        """Whether the new content is in its place."""
+        return identity(self.place(folder)) == self.after
+
+    def is_due(self, folder: str) -> bool:
+        """Whether what was there before is still there."""
+        there = identity(self.place(folder))
+        return there in self.before if self.before else there is None
+
+
+class Unfinished(BadInput):
+    """Some files are new and others old, and the disk lets neither be changed."""
+
+
+_DECODER: Final = msgspec.json.Decoder(tuple[Step, ...])
+
+
+def encode(steps: Sequence[Step]) -> bytes:
+    """The content of an intent."""
+    return msgspec.json.encode(steps)
+
+
+def identity(path: str) -> Identity | None:
+    """The identity of what is there; None if nothing is."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return Identity(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def prefix(name: str) -> str:
+    """How the names of temporary files of a file begin; names have an end."""
+    return f".{name[:100]}."
+
+
+def keep(place: str, temporary: list[str]) -> tuple[str, tuple[Identity, ...]]:
+    """Give what is there a further name, from which it can be brought back without any room.
+
+    Where names can not be added, a copy has that name. ``temporary`` gets it. Returns it, and the
+    identities that it stands for. Raises ``OSError``.
+    """
+    there = identity(place)
+    if there is None:
+        return "", ()
+    folder, name = os.path.split(place)
+    kept_name = prefix(name) + os.urandom(4).hex()
+    kept = f"{folder}/{kept_name}"
+    temporary.append(kept)
+    with faults.point("file.keep"):
+        try:
+            os.link(place, kept, follow_symlinks=False)
+        except OSError:
+            shutil.copy2(place, kept)
+            copy = identity(kept)
+            assert copy is not None
+            return kept_name, (there, copy)
+    return kept_name, (there,)
+
+
+def _beside(place: str, name: str) -> str:
+    return f"{os.path.dirname(place)}/{name}"
+
+
+def carry_out(folder: str, steps: Sequence[Step]) -> None:
+    """Have every step done, or none.
+
+    Raises:
+        BadInput: one can not be done; those before it were undone.
+        Unfinished: neither could be done; the next call of ``settle`` tries again.
+    """
+    try:
+        for step in steps:
+            place = step.place(folder)
+            if identity(place) != step.after:
+                with refusing(place), faults.point("file.replace"):
+                    os.replace(_beside(place, step.new), place)
+    except BaseException:
+        # One alone is done or not, and nothing was kept of what it replaced.
+        if len(steps) > 1:
+            undo(folder, steps)
+        raise
+
+
+def undo(folder: str, steps: Sequence[Step]) -> None:
+    """Bring back what was there. Raises ``Unfinished`` if the disk does not let that be done."""
+    for step in steps:
+        place = step.place(folder)
+        if not step.is_done(folder):
+            continue
+        try:
+            with faults.point("file.restore"):
+                if step.kept:
+                    os.replace(_beside(place, step.kept), place)
+                else:
+                    os.unlink(place)
+        except OSError as error:
+            fields = {"path": place, "error": error.strerror or str(error)}
+            raise Unfinished([Finding("files/unfinished", fields, Location(place))]) from None
+
+
+def forget(folder: str) -> None:
+    """Remove the intent: all is done, or undone."""
+    with suppress(OSError), faults.point("file.forget"):
+        os.unlink(f"{folder}/{NAME}")
+
+
+def _clear(folder: str, steps: Sequence[Step]) -> None:
+    """Remove the temporary names of these steps."""
+    for step in steps:
+        place = step.place(folder)
+        for name in (step.new, step.kept):
+            if name:
+                with suppress(OSError):
+                    os.unlink(_beside(place, name))
+
+
+def settle(folder: Path) -> None:
+    """Finish, or undo, what a write of several files in this folder left when it was killed.
+
+    Waits for a writer that lives.
+
+    Raises:
+        BadInput: there is an intent that is not one of ours.
+        Unfinished: the disk lets it neither be finished nor undone.
+    """
+    whole, path = str(folder), f"{folder}/{NAME}"
+    if not os.path.lexists(path):
+        return
+    with refusing(path):
+        descriptor = _opened(path)
+    if descriptor is None:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not _is_at(path, descriptor):
+            # Its writer, or another one who waited, has seen to it.
+            return
+        steps = _steps(whole, descriptor)
+        _finish(whole, steps)
+        forget(whole)
+        _clear(whole, steps)
+    finally:
+        os.close(descriptor)
+
+
+def _finish(folder: str, steps: Sequence[Step]) -> None:
+    if not all(step.is_done(folder) or step.is_due(folder) for step in steps):
+        # Another program has written since, and knows better.
+        return
+    due = [step for step in steps if not step.is_done(folder)]
+    there = (identity(_beside(step.place(folder), step.new)) for step in due)
+    if not all(found == step.after for found, step in zip(there, due, strict=True)):
+        undo(folder, steps)
+        return
+    try:
+        carry_out(folder, steps)
+    except Unfinished:
+        raise
+    except BadInput:
+        # Then all is as it was before, which will do.
+        return
+
+
+def _opened(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _steps(folder: str, descriptor: int) -> Sequence[Step]:
+    """What an intent says, if it can be believed. Raises ``BadInput``."""
+    found = os.fstat(descriptor)
+    path = f"{folder}/{NAME}"
+    is_ours = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+    if is_ours and stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BYTES:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            steps = _DECODER.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
+            if all(_is_below(folder, step) for step in steps):
+                return steps
+    raise BadInput([Finding("files/foreign-intent", {"path": path}, Location(path))])
+
+
+def _is_below(folder: str, step: Step) -> bool:
+    """Whether a step is about a file of this folder and temporary names of that file."""
+    parts = Path(step.name).parts
+    if not parts or Path(step.name).is_absolute() or ".." in parts:
+        return False
+    pattern = re.compile(re.escape(prefix(os.path.basename(step.place(folder)))) + RANDOM)
+    names = [step.new, step.kept] if step.kept else [step.new]
+    return all(pattern.fullmatch(name) for name in names)
+
+
+@contextmanager
+def refusing(path: Path | str) -> Iterator[None]:
+    """Turns an error of the operating system into a finding about this file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        fields = {"path": str(path), "error": reason}
+        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from error

@@ -1,0 +1,108 @@
+"""A kubelet's state directory: the state files in it, by name.
+
+The device checkpoint is in the folder of the device plugins below the directory, as a kubelet
+has it, or beside the others, as in a copy of the files. Only files whose content changed are
+written, all of them or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.documents import yaml_source
+from numalet.io.files import atomic
+
+FILE_OF_ROOM: Mapping[str, str] = MappingProxyType(
+    {
+        "cpu-state": cpu_file.FILE_NAME,
+        "memory-state": memory_file.FILE_NAME,
+        "device-state": device_file.FILE_NAME,
+    }
+)
+"""Names of the state files by the first part of the codes of what may be wrong with them."""
+
+FILE_NAMES = tuple(FILE_OF_ROOM.values())
+
+DEVICE_PLUGINS = "device-plugins"
+"""The folder below the kubelet's root directory where plugins register."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """The directory, and what was in it when it was read."""
+
+    path: Path
+    files: Mapping[str, str]
+
+    def path_of(self, name: str) -> Path:
+        """Where the file of this name is, or would be written."""
+        return _path_of(self.path, name)
+
+    def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Write what differs from what was read; the names that were written."""
+        changed = [name for name in sorted(files) if self.files.get(name) != files[name]]
+        atomic.write_texts({self.path_of(name): files[name] for name in changed})
+        return tuple(changed)
+
+
+def read(path: Path) -> StateDirectory:
+    """The state files of a directory; those that are missing are left out.
+
+    Raises ``BadInput`` if there is no such directory or a file can not be read.
+    """
+    files = {}
+    with _readable(path):
+        if not path.is_dir():
+            where = Location("--state-dir")
+            raise BadInput([Finding("files/no-such-directory", {"path": str(path)}, where)])
+        for name in FILE_NAMES:
+            text = read_file(_path_of(path, name))
+            if text is not None:
+                files[name] = text
+    return StateDirectory(path, files)
+
+
+def _path_of(directory: Path, name: str) -> Path:
+    """Where a state file is looked for first, unless it is only in the other place."""
+    beside = directory / name
+    if name != device_file.FILE_NAME:
+        return beside
+    below = directory / DEVICE_PLUGINS / name
+    return below if below.exists() or (below.parent.is_dir() and not beside.exists()) else beside
+
+
+def read_file(path: Path) -> str | None:
+    """The text of a state file, None if there is none.
+
+    Bytes that are no text become U+FFFD, as in Go: the content is damaged then, and what is said
+    and done about damage is the same whatever the disk made of the file.
+
+    Raises ``BadInput`` if it can not be read.
+    """
+    with _readable(path):
+        if path.exists() and not path.is_file():
+            fields = {"path": str(path)}
+            raise BadInput([Finding("files/no-regular-file", fields, Location(str(path)))])
+    try:
+        return yaml_source.read_bytes(path).decode(errors="replace")
+    except BadInput:
+        # Between looking and reading nothing is locked, so reading decides.
+        if path.exists():
+            raise
+        return None
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise ``BadInput`` where the folders above do not let this user look."""
+    try:
+        yield
+    except OSError as error:
+        fields = {"reason": error.strerror or str(error)}
+        raise BadInput([Finding("document/unreadable", fields, Location(str(path)))]) from None

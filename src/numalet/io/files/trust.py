@@ -1,0 +1,106 @@
+"""Whether other users could change what root is about to believe, run or write into.
+
+Who may write a folder may replace everything in it, and who owns it may let others write; the same
+goes for all folders above, and for those that links on the way lead through. A folder in which
+everybody may make files but only touch their own, as ``/tmp`` is, may be above one's own folder,
+but not be it. What does not exist yet can not be anybody's.
+
+Only root is asked this: everybody else's programs have no more rights than the user has.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import Finding, Location
+
+_MOST_LINKS: Final = 40
+_ACL: Final = "system.posix_acl_access"
+
+
+def doubt(path: Path) -> Finding | None:
+    """Why root should not believe what is at this path; None if it may, or nothing is there."""
+    if os.geteuid() != 0:
+        return None
+    here, links = Path("/"), 0
+    parts = deque(path.absolute().parts[1:])
+    finding = _of_one(here, here.lstat(), is_last=not parts)
+    while parts and finding is None:
+        name = parts.popleft()
+        if name == "..":
+            here = here.parent
+            continue
+        try:
+            found = (here / name).lstat()
+        except OSError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            links += 1
+            finding = _of_owner(here / name, found)
+            target = (here / name).readlink() if links <= _MOST_LINKS else Path()
+            parts.extendleft(reversed(target.parts))
+            if target.is_absolute():
+                parts.popleft()
+                here = Path("/")
+            continue
+        here = here / name
+        finding = _of_one(here, found, is_last=not parts)
+    return finding
+
+
+def doubt_of_entry(path: Path) -> Finding | None:
+    """The same for something in a folder that was asked about already."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return doubt(path) if stat.S_ISLNK(found.st_mode) else _of_one(path, found, is_last=True)
+
+
+def of_others(folder: Path) -> list[str]:
+    """Names of what is in a folder and belongs neither to this user nor to root."""
+    try:
+        entries = sorted(folder.iterdir())
+        return [each.name for each in entries if each.lstat().st_uid not in (0, os.geteuid())]
+    except OSError:
+        return []
+
+
+def _of_one(path: Path, found: os.stat_result, *, is_last: bool) -> Finding | None:
+    finding = _of_owner(path, found)
+    if finding is not None or not _others_may_write(path, found):
+        return finding
+    is_like_tmp = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    if is_like_tmp and not is_last:
+        return None
+    fields = {"path": str(path), "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
+    return Finding("files/others-write", fields, Location(str(path)))
+
+
+def _of_owner(path: Path, found: os.stat_result) -> Finding | None:
+    if found.st_uid == 0:
+        return None
+    fields = {"path": str(path), "owner": found.st_uid}
+    return Finding("files/others-own", fields, Location(str(path)))
+
+
+def _others_may_write(path: Path, found: os.stat_result) -> bool:
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    if not found.st_mode & stat.S_IWGRP:
+        return False
+    # Of a file with a list of rights these bits are what any user in the list may have at most.
+    return found.st_gid != 0 or _has_list(path)
+
+
+def _has_list(path: Path) -> bool:
+    try:
+        return bool(os.getxattr(path, _ACL, follow_symlinks=False))
+    except OSError:
+        return False

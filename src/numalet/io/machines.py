@@ -1,0 +1,300 @@
+"""The one door for machines: the text after ``-m`` -> the machine.
+
+It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a
+YAML or JSON description, cAdvisor's MachineInfo, ``profile:NAME``, or a shape name; nothing is the
+live ``/sys``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from numalet.core.config.machine_notes import machine_notes
+from numalet.core.model import machine_changes, machine_shape, resources
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import Machine
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.io.documents import (
+    cadvisor,
+    device_file,
+    machine_file,
+    machine_sizes,
+    profile_library,
+    yaml_source,
+)
+from numalet.io.documents.device_file import DeviceLists
+from numalet.io.documents.typed import Place
+from numalet.io.sysfs import archive, roots
+from numalet.io.sysfs.discover import read_machine
+from numalet.io.sysfs.trees import FolderTree, Tree
+
+DEFAULT_MEMORY_PER_NODE: Final = "64Gi"
+LIVE_SYS: Final = "/sys"
+
+_MEMORY_FLAG: Final = "--memory-per-node"
+_PAGES_FLAG: Final = "--hugepages-per-node"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMachine:
+    """A machine, and the kubelet's view of it.
+
+    ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.
+    ``tree`` is what it was read from, if it was read from a ``/sys`` tree. ``devices`` are those of
+    its profile, which count where the user names none.
+    """
+
+    machine: Machine
+    info: MachineInfo
+    reading_notes: tuple[Finding, ...] = ()
+    tree: Tree | None = None
+    devices: DeviceLists = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """The notes of the reading, and what is odd about the machine itself."""
+        return (*self.reading_notes, *machine_notes(self.machine, self.info))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineChoice:
+    """What a user said of the machine; the fields are the arguments of ``open_machine``."""
+
+    text: str | None = None
+    memory_per_node: str | None = None
+    hugepages_per_node: Mapping[str, str] | None = None
+
+    def open(self) -> LoadedMachine:
+        """The machine. Raises ``BadInput``."""
+        return open_machine(
+            self.text,
+            memory_per_node=self.memory_per_node,
+            hugepages_per_node=self.hugepages_per_node,
+        )
+
+
+def open_machine(
+    text: str | None = None,
+    *,
+    memory_per_node: str | None = None,
+    hugepages_per_node: Mapping[str, str] | None = None,
+) -> LoadedMachine:
+    """The machine that a text names; the live one for None. Raises ``BadInput``.
+
+    Args:
+        text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
+        memory_per_node: a size, for shapes only.
+        hugepages_per_node: counts by page size (``1Gi``), those of every node with CPUs; of a
+            machine that has its own they take the place.
+    """
+    is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
+    if text is not None and is_shape:
+        return _open_shape(text, memory_per_node, hugepages_per_node or {})
+    refuse_memory(text or LIVE_SYS, memory_per_node)
+    if text is not None and not _exists(text) and text.startswith(profile_library.PREFIX):
+        return _open_profile(text, hugepages_per_node or {})
+    return with_pages(_open_source(text), hugepages_per_node or {})
+
+
+def _open_source(text: str | None) -> LoadedMachine:
+    """The machine of a path, or the live one."""
+    if text is None:
+        return open_folder(Path(LIVE_SYS), LIVE_SYS)
+    if _exists(text):
+        return _open_path(Path(text), text)
+    for container, root in _splits(text):
+        if Path(container).is_dir():
+            return open_folder(Path(container) / root, text)
+        if Path(container).is_file():
+            return _open_archive(Path(container), container, root)
+    raise BadInput([Finding("machine/unknown", {"value": text}, Location(text))])
+
+
+def open_folder(folder: Path, document: str) -> LoadedMachine:
+    """The machine of a folder that holds a ``/sys`` tree. Raises ``BadInput``."""
+    if not _exists(str(folder)):
+        raise BadInput([Finding("machine/unknown", {"value": document}, Location(document))])
+    tree = roots.tree_of_folder(folder, document)
+    loaded = _of_tree(tree, document)
+    return LoadedMachine(
+        loaded.machine, loaded.info, (*loaded.reading_notes, *_unreadable(tree, document)), tree
+    )
+
+
+def _exists(text: str) -> bool:
+    """Whether there is such a file or folder; a text with a NUL in it is no name of one."""
+    return "\0" not in text and os.path.lexists(text)
+
+
+def _splits(text: str) -> list[tuple[str, str]]:
+    """Every way to cut ``FILE:ROOT``, the shortest file name first."""
+    places = [index for index, letter in enumerate(text) if letter == ":"]
+    cuts = ((text[:place], text[place + 1 :].strip("/")) for place in places)
+    return [(container, root) for container, root in cuts if container and _exists(container)]
+
+
+def _open_path(path: Path, text: str) -> LoadedMachine:
+    """The machine of something that is there."""
+    if path.is_dir():
+        return open_folder(path, text)
+    if not path.is_file():
+        raise BadInput([Finding("machine/not-a-file", {"value": text}, Location(text))])
+    if archive.is_tarball(path):
+        return _open_archive(path, text, None)
+    return _open_document(path, text)
+
+
+def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
+    """The machine at a root of a tarball, or the only one in it."""
+    where = Location(document)
+    if not archive.is_tarball(path):
+        raise BadInput([Finding("machine/archive-damaged", {"problem": "no tarball"}, where)])
+    found = archive.read_archive(path, document)
+    names = list(found.trees)
+    if not names:
+        raise BadInput([Finding("machine/no-machine", {"value": document}, where)])
+    if root is None:
+        if len(names) > 1:
+            raise BadInput([roots.several(document, names, separator=":")])
+        root = names[0]
+    root = root or "."
+    if root not in found.trees:
+        fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
+        raise BadInput([Finding("machine/no-such-root", fields, where)])
+    name = document if len(names) == 1 else f"{document}:{root}"
+    return _of_tree(found.trees[root], name)
+
+
+def _of_tree(tree: Tree, document: str) -> LoadedMachine:
+    machine, odd = read_machine(tree, document)
+    return LoadedMachine(machine, kubelet_view(machine), odd, tree)
+
+
+def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
+    """One note for all files that are there and could not be read."""
+    paths = list(dict.fromkeys(tree.unreadable))
+    if not paths:
+        return ()
+    shown = ", ".join(paths[:5])
+    more = len(paths) - 5
+    fields = {"value": shown if more <= 0 else f"{shown} and {more} more"}
+    where = Location(document)
+    return (Finding("machine/note-unreadable", fields, where, Severity.NOTE),)
+
+
+def _open_document(path: Path, text: str) -> LoadedMachine:
+    """The machine of a description or of a MachineInfo."""
+    documents = yaml_source.load_documents(yaml_source.read_text(path), text)
+    if len(documents) != 1:
+        fields = {"value": text, "count": len(documents)}
+        raise BadInput([Finding("machine/documents", fields, Location(text))])
+    (only,) = documents
+    if only.duplicates:
+        raise BadInput(only.duplicates)
+    where = Location(text, "$")
+    if cadvisor.looks_like_machine_info(only.value):
+        machine = cadvisor.decode(only.value, where, only.line_of)
+    else:
+        machine = machine_file.decode(only.value, where, only.line_of)
+    return LoadedMachine(machine, kubelet_view(machine))
+
+
+def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
+    """The machine of a profile, with huge pages from a flag."""
+    name = text.removeprefix(profile_library.PREFIX)
+    profile = profile_library.read(name, Location(text))
+    findings = Findings()
+    pages = _pages(hugepages_per_node, findings)
+    findings.raise_errors()
+    machine = machine_file.of_profile(profile, pages, Place(_PAGES_FLAG, ""))
+    info = kubelet_view(machine)
+    devices = device_file.decode(
+        profile.devices, profile.devices_place, profile.line_of, info.node_ids
+    )
+    return LoadedMachine(machine, info, devices=devices)
+
+
+def refuse_memory(machine: str, memory_per_node: str | None) -> None:
+    """Raise ``BadInput`` if there is a memory per node: it makes sense for shapes only."""
+    if memory_per_node is not None:
+        fields = {"flag": _MEMORY_FLAG, "value": memory_per_node, "machine": machine}
+        raise BadInput([Finding("machine/only-for-shapes", fields, Location(_MEMORY_FLAG))])
+
+
+def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
+    """The machine with these huge pages on every node with CPUs, and a note of it.
+
+    It is then no longer what was read, so it has no ``tree``.
+
+    Raises:
+        BadInput: a count can not be read, or the machine has pages, but none of that size.
+    """
+    if not hugepages_per_node:
+        return loaded
+    findings = Findings()
+    pages = _pages(hugepages_per_node, findings)
+    known = machine_changes.page_sizes_kib(loaded.machine)
+    for page in pages:
+        if known and page.page_size_kib not in known:
+            findings.add(
+                "machine/no-such-page-size",
+                Location(_PAGES_FLAG),
+                value=resources.hugepages_name(page.page_size_kib),
+                known=", ".join(map(resources.hugepages_name, sorted(known))),
+                machine=loaded.machine.source,
+            )
+    findings.raise_errors()
+    counts = {page.page_size_kib: page.count for page in pages}
+    machine = machine_changes.with_huge_pages(loaded.machine, counts)
+    text = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
+    fields = {"flag": _PAGES_FLAG, "value": text}
+    where = Location(loaded.machine.source)
+    note = Finding("machine/note-pages-assumed", fields, where, Severity.NOTE)
+    return LoadedMachine(machine, kubelet_view(machine), (*loaded.reading_notes, note))
+
+
+def _open_shape(
+    text: str, memory_per_node: str | None, hugepages_per_node: Mapping[str, str]
+) -> LoadedMachine:
+    """The machine of a shape name, with sizes from flags."""
+    findings = Findings()
+    notes: tuple[Finding, ...] = ()
+    shape = machine_shape.Shape(1, 1, 1)
+    try:
+        shape = machine_shape.parse_shape(text, Location(text))
+    except BadInput as bad:
+        findings.extend(bad.findings)
+    if memory_per_node is None:
+        fields = {"value": DEFAULT_MEMORY_PER_NODE}
+        note = Finding("machine/note-memory-assumed", fields, Location(text), Severity.NOTE)
+        notes = (note,)
+    place = Place(_MEMORY_FLAG, "")
+    given = memory_per_node or DEFAULT_MEMORY_PER_NODE
+    memory = machine_sizes.memory_bytes(given, place, findings)
+    pages = _pages(hugepages_per_node, findings)
+    findings.raise_errors()
+    by_size = {page.page_size_kib: page.count for page in pages}
+    machine = machine_shape.machine_of_shape(shape, memory or 0, by_size, text)
+    return LoadedMachine(machine, kubelet_view(machine), notes)
+
+
+def _pages(hugepages_per_node: Mapping[str, str], findings: Findings) -> tuple[HugePages, ...]:
+    """The huge pages of the flag."""
+    counts: dict[str, int] = {}
+    for size, count in hugepages_per_node.items():
+        counts[size] = _page_count(count, findings)
+    return machine_sizes.huge_pages(counts, Place(_PAGES_FLAG, ""), findings)
+
+
+def _page_count(text: str, findings: Findings) -> int:
+    """The number of pages of a flag; 0 after a finding."""
+    digits = text.strip()
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        return int(digits)
+    findings.add("machine/page-count", Location(_PAGES_FLAG), value=text[:80])
+    return 0

@@ -1,0 +1,258 @@
+"""A tarball of one or several machines -> their trees, read in one pass and in memory.
+
+Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; a tarball
+that has one is refused all the same: it was not made to show a machine. Only files that the
+reader of machines looks at are kept. A *root* is the directory inside the tarball that holds
+``sys``.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final, Self, cast
+
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
+
+MOST_MEMBERS: Final = 500_000
+MOST_UNPACKED_BYTES: Final = 256 << 20
+MOST_KEPT_BYTES: Final = 64 << 20
+_LARGEST_HEADER_BYTES: Final = 1 << 20
+_LONGEST_NAME: Final = 4096
+
+_WANTED = re.compile(
+    r"(?:(?P<root>.*?)/)??"
+    r"(?P<path>(?P<sys>sys/)?(?:devices/system/(?:cpu|node)|kernel/mm/hugepages)(?:/.*)?"
+    r"|proc/(?:cpuinfo|meminfo))"
+)
+_DEPTH: Final = 7
+"""Levels below ``devices/system/cpu`` that hold anything of interest: cpu0/cache/index0/id."""
+
+_BROKEN = (EOFError, OSError, tarfile.TarError, zlib.error, lzma.LZMAError, ValueError)
+
+
+class _LimitPassedError(Exception):
+    """A limit was passed; carries the finding's code and fields."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        self.what = what
+        self.limit = limit
+        super().__init__(what)
+
+
+class _Meter:
+    """A stream that counts what went through it and stops at a limit.
+
+    The limit moves on with the members, so that a header can not be a bomb either.
+    """
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self._read = 0
+        self._header_limit = _LARGEST_HEADER_BYTES
+
+    def expect_header_at(self, offset: int) -> None:
+        """Let what stands before the next header pass, and the header."""
+        self._header_limit = offset + _LARGEST_HEADER_BYTES
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes."""
+        content = self._inner.read(size)
+        self._read += len(content)
+        if self._read > MOST_UNPACKED_BYTES:
+            raise _LimitPassedError("unpacked bytes", MOST_UNPACKED_BYTES)
+        if self._read > self._header_limit:
+            raise _LimitPassedError("bytes in a header", _LARGEST_HEADER_BYTES)
+        return content
+
+
+class _StrictTarInfo(tarfile.TarInfo):
+    """A header that ends the archive only where the archive says so.
+
+    Python's own reader takes a damaged header in the middle for the end of the archive.
+    """
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
+        """The next header."""
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.HeaderError as error:
+            if type(error).__name__ == "EOFHeaderError":
+                raise
+            raise tarfile.ReadError(str(error)) from error
+
+
+@dataclass(slots=True)
+class _Root:
+    """What is kept of one machine; ``is_sys`` when the root is itself a ``/sys``."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    has_system: bool = False
+
+
+@dataclass(slots=True)
+class Archive:
+    """The machines of a tarball by their root ("." for the top)."""
+
+    trees: dict[str, Tree]
+
+
+def is_tarball(path: Path) -> bool:
+    """Whether the file looks like a tarball, by its first bytes and not by its name."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        return False
+    if head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")):
+        return True
+    return head[257:262] == b"ustar"
+
+
+def read_archive(path: Path, document: str) -> Archive:
+    """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
+    reader = _Reader(document)
+    try:
+        with path.open("rb") as raw, _unpacked(raw) as plain:
+            meter = _Meter(plain)
+            for member, content in _members(meter):
+                reader.take(member, content)
+            # The rest is read too, so that a damaged end does not pass for a whole archive.
+            meter.expect_header_at(MOST_UNPACKED_BYTES)
+            while meter.read(1 << 16):
+                pass
+    except _LimitPassedError as passed:
+        raise BadInput(
+            [_finding("too-large", document, what=passed.what, limit=passed.limit)]
+        ) from None
+    except _BROKEN as error:
+        raise BadInput([_finding("damaged", document, problem=_first_line(error))]) from None
+    return reader.finish()
+
+
+def _first_line(error: Exception) -> str:
+    """What a library says, short enough for one line."""
+    text = str(error).strip().splitlines() or [type(error).__name__]
+    return text[0][:200]
+
+
+def _finding(code: str, document: str, **fields: object) -> Finding:
+    return Finding(f"machine/archive-{code}", fields, Location(document))
+
+
+def _unpacked(raw: IO[bytes]) -> IO[bytes]:
+    """The stream behind the compression, which is told by the first bytes."""
+    head = raw.read(6)
+    raw.seek(0)
+    if head.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
+    if head.startswith(b"BZh"):
+        return bz2.BZ2File(raw)
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(raw)
+    return raw
+
+
+def _members(stream: _Meter) -> Iterator[tuple[tarfile.TarInfo, bytes | None]]:
+    """Every member, with its content where that may be wanted."""
+    count = 0
+    with tarfile.open(
+        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_StrictTarInfo, errorlevel=2
+    ) as archive:
+        while (member := archive.next()) is not None:
+            stream.expect_header_at(archive.offset)
+            count += 1
+            if count > MOST_MEMBERS:
+                raise _LimitPassedError("members", MOST_MEMBERS)
+            content = None
+            if member.isreg() and _wanted(_plain(member.name)):
+                if member.size > LARGEST_FILE_BYTES:
+                    raise _LimitPassedError(f"bytes in {member.name[:100]}", LARGEST_FILE_BYTES)
+                file = archive.extractfile(member)
+                content = b"" if file is None else file.read()
+            # The library remembers every header; one pass needs none of them.
+            cast("Any", archive).members = []
+            yield member, content
+
+
+def _plain(name: str) -> str:
+    """The name without ``./`` in front and slashes behind."""
+    while name.startswith("./"):
+        name = name[2:].lstrip("/")
+    return name.rstrip("/")
+
+
+def _wanted(name: str) -> re.Match[str] | None:
+    """The root and the path in it, if the file may be of interest."""
+    return None if len(name) > _LONGEST_NAME else _WANTED.fullmatch(name)
+
+
+class _Reader:
+    """Collects what is wanted, by root."""
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+        self._roots: dict[str, _Root] = {}
+        self._findings = Findings()
+        self._found: set[str] = set()
+        self._kept = 0
+
+    def take(self, member: tarfile.TarInfo, content: bytes | None) -> None:
+        """Keep a member if it is of interest."""
+        name = _plain(member.name)
+        if name.startswith("/") or ".." in name.split("/"):
+            self._refuse("name", member.name)
+            return
+        match = _wanted(name)
+        if match is None:
+            return
+        path = match["path"]
+        if path.count("/") > _DEPTH:
+            return
+        outside = match["root"] or "."
+        if not path.startswith(("sys/", "proc/")):
+            path = f"sys/{path}"
+        root = self._roots.setdefault(outside, _Root())
+        root.has_system = root.has_system or path.startswith("sys/devices/")
+        self._keep(root, path, member, content)
+
+    def _keep(self, root: _Root, path: str, member: tarfile.TarInfo, content: bytes | None) -> None:
+        if content is not None:
+            self._kept += len(content)
+            if self._kept > MOST_KEPT_BYTES:
+                raise _LimitPassedError("bytes of interest", MOST_KEPT_BYTES)
+            root.files[path] = content
+        elif member.isdir():
+            root.folders.add(path)
+        elif member.issym():
+            root.links[path] = member.linkname
+        else:
+            self._refuse("kind", member.name)
+
+    def _refuse(self, what: str, name: str) -> None:
+        # One finding of a kind says enough; a hostile archive would fill the screen.
+        if what not in self._found:
+            self._found.add(what)
+            where = Location(self._document)
+            self._findings.add(f"machine/archive-{what}", where, name=name[:200])
+
+    def finish(self) -> Archive:
+        """The trees of all roots that hold a machine; raises ``BadInput`` for odd members."""
+        self._findings.raise_errors()
+        trees = {
+            name: memory_tree(root.files, root.links, root.folders)
+            for name, root in sorted(self._roots.items())
+            if root.has_system
+        }
+        return Archive(trees)

@@ -1,0 +1,45 @@
+"""``cpuN/cache`` -> the caches that one CPU sees, in the order of their directories.
+
+CPUs that share a cache say the same about it; equal answers become one value, which keeps a
+machine of hundreds of CPUs small.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from numalet.core.model.machine import Cache
+from numalet.io.sysfs import kernel_text
+from numalet.io.sysfs.records import Source
+
+_INDEX: Final = re.compile(r"index[0-9]{1,4}", re.ASCII)
+
+
+class CachePool:
+    """Reads caches and hands out one value for equal ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[Cache, Cache] = {}
+
+    def read(self, source: Source, folder: str) -> tuple[Cache, ...]:
+        """The caches of one CPU; none where the directory is missing."""
+        found = []
+        for name in source.tree.names(folder, _INDEX):
+            cache = _read_cache(source, f"{folder}/{name}")
+            found.append(self._known.setdefault(cache, cache))
+        return tuple(found)
+
+
+def _read_cache(source: Source, folder: str) -> Cache:
+    """One cache by its directory; the sharing CPUs by list, else by mask."""
+    listed = source.read(f"{folder}/shared_cpu_list", kernel_text.cpu_list)
+    masked = source.read(f"{folder}/shared_cpu_map", kernel_text.cpu_mask)
+    return Cache(
+        level=source.read(f"{folder}/level", kernel_text.integer),
+        kind=kernel_text.word(source.tree.text(f"{folder}/type")),
+        cache_id=source.read(f"{folder}/id", kernel_text.integer),
+        size_bytes=source.read(f"{folder}/size", kernel_text.size_bytes),
+        cpus=listed or masked,
+        masked_cpu_count=None if masked is None else len(masked),
+    )

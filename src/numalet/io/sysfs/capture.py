@@ -1,0 +1,129 @@
+"""A machine -> a small tarball of what the reader read, to keep or to send to somebody.
+
+The same machine gives the same bytes: names are sorted, times and owners are zero. Reading the
+tarball gives the same machine again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.sysfs.discover import read_machine
+from numalet.io.sysfs.trees import Tree
+
+
+@dataclass(slots=True)
+class _RecordingTree:
+    """A tree that remembers what it was asked and had an answer to."""
+
+    inner: Tree
+    files: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+
+    def text(self, path: str) -> str | None:
+        """Content of a regular file."""
+        content = self.inner.text(path)
+        if content is not None:
+            self.files[path] = content
+        return content
+
+    def link(self, path: str) -> str | None:
+        """Where a symbolic link points to."""
+        return self.inner.link(path)
+
+    def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
+        """Entries of a directory; links and directories among them are remembered."""
+        found = self.inner.names(path, wanted)
+        for name in found:
+            entry = f"{path}/{name}"
+            target = self.inner.link(entry)
+            if target is not None:
+                self.links[entry] = target
+            elif self.inner.is_directory(entry):
+                self.folders.add(entry)
+            else:
+                self.files.setdefault(entry, "")
+        return found
+
+    def is_directory(self, path: str) -> bool:
+        """Whether there is a directory."""
+        there = self.inner.is_directory(path)
+        if there:
+            self.folders.add(path)
+        return there
+
+
+def capture(tree: Tree, path: Path, document: str) -> int:
+    """Write the tarball; the number of bytes it has. Raises ``BadInput``.
+
+    The file is there whole or not at all.
+    """
+    recording = _RecordingTree(tree)
+    read_machine(recording, document)
+    content = _tarball(recording)
+    try:
+        _write(path, content)
+    except OSError as error:
+        fields = {"value": str(path), "problem": error.strerror or str(error)}
+        raise BadInput([Finding("machine/capture-failed", fields, Location(str(path)))]) from None
+    return len(content)
+
+
+def _tarball(recording: _RecordingTree) -> bytes:
+    """The bytes of the tarball, always the same for the same machine."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as squeezed,
+        tarfile.open(fileobj=squeezed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for member, content in sorted(_members(recording), key=lambda each: each[0].name):
+            archive.addfile(member, None if content is None else io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _members(recording: _RecordingTree) -> Iterator[tuple[tarfile.TarInfo, bytes | None]]:
+    for path in recording.folders:
+        member = tarfile.TarInfo(path)
+        member.type = tarfile.DIRTYPE
+        member.mode = 0o755
+        yield member, None
+    for path, target in recording.links.items():
+        member = tarfile.TarInfo(path)
+        member.type = tarfile.SYMTYPE
+        member.linkname = target
+        member.mode = 0o777
+        yield member, None
+    for path, text in recording.files.items():
+        content = text.encode("utf-8", "replace")
+        member = tarfile.TarInfo(path)
+        member.size = len(content)
+        member.mode = 0o644
+        yield member, content
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put the bytes beside the place and move them there when they are safe."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

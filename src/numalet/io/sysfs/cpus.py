@@ -1,0 +1,91 @@
+"""``sys/devices/system/cpu`` -> CPUs: which there are, which are online, where they sit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.machine import Cpu
+from numalet.io.sysfs import caches, kernel_text
+from numalet.io.sysfs.records import Source
+
+CPU_DIR: Final = "sys/devices/system/cpu"
+LISTS: Final = ("online", "offline", "present", "possible", "isolated", "kernel_max", "nohz_full")
+
+# The kernel renamed these files in 5.3; the new name first.
+_CORE_MATES: Final = ("core_cpus", "thread_siblings")
+_PACKAGE_MATES: Final = ("package_cpus", "core_siblings")
+
+
+def read_lists(source: Source, folder: str, names: tuple[str, ...]) -> dict[str, str]:
+    """The kernel's own lists in a directory, as texts; those that are missing left out."""
+    texts = ((name, source.tree.text(f"{folder}/{name}")) for name in names)
+    return {name: text.strip() for name, text in texts if text is not None}
+
+
+def read_cpus(source: Source) -> tuple[Cpu, ...]:
+    """All CPUs that have a directory or are online, by id."""
+    directories = source.numbered(CPU_DIR, "cpu")
+    known = caches.CachePool()
+    placed = {
+        cpu_id: _read_cpu(source, cpu_id, f"{CPU_DIR}/{name}", known)
+        for cpu_id, name in directories.items()
+    }
+    online = _online(source, placed)
+    cpus = {
+        cpu_id: cpu if cpu_id in online else replace(cpu, online=False)
+        for cpu_id, cpu in placed.items()
+    }
+    for cpu_id in online - cpus.keys():
+        cpus[cpu_id] = Cpu(cpu_id)
+    return tuple(cpus[cpu_id] for cpu_id in sorted(cpus))
+
+
+def _online(source: Source, placed: dict[int, Cpu]) -> CpuSet:
+    """CPUs that are online: by the kernel's list, else by what their directories say.
+
+    Without the list a CPU is offline when its own file says 0, or when it has no place while
+    others have one. A missing or empty file says nothing: cpu0 usually has none.
+    """
+    listed = source.read(f"{CPU_DIR}/online", kernel_text.cpu_list)
+    if listed is not None:
+        return listed
+    some_placed = any(cpu.has_topology for cpu in placed.values())
+    return frozenset(
+        cpu_id
+        for cpu_id, cpu in placed.items()
+        if kernel_text.word(source.tree.text(f"{CPU_DIR}/cpu{cpu_id}/online")) in ("", "1")
+        and (cpu.has_topology or not some_placed)
+    )
+
+
+def _read_cpu(source: Source, cpu_id: int, folder: str, known: caches.CachePool) -> Cpu:
+    """One CPU by its directory."""
+    topology = f"{folder}/topology"
+    if not source.tree.is_directory(topology):
+        return Cpu(cpu_id)
+    return Cpu(
+        cpu_id=cpu_id,
+        package_id=source.read(f"{topology}/physical_package_id", kernel_text.integer),
+        die_id=source.read(f"{topology}/die_id", kernel_text.integer),
+        cluster_id=source.read(f"{topology}/cluster_id", kernel_text.integer),
+        core_id=source.read(f"{topology}/core_id", kernel_text.integer),
+        book_id=kernel_text.word(source.tree.text(f"{topology}/book_id")),
+        drawer_id=kernel_text.word(source.tree.text(f"{topology}/drawer_id")),
+        thread_siblings=_mates(source, topology, _CORE_MATES),
+        package_siblings=_mates(source, topology, _PACKAGE_MATES),
+        caches=known.read(source, f"{folder}/cache"),
+    )
+
+
+def _mates(source: Source, topology: str, names: tuple[str, ...]) -> CpuSet | None:
+    """CPUs that share something: the first file that says so, list before mask."""
+    for name in names:
+        listed = source.read(f"{topology}/{name}_list", kernel_text.cpu_list)
+        if listed:
+            return listed
+        masked = source.read(f"{topology}/{name}", kernel_text.cpu_mask)
+        if masked:
+            return masked
+    return None

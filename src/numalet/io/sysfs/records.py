@@ -1,0 +1,52 @@
+"""What a reader of the tree may trip over, collected while it goes on.
+
+``Source`` is a tree with a name; it reads and parses in one step and turns a text that makes
+no sense into a warning and "not said".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from numalet.core.model.findings import Findings, Location, Severity
+from numalet.io.sysfs import kernel_text
+from numalet.io.sysfs.trees import Tree
+
+_MOST_WARNINGS: Final = 50
+"""A tree of nonsense gives enough warnings to see that it is one."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A tree, the name that the user knows it by, and the warnings about it."""
+
+    tree: Tree
+    document: str
+    warnings: Findings = field(default_factory=Findings)
+
+    def read(self, path: str, parse: Callable[[str | None], T | None]) -> T | None:
+        """The file, parsed; None and a warning when it is not what it should be."""
+        try:
+            return parse(self.tree.text(path))
+        except kernel_text.KernelTextError as error:
+            self.warn("machine/odd-file", path, value=error.text[:100], wanted=error.wanted)
+            return None
+
+    def warn(self, code: str, path: str, /, **fields: object) -> None:
+        """Note something odd about a file."""
+        if len(self.warnings.all) < _MOST_WARNINGS:
+            where = Location(self.document, path)
+            self.warnings.add(code, where, Severity.WARNING, path=path, **fields)
+
+    def numbered(self, path: str, prefix: str) -> dict[int, str]:
+        """Entries of a directory such as ``node7``, by number ascending; names as they are.
+
+        ``node07`` is not what a kernel makes, and would be a second node 7.
+        """
+        names = self.tree.names(path, re.compile(rf"{prefix}(?:0|[1-9][0-9]{{0,6}})", re.ASCII))
+        return dict(sorted((int(name.removeprefix(prefix)), name) for name in names))

@@ -1,0 +1,97 @@
+"""A folder -> the tree of one machine: where in it ``sys`` is, and ``proc``.
+
+The folder may hold ``sys`` (and ``proc``), may itself be a ``/sys``, or may hold one machine
+somewhere below, as an unpacked tarball does.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.sysfs.trees import FolderTree
+
+_DEEPEST: Final = 4
+_MOST_FOLDERS: Final = 5_000
+
+
+def tree_of_folder(folder: Path, document: str) -> FolderTree:
+    """The tree of the one machine in a folder; raises ``BadInput``."""
+    here = _tree_at(folder)
+    if here is not None:
+        return here
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        fields = {"value": document, "problem": error.strerror or str(error)}
+        raise BadInput([Finding("machine/unreadable", fields, Location(document))]) from None
+    found = list(_below(folder))
+    if len(found) == 1:
+        return found[0][1]
+    if not found:
+        raise BadInput([Finding("machine/no-machine", {"value": document}, Location(document))])
+    roots = [str(path.relative_to(folder)) for path, _ in found]
+    raise BadInput([several(document, roots, separator="/")])
+
+
+def several(document: str, roots: list[str], separator: str) -> Finding:
+    """What to say when several machines are there and none was chosen."""
+    choices = ", ".join(f"{document.rstrip('/')}{separator}{root}" for root in roots[:20])
+    fields = {"value": document, "count": len(roots), "choices": choices}
+    return Finding("machine/several", fields, Location(document))
+
+
+def _tree_at(folder: Path) -> FolderTree | None:
+    """The tree whose root, or whose ``/sys``, is this folder."""
+    if _is_sys(folder / "sys"):
+        return FolderTree(folder / "sys", folder / "proc")
+    if not _is_sys(folder):
+        return None
+    # A folder called sys lies beside proc; any other one is alone.
+    proc = folder.absolute().parent / "proc" if folder.absolute().name == "sys" else None
+    return FolderTree(folder, proc)
+
+
+def _is_sys(folder: Path) -> bool:
+    system = folder / "devices" / "system"
+    return _is_folder(system / "cpu") or _is_folder(system / "node")
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder; one that must not be looked at is none."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, FolderTree]]:
+    """Machines below a folder, in order of their names; links are not followed."""
+    visited = 0
+    waiting = [folder]
+    for _ in range(_DEEPEST):
+        inner: list[Path] = []
+        for outer in waiting:
+            for path in _folders(outer):
+                visited += 1
+                if visited > _MOST_FOLDERS:
+                    return
+                tree = _tree_at(path)
+                if tree is None:
+                    inner.append(path)
+                else:
+                    yield path, tree
+        waiting = inner
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)]

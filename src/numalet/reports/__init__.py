@@ -1,1 +1,0 @@
-"""Projections of snapshots and decisions. Values in, plain values out."""

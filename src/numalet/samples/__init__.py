@@ -1,1 +1,0 @@
-"""Programs to try a node with. They are examples, and nothing of the node depends on them."""
