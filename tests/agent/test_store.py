@@ -145,7 +145,7 @@ def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
     # However busy the machine is.
     monkeypatch.setattr(store_module, "_LETTING_GO_SECONDS", agents.PATIENCE_SECONDS)
     code = (
-        "import os, sys, time; from pathlib import Path; from numalet.agent.store import Store\n"
+        "import os, sys; from pathlib import Path; from numalet.agent.keeper.store import Store\n"
         "Store(Path(sys.argv[1]), None, None).open()\n"
         "if os.fork(): os._exit(0)\n"
         "sys.stdin.read()"

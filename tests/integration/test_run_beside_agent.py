@@ -475,7 +475,7 @@ def test_those_who_wait_are_served_in_order_across_a_restart(site: Site, tmp_pat
 
 
 ASKS_ONCE = (
-    "import functools, sys; from numalet.agent.foreground import beside_agent;"
+    "import functools, sys; from numalet.agent.run import beside_agent;"
     "beside_agent._LONGEST_WAIT_SECONDS = 3600;"
     "beside_agent.AgentClient = functools.partial(beside_agent.AgentClient, timeout_seconds=3700);"
     "from numalet.cli.main import run; sys.exit(run(sys.argv[1:]))"
@@ -532,7 +532,7 @@ def test_nothing_leaks_or_doubles_however_commands_and_agents_are_killed(site: S
 
 
 IMPATIENT = (
-    "import sys; from numalet.agent.foreground import beside_agent;"
+    "import sys; from numalet.agent.run import beside_agent;"
     "beside_agent.PATIENCE_SECONDS = 1.0;"
     "from numalet.cli.main import run; sys.exit(run(sys.argv[1:]))"
 )

@@ -17,7 +17,7 @@ from numalet.core.model.findings import BadInput
 AS_SOMEBODY = """
 import os, sys
 from pathlib import Path
-from numalet.agent import announcements, other_books
+from numalet.agent.keeper import announcements, other_books
 os.setgroups([])
 os.setuid(int(sys.argv[2]))
 with other_books.claimed(Path(sys.argv[1])) as findings:

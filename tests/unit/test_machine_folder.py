@@ -101,8 +101,9 @@ def test_a_folder_that_must_not_be_read_is_refused(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "scandir", refuse)
-    finding = _refusal(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refuse)
+        finding = _refusal(tmp_path)
     assert (finding.code, finding.fields["problem"]) == ("machine/unreadable", "Permission denied")
 
 
@@ -124,8 +125,9 @@ def test_folders_that_can_not_be_listed_are_passed_over(
             raise PermissionError(13, "Permission denied")
         return scan(path)
 
-    monkeypatch.setattr(os, "scandir", guarded)
-    assert machines.open_machine(str(tmp_path)).machine.node_ids == (0,)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", guarded)
+        assert machines.open_machine(str(tmp_path)).machine.node_ids == (0,)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from numalet.wording import english
 CODE = """
 import os, sys
 from pathlib import Path
-from numalet.agent.foreground.shared_books import SharedBooks
+from numalet.agent.run.shared_books import SharedBooks
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 os.setgroups([])

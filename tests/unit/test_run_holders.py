@@ -18,7 +18,7 @@ from numalet.agent.run.shared_books import SharedBooks
 HOLDS = """
 import sys
 from pathlib import Path
-from numalet.agent.foreground.holders import Holders
+from numalet.agent.run.holders import Holders
 lock = Holders(Path(sys.argv[1])).take("uid-one")
 print("held", flush=True)
 sys.stdin.readline()

@@ -9,7 +9,7 @@ SERVERS = {"grpc", "google", "starlette", "uvicorn", "prometheus_client", "watch
 
 
 def test_a_command_in_the_foreground_loads_no_server() -> None:
-    program = "import sys, numalet.agent.foreground.command; print(*sys.modules)"
+    program = "import sys, numalet.agent.run.command; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

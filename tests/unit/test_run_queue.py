@@ -19,7 +19,7 @@ LONG = 60.0
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from numalet.agent.foreground import queue
+from numalet.agent.run import queue
 with queue.joined(Path(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -95,7 +95,8 @@ def _decoded(
     value: object, place: Place, options: WorkloadOptions, findings: Findings
 ) -> Workload | None:
     if isinstance(value, Mapping):
-        _check_kind(value, place, findings)
+        if not _is_pod(value, place, findings):
+            return None
         status = value.get("status")
         if status is not None:
             at_status = place.member("status")
@@ -120,13 +121,17 @@ def _decoded(
     return _workload(known, pod, place, options, findings)
 
 
-def _check_kind(value: Mapping[Any, Any], place: Place, findings: Findings) -> None:
+def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
+    """Whether this is a Pod at all. Fields of anything else are not checked."""
+    wrong = []
     for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
         given = value.get(member, expected)
         if given != expected:
             shown = typed.described(given)
             where = place.member(member).location
             findings.add("workload/kind", where, member=member, value=shown, expected=expected)
+            wrong.append(member)
+    return not wrong
 
 
 def _workload(
