@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from numalet.agent.servers.api import collection
 from numalet.io.agent_client.client import AgentClient
 from servers.asking import asked, relabelled
 from servers.pods import pod
@@ -102,13 +105,42 @@ def test_a_list_may_be_of_an_exact_version(root: Path, client: AgentClient) -> N
 
 @pytest.mark.parametrize("match", [{}, {"resourceVersionMatch": "NotOlderThan"}])
 @pytest.mark.parametrize("path", [PODS, "/api/v1/nodes", "/api/v1/events", "/api/v1/namespaces"])
-def test_a_list_of_the_future_is_not_there_yet(api: Api, match: Any, path: str) -> None:
+def test_a_list_of_the_future_is_not_there_yet(
+    api: Api, match: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "FRESH_SECONDS", 0.01)
     version = api.door.view().resource_version + 1
     query = urlencode({"resourceVersion": version, **match})
     code, status = asked(api.path, "GET", f"{path}?{query}")
     assert (code, status["reason"]) == (504, "Timeout")
     assert "Too large resource version" in status["message"]
     assert status["details"]["retryAfterSeconds"] == 1
+
+
+@pytest.mark.parametrize("path", [PODS, "/api/v1/nodes", "/api/v1/events"])
+def test_a_list_waits_for_the_version_that_is_about_to_come(
+    api: Api, client: AgentClient, path: str
+) -> None:
+    version = api.door.view().resource_version
+    query = urlencode({"resourceVersion": version + 1})
+    with ThreadPoolExecutor() as others:
+        waiting = others.submit(asked, api.path, "GET", f"{path}?{query}")
+        # Whichever of the two is first, the answer is of the version that was asked for.
+        client.post(PODS, pod("a"))
+        code, found = waiting.result(60)
+    assert code == 200
+    assert int(found["metadata"]["resourceVersion"]) > version
+
+
+def test_a_version_that_never_comes_is_waited_for_as_long_as_by_an_api_server(api: Api) -> None:
+    version = api.door.view().resource_version
+    begun = time.monotonic()
+    code, status = asked(api.path, "GET", f"{PODS}?resourceVersion={version + 1}")
+    assert (code, status["reason"]) == (504, "Timeout")
+    assert time.monotonic() - begun >= collection.FRESH_SECONDS == 3
+    # A version that a list is to be of exactly is none that comes later.
+    exact = urlencode({"resourceVersion": version + 1, "resourceVersionMatch": "Exact"})
+    assert asked(api.path, "GET", f"{PODS}?{exact}")[0] == 504
 
 
 @pytest.mark.parametrize(

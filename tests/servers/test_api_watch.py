@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.kubernetes.node_object import Unready
-from numalet.agent.servers.api import listening, watching
+from numalet.agent.servers.api import collection, listening, watching
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from numalet.io.agent_client.client import AgentClient
@@ -209,7 +210,17 @@ def test_a_deleted_pod_has_the_version_of_its_deletion(api: Api, client: AgentCl
     assert _short(next(_watch(api, resourceVersion=versions[1]))) == ("ADDED", "b")
 
 
-def test_a_watch_from_the_future_says_so(api: Api) -> None:
+def test_a_watch_waits_for_the_version_that_is_about_to_come(api: Api, client: AgentClient) -> None:
+    version = api.door.view().resource_version
+    with ThreadPoolExecutor() as others:
+        waiting = others.submit(lambda: next(_watch(api, resourceVersion=version + 1)))
+        client.post(PODS, pod("a"))
+        client.post(PODS, pod("b"))
+        assert _short(waiting.result(60)) in (("ADDED", "a"), ("ADDED", "b"))
+
+
+def test_a_watch_from_the_future_says_so(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "FRESH_SECONDS", 0.01)
     future = api.door.view().resource_version + 1000
     plain: dict[str, Any] = {}
     for query in (plain, {"sendInitialEvents": True, "resourceVersionMatch": "NotOlderThan"}):

@@ -64,7 +64,7 @@ class Cluster:
         """All events, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, EVENT_FIELDS)
-        return collection.response(request, of_events(self._served, namespace), passes)
+        return await collection.response(request, of_events(self._served, namespace), passes)
 
     async def event(self, request: Request) -> Response:
         """One event."""
@@ -77,7 +77,7 @@ class Cluster:
     async def nodes(self, request: Request) -> Response:
         """The node, which is the only one."""
         passes = selectors.of_request(request, NODE_FIELDS)
-        return collection.response(request, self._nodes.collection("Node", "v1"), passes)
+        return await collection.response(request, self._nodes.collection("Node", "v1"), passes)
 
     async def node(self, request: Request) -> Response:
         """The node, or a patch of it: cordon and uncordon."""
@@ -108,7 +108,7 @@ class Cluster:
         """Every namespace that has a pod, and the default one."""
         passes = selectors.of_request(request, NAMESPACE_FIELDS)
         found = self._namespaces.collection("Namespace", "v1")
-        return collection.response(request, found, passes)
+        return await collection.response(request, found, passes)
 
     async def namespace(self, request: Request) -> Response:
         """One namespace."""

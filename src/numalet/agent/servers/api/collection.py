@@ -7,9 +7,11 @@ taken back from what there is now.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,8 +22,11 @@ from numalet.agent.servers.api.selectors import Selector, is_selecting
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.api.versions import Match, Token
 from numalet.agent.servers.api.watching import Step
-from numalet.agent.servers.door import ChangeKind, Refused
+from numalet.agent.servers.door import ChangeKind, Door, Refused
 from numalet.wording import kubernetes_api as words
+
+FRESH_SECONDS: Final = 3.0
+"""So long a request waits for a resource version that is yet to come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +34,15 @@ class Collection:
     """Objects of one kind by key, ``namespace/name`` or the name alone.
 
     ``now`` gives all objects and their version, ``since`` the changes after a version and those to
-    come, ``past`` those up to now. Where nothing can be watched ``since`` is None.
+    come, ``past`` those up to now. Where nothing can be watched ``since`` is None. ``door``
+    knows the version of now, and waits for others.
     """
 
     kind: str
     api_version: str
     now: Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
     past: Callable[[int], Sequence[Step] | Refused]
+    door: Door
     since: Callable[[int], AsyncIterator[Step] | Refused] | None = None
 
 
@@ -46,14 +53,20 @@ def key_of(item: Mapping[str, Any]) -> str:
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
-def response(request: Request, of: Collection, passes: Selector) -> Response:
-    """The answer to a request for a list, or a watch. Raises ``Failure``."""
+async def response(request: Request, of: Collection, passes: Selector) -> Response:
+    """The answer to a request for a list, or a watch. Raises ``Failure``.
+
+    One for a version that is yet to come waits for it for a while.
+    """
     if requests.flag(request, "watch"):
         if of.since is None:
             raise Failure(405, words.METHOD)
+        await _until_there(of.door, versions.of_request(request))
         return watching.response(request, of.kind, of.api_version, of.now, of.since, passes)
     wanted = versions.of_list(request)
     limit = requests.whole_number(request, "limit") or 0
+    if wanted.match is Match.NOT_OLDER:
+        await _until_there(of.door, wanted.version)
     version, items = of.now()
     at, after = version, ""
     if wanted.token is not None:
@@ -75,6 +88,19 @@ def response(request: Request, of: Collection, passes: Selector) -> Response:
             more["remainingItemCount"] = len(chosen) - limit
     shown = chosen[:limit] if goes_on else chosen
     return forms.of_list(request, of.kind, of.api_version, at, shown, more)
+
+
+async def _until_there(door: Door, version: int | None) -> None:
+    """Wait until there is this version, or it has been waited for long enough.
+
+    Kubernetes v1.32: ``watchCache.waitUntilFreshAndList`` and its ``blockTimeout``.
+    """
+    if version is None:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FRESH_SECONDS):
+            while door.view().resource_version < version:
+                await door.changed()
 
 
 def _as_before(now: Mapping[str, Shown], changes: Sequence[Step]) -> dict[str, Shown]:

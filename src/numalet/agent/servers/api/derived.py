@@ -44,6 +44,7 @@ class Derived:
             api_version=api_version,
             now=self._now,
             past=self._past_of,
+            door=self._door,
             since=self._since,
         )
 

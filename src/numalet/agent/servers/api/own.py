@@ -62,11 +62,11 @@ class Own:
         passes = selectors.of_request(request, FIELDS)
         if self._served.door.view().standing is not Standing.OBSERVING:
             found = of_records(self._served, namespace, PLACEMENT)
-            return collection.response(request, found, passes)
+            return await collection.response(request, found, passes)
         # Beside a kubelet they are of the kubelet's pods.
         found = self._observed.collection("PodPlacement", OWN_GROUP)
         here = selectors.in_namespace(namespace, passes)
-        return collection.response(request, found, here)
+        return await collection.response(request, found, here)
 
     async def placement(self, request: Request) -> Response:
         """Where one pod is."""
@@ -99,7 +99,7 @@ class Own:
         """The state of the node, which is the only one."""
         passes = selectors.of_request(request, FIELDS)
         found = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
-        return collection.response(request, found, passes)
+        return await collection.response(request, found, passes)
 
     async def state(self, request: Request) -> Response:
         """The state of the node."""

@@ -56,7 +56,14 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
         changes = served.door.pod_changes(version)
         return changes if isinstance(changes, Refused) else _steps(changes, step)
 
-    return Collection(kind=kind.kind, api_version=kind.api_version, now=now, past=past, since=since)
+    return Collection(
+        kind=kind.kind,
+        api_version=kind.api_version,
+        now=now,
+        past=past,
+        door=served.door,
+        since=since,
+    )
 
 
 def of_events(served: Served, namespace: str | None) -> Collection:
@@ -87,6 +94,7 @@ def of_events(served: Served, namespace: str | None) -> Collection:
         api_version="v1",
         now=lambda: (served.door.view().resource_version, served.events(namespace)),
         past=past,
+        door=served.door,
         since=since,
     )
 

@@ -87,7 +87,7 @@ class Pods:
         """All pods, or a watch of them."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
-        return collection.response(request, of_records(self._served, namespace, POD), passes)
+        return await collection.response(request, of_records(self._served, namespace, POD), passes)
 
     async def get(self, request: Request) -> Response:
         """One pod."""
