@@ -113,6 +113,22 @@ def test_kills_for_memory_are_counted_from_the_start(tmp_path: Path) -> None:
     assert "1" == (group / "cgroup.kill").read_text(encoding="ascii")
 
 
+@pytest.mark.parametrize("place", ["there", "gone"])
+def test_it_goes_where_signals_to_the_agents_unit_do_not_reach(tmp_path: Path, place: str) -> None:
+    leaf = tmp_path / "there"
+    leaf.mkdir()
+    (leaf / "cgroup.procs").write_text("", encoding="ascii")
+    order(tmp_path, "true")
+    content = json.loads((tmp_path / papers.LAUNCH).read_text(encoding="utf-8"))
+    content["watcher_cgroup"] = str(tmp_path / place)
+    (tmp_path / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
+    assert end(tmp_path)["code"] == 0
+    joined = (leaf / "cgroup.procs").read_text(encoding="ascii")
+    # "0" is whoever writes it.
+    assert joined == ("0" if place == "there" else "")
+
+
 def listed(folder: Path) -> list[str]:
     """What a program wrote to its output, by line."""
     lines = (folder / papers.LOG).read_text(encoding="utf-8").splitlines()

@@ -39,6 +39,10 @@ def agent() -> Iterator[Seen]:
     program = Path("/usr/local/bin/numalet")
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m numalet "$@"\n')
     program.chmod(0o755)
+    # An emulated machine takes its time to start a program.
+    patient = INSTALLED / f"{AGENT}.d" / "patient.conf"
+    patient.parent.mkdir(exist_ok=True)
+    patient.write_text("[Service]\nTimeoutStartSec=10min\n")
     systemctl("daemon-reload")
     systemctl("start", AGENT)
     with closing(Seen(Path("/var/lib/numalet"), TREE)) as seen:
@@ -73,9 +77,11 @@ def test_pods_stay_where_they_are_whatever_systemd_does(agent: Seen) -> None:
     assert is_untouched()
     assert agent.await_audit("pinned")
 
-    # Killed, it is started again by systemd.
+    # Killed with its whole unit, in which there is nobody else, it is started again by systemd.
     before = main_process()
-    subprocess.run(["systemctl", "kill", "--kill-who=main", "--signal=KILL", AGENT], check=True)
+    members = (SLICE / AGENT / "cgroup.procs").read_text(encoding="ascii").split()
+    assert members == [str(before)]
+    systemctl("kill", "--signal=KILL", AGENT)
     wait_until(
         lambda: main_process() not in (0, before) and agent.is_ready(), "again", PATIENCE_SECONDS
     )

@@ -84,6 +84,16 @@ def find(
         return Unusable(NOT_WRITABLE, fields)
 
 
+def of_watchers(tree: CgroupTree) -> Path | None:
+    """Where the processes belong that watch programs of the tree; None for where they are.
+
+    In the agent's own unit each signal that systemd sends to the whole unit would reach them, and
+    so the programs. Beside the pods they are with the process that keeps the unit of the pods.
+    """
+    unit = tree.root.parent
+    return unit / OWN_LEAF if unit.name == PODS_UNIT else None
+
+
 def _prepared(base: CgroupTree, tree: CgroupTree, below: str) -> Place:
     """The tree, made below the base with its controllers turned on. Raises ``OSError``."""
     for each in (base, tree):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numalet
+from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import Attempt, State
 from numalet.agent.host.runtime.levels import Ground
 from numalet.agent.host.runtime.port import PASSING_ERRORS, Launch, NotStarted
@@ -85,8 +86,10 @@ def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
 def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]:
     """What the watcher is told."""
     prepared = setup(launch, ground, attempt.mark)
+    leaf = None if ground.tree is None else root.of_watchers(ground.tree)
     return {
         "setup": asdict(prepared),
+        "watcher_cgroup": None if leaf is None else str(leaf),
         "cgroup": prepared.cgroup,
         "path": launch.settings.path,
         "oom_score_adj": score(launch.settings.oom_score_adj, ground),

@@ -83,7 +83,7 @@ def become(setup: Setup, parent: int) -> NoReturn:
     Raises ``StageFailed``. ``parent`` is the process whose end is to be the program's end.
     """
     if setup.cgroup is not None:
-        _step(Stage.CGROUP, _join, setup.cgroup)
+        _step(Stage.CGROUP, join, setup.cgroup)
     if setup.cpus is not None:
         _step(Stage.CPUS, os.sched_setaffinity, 0, setup.cpus)
     if setup.memory_nodes is not None:
@@ -189,7 +189,8 @@ def _step(stage: Stage, function: object, *arguments: object) -> None:
         raise StageFailed(stage, error.errno or errno.EINVAL) from None
 
 
-def _join(folder: str) -> None:
+def join(folder: str) -> None:
+    """Move this process into a cgroup. Raises ``OSError``."""
     descriptor = os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, b"0")

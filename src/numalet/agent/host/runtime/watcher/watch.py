@@ -27,6 +27,7 @@ from numalet.agent.host.runtime.watcher.begin import (
     adopt_orphans,
     become,
     close_others,
+    join,
     spare,
 )
 from numalet.agent.host.runtime.watcher.outputs import Log, Stream, stamp
@@ -50,6 +51,10 @@ def main(folder: Path) -> int:
     order = papers.read(folder, papers.LAUNCH)
     if order is None:
         return 2
+    if order.get("watcher_cgroup"):
+        # Where this can not be, a signal to all of the agent's unit reaches the program.
+        with contextlib.suppress(OSError):
+            join(order["watcher_cgroup"])
     started, refused, end = (
         Paper(folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
     )
