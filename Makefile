@@ -108,8 +108,13 @@ sample: $(READY)  ## two minutes of what `make thorough` does
 	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=sample --timeout=600 $(SCALE_TESTS)
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.bounded_rate --seconds 45
 
-thorough: $(READY)  ## 20,000 cases of each law of merging, and 20 minutes of searches
+# Tests that draw a few of many cases in every run; here they try all of them.
+DRAWING_TESTS := tests/conformance/test_mutations.py tests/integration/test_open_api.py \
+  tests/property/test_cpu_assignment.py
+
+thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn, 20 minutes of searches
 	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=thorough --timeout=7200 $(SCALE_TESTS)
+	NUMALET_THOROUGH=1 $(PYTEST) $(PARALLEL) -q --timeout=1200 $(DRAWING_TESTS)
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.bounded_rate --seconds 1200 --write
 
 bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is gated

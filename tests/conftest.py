@@ -7,6 +7,7 @@ processes that run tests side by side have nowhere to print.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -85,6 +86,12 @@ def tmp_path(_short_folder: Path) -> Path:
     folder = _short_folder / str(next(_numbers))
     folder.mkdir(mode=0o700)
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from looking through thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

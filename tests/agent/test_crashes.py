@@ -19,7 +19,7 @@ from crash_rounds import Rounds
 from crash_victims import AT_A_POINT, separate
 from numalet.agent.keeper.settings import RuntimeKind
 
-CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "50"))
+CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "25"))
 SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))
 
 

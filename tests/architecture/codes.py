@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ class Use(NamedTuple):
     place: str
 
 
+@cache
 def uses() -> list[Use]:
     """Every use of a code outside the room of sentences."""
     found: list[Use] = []

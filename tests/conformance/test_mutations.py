@@ -20,10 +20,11 @@ import typer
 from typer.testing import CliRunner
 
 import recordings
+import thoroughness
 from numalet.cli.replay import replay
 from numalet.insight.simulate.comparison import SKIPPABLE, compare
 
-SAMPLES = 2000
+SAMPLES = thoroughness.of(500, 2000)
 THROUGH_THE_COMMAND = 150
 SEED = 20240132
 

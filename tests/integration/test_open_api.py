@@ -24,11 +24,12 @@ from schemathesis import APIOperation, Case, GenerationMode, checks
 from schemathesis.core.result import Ok
 
 import agent_load
+import thoroughness
 from numalet.io.agent_client.client import AgentClient
 from servers.pods import pod
 
 GROUPS = ("api/v1", "apis/numalet.dev/v1alpha1", "other")
-EXAMPLES = 20
+EXAMPLES = thoroughness.of(6, 20)
 WATCHES = 2
 """So many of each kind, as each takes a second."""
 CHECKS = (
