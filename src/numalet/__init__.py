@@ -184,12 +184,21 @@ def __getattr__(name: str) -> Any:
     """The public name, imported now."""
     from importlib import import_module
 
+    if name in __all__:
+        import_module("numalet.core.model.findings").BadInput.sentence_of = _sentence
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     if name in _RENAMED:
         module, attribute = _RENAMED[name]
         return getattr(import_module(module), attribute)
     raise AttributeError(f"module 'numalet' has no attribute {name!r}")
+
+
+def _sentence(finding: Finding) -> str:
+    """What ``str(BadInput)`` says of a finding; words are loaded when something has gone wrong."""
+    from numalet.wording import english
+
+    return english.sentence(finding)
 
 
 def __dir__() -> list[str]:

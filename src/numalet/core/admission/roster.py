@@ -37,6 +37,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.snapshot.slots import ManagerSlot, Slot
+from numalet.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,8 @@ def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[Dev
     return ManagerSlot(
         "device",
         DevicePolicy(known, plugins),
-        lambda snapshot: snapshot.device,
-        lambda snapshot, ledger: replace(snapshot, device=ledger),
+        _device_ledger,
+        _with_device_ledger,
     )
 
 
@@ -113,8 +114,8 @@ def _cpu_slot(static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
     return ManagerSlot(
         "cpu",
         manager,
-        lambda snapshot: snapshot.cpu,
-        lambda snapshot, ledger: replace(snapshot, cpu=ledger),
+        _cpu_ledger,
+        _with_cpu_ledger,
     )
 
 
@@ -130,8 +131,8 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
     return ManagerSlot(
         "memory",
         manager,
-        lambda snapshot: snapshot.memory,
-        lambda snapshot, ledger: replace(snapshot, memory=ledger),
+        _memory_ledger,
+        _with_memory_ledger,
     )
 
 
@@ -154,3 +155,30 @@ def distances(rules: NodeRules) -> Distances | None:
         {i: {j: row[j] if j < len(row) else FAR for j in ids} for i, row in listed.items()},
         lengths if max(ids, default=-1) >= min(lengths.values(), default=0) else None,
     )
+
+
+# Functions with names and not lambdas, because nodes are pickled.
+
+
+def _device_ledger(snapshot: Snapshot) -> DeviceLedger:
+    return snapshot.device
+
+
+def _with_device_ledger(snapshot: Snapshot, ledger: DeviceLedger) -> Snapshot:
+    return replace(snapshot, device=ledger)
+
+
+def _cpu_ledger(snapshot: Snapshot) -> CpuLedger:
+    return snapshot.cpu
+
+
+def _with_cpu_ledger(snapshot: Snapshot, ledger: CpuLedger) -> Snapshot:
+    return replace(snapshot, cpu=ledger)
+
+
+def _memory_ledger(snapshot: Snapshot) -> MemoryLedger:
+    return snapshot.memory
+
+
+def _with_memory_ledger(snapshot: Snapshot, ledger: MemoryLedger) -> Snapshot:
+    return replace(snapshot, memory=ledger)

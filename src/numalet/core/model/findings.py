@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -54,12 +54,26 @@ class Finding:
     severity: Severity = Severity.ERROR
 
 
+def _code_and_fields(finding: Finding) -> str:
+    return f"{finding.code} {dict(finding.fields)}"
+
+
 class BadInput(Exception):  # noqa: N818 - it is not an error of the program
-    """The user's input can not be used; carries every finding, the first one first."""
+    """The user's input can not be used; carries every finding, the first one first.
+
+    As a text it is a line per finding. ``sentence_of`` makes the line: sentences live in wings
+    above this one, so the package sets it; without that it is code and values.
+    """
+
+    sentence_of: ClassVar[Callable[[Finding], str]] = staticmethod(_code_and_fields)
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__(", ".join(f"{f.code} {dict(f.fields)}" for f in self.findings))
+        # As they are, because this is what a copy of the exception is made from.
+        super().__init__(self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(map(BadInput.sentence_of, self.findings))
 
 
 class Findings:

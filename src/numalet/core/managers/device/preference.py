@@ -70,6 +70,7 @@ class PreferredDevices(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class NoSay:
     """The pure default: no preference, no veto, nothing to hand to the container."""
 
