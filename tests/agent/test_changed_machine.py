@@ -12,6 +12,7 @@ import pytest
 
 import agent_laws
 import agents
+from bad_inputs import refused_with
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.settings import AgentSettings
@@ -21,7 +22,6 @@ from numalet.agent.kubernetes import pod_placement
 from numalet.agent.servers import metrics
 from numalet.agent.telemetry import metric_definitions
 from numalet.cli.ps_view import PodTable
-from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 
@@ -95,7 +95,7 @@ def test_an_exact_agent_stays_down_as_a_kubelet_and_so_does_one_that_is_to_stop(
         async with agents.running(given) as agent:
             await agent.keeper.settled()
         changed = _with_less(given, node0=4096)
-        with pytest.raises(BadInput, match="agent/state-invalid"):
+        with refused_with("agent/state-invalid"):
             async with agents.running(changed):
                 pass
         rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
@@ -112,7 +112,7 @@ def test_another_configuration_is_no_other_machine(tmp_path: Path) -> None:
         await _filled(given, {"one": "2Gi"})
         config = replace(given.premises.config, memory_manager_policy="None", reserved_memory=())
         changed = replace(given, premises=replace(given.premises, config=config))
-        with pytest.raises(BadInput, match="agent/state-invalid"):
+        with refused_with("agent/state-invalid"):
             async with agents.running(changed):
                 pass
 

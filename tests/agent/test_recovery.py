@@ -11,6 +11,7 @@ import pytest
 
 import agent_laws
 import agents
+from bad_inputs import refused_with
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.recovery import OnInvalidState
@@ -130,7 +131,7 @@ def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> 
         await _two_pods(tmp_path)
         for name in ("cpu_manager_state", "memory_manager_state"):
             (tmp_path / name).unlink()
-        with pytest.raises(BadInput, match="agent/books-lost-hold"):
+        with refused_with("agent/books-lost-hold"):
             async with agents.running(agents.settings(tmp_path)):
                 pass
         given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import agents
+from bad_inputs import refused_with
 from numalet.agent.keeper import settings
 from numalet.agent.keeper.settings import AgentOptions, RuntimeKind
 from numalet.core.config.behaviour import Mode
@@ -62,7 +63,7 @@ def test_a_described_machine_is_no_place_for_real_programs(tmp_path: Path) -> No
     options = AgentOptions(
         root=tmp_path, machine=MachineChoice("2n8c1t", "16Gi"), runtime=RuntimeKind.PROCESS
     )
-    with pytest.raises(BadInput, match="agent/described-machine"):
+    with refused_with("agent/described-machine"):
         settings.resolve(options)
 
 

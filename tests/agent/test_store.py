@@ -18,6 +18,7 @@ import pytest
 
 import agent_laws
 import agents
+from bad_inputs import refused_with
 from numalet.agent.keeper import journal, record_file
 from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
@@ -170,7 +171,7 @@ def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    with pytest.raises(BadInput, match="agent/root-not-ours"):
+    with refused_with("agent/root-not-ours"):
         Store(open_to_all, pod_record.encode, pod_record.decode).open()
 
 
@@ -185,7 +186,7 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
         Store(tmp_path / "etc", pod_record.encode, pod_record.decode).open()
     (finding,) = refused.value.findings
     assert ("agent/root-in-use", "hosts, runs") == (finding.code, finding.fields["others"])
-    with pytest.raises(BadInput, match="agent/root-in-use"):
+    with refused_with("agent/root-in-use"):
         SharedBooks(tmp_path / "etc").open()
     assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
     for name in ("empty", "mine"):

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from bad_inputs import refused_with
 from numalet.cli import main
 from numalet.core.model.findings import BadInput
 from numalet.lab import guest, host, kernel_cache, topologies
@@ -275,13 +276,13 @@ def test_an_older_kernel_is_used_and_told_where_the_new_one_can_not_be_had(
 
 def test_no_apt_and_no_kernel_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(programs))
-    with pytest.raises(BadInput, match="lab/no-apt"):
+    with refused_with("lab/no-apt"):
         kernel(programs)
 
 
 def test_a_package_without_a_version_is_no_package(programs: Path) -> None:
     put(programs, "apt-cache", "#!/bin/sh\nexit 0\n")
-    with pytest.raises(BadInput, match="lab/no-package"):
+    with refused_with("lab/no-package"):
         kernel(programs)
 
 

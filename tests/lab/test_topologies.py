@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
 from numalet.lab import changes, hugepages, topologies
 from numalet.lab.hugepages import Reserved
@@ -162,11 +163,11 @@ def test_a_text_that_reserves_nothing_is_shown(text: str) -> None:
 
 
 def test_a_node_has_its_pages_said_once() -> None:
-    with pytest.raises(BadInput, match="lab/hugepages-twice"):
+    with refused_with("lab/hugepages-twice"):
         hugepages.parse("2Mi=0:1,0:2")
 
 
 @pytest.mark.parametrize("node", [1, 3])
 def test_pages_need_a_node_with_memory(node: int) -> None:
-    with pytest.raises(BadInput, match="lab/hugepages-node"):
+    with refused_with("lab/hugepages-node"):
         hugepages.with_room(topologies.named("3n4c-1memless"), [Reserved(node, 2, 1)])

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bad_inputs import refused_with
 from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
-from numalet.core.model.findings import BadInput
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = ipaddress.ip_address("127.0.0.1")
@@ -110,11 +110,11 @@ def test_a_certificate_that_can_not_be_read_is_told(tmp_path: Path, content: str
     path = tmp_path / "mine.crt"
     if content is not None:
         path.write_text(content, encoding="latin-1")
-    with pytest.raises(BadInput, match="kube-api/certificate"):
+    with refused_with("kube-api/certificate"):
         kube_credentials.given(tmp_path, path, path)
 
 
 def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "kube-api").write_text("in the way")
-    with pytest.raises(BadInput, match="kube-api/folder"):
+    with refused_with("kube-api/folder"):
         _own(tmp_path)

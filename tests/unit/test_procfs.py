@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bad_inputs import refused_with
 from numalet.agent.host.cgroup_v2 import numa_stat
 from numalet.agent.host.procfs import kernel, numa_maps, status
 from numalet.agent.host.procfs.numa_maps import Kind
@@ -71,7 +72,7 @@ def test_what_can_not_be_read_is_told(tmp_path: Path) -> None:
     for name in ("numa_maps", "status"):
         (tmp_path / "7" / name).mkdir(parents=True)
     for read in (numa_maps.read, status.read):
-        with pytest.raises(BadInput, match="procfs/unreadable"):
+        with refused_with("procfs/unreadable"):
             read(7, tmp_path)
 
 
@@ -92,7 +93,7 @@ def test_lists_of_status_may_be_empty_but_not_missing() -> None:
     text = "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,7\nMems_allowed_list:\t\n"
     assert status.parse(text) == status.Allowed(frozenset({0, 1, 2, 7}), frozenset())
     for wrong in ("Name:\tx\n", "Cpus_allowed_list:\tx\nMems_allowed_list:\t0\n"):
-        with pytest.raises(BadInput, match="procfs/no-list"):
+        with refused_with("procfs/no-list"):
             status.parse(wrong)
 
 
@@ -109,5 +110,5 @@ def test_huge_pages_of_a_group_have_the_same_form() -> None:
 
 @pytest.mark.parametrize("text", ["anon N0=x", "anon 5", "\n"])
 def test_a_line_that_is_no_figures_is_shown(text: str) -> None:
-    with pytest.raises(BadInput, match="procfs/no-figures"):
+    with refused_with("procfs/no-figures"):
         numa_stat.parse(text)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import agents
+from bad_inputs import refused_with
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.store import Store
 from numalet.agent.run.shared_books import SharedBooks
-from numalet.core.model.findings import BadInput
 from numalet.io.documents import pod_record
 from numalet.io.files import trust
 from numalet.wording import english
@@ -104,11 +104,11 @@ def test_one_that_others_can_change_is_refused_for_books_and_manifests(
     assert "ch" in english.sentence(finding)
     before = sorted(folder.iterdir()), folder.stat().st_mode
     codes = r"files/others-(own|write)|agent/root-not-ours"
-    with pytest.raises(BadInput, match=codes):
+    with refused_with(codes):
         Store(folder, pod_record.encode, pod_record.decode).open()
-    with pytest.raises(BadInput, match=codes):
+    with refused_with(codes):
         SharedBooks(folder).open()
-    with pytest.raises(BadInput, match=r"files/others-(own|write)"):
+    with refused_with(r"files/others-(own|write)"):
         agents.here(tmp_path / "root", manifests=folder)
     assert before == (sorted(folder.iterdir()), folder.stat().st_mode)
 
@@ -123,13 +123,13 @@ def test_files_of_others_in_a_root_folder_are_refused(tmp_path: Path) -> None:
     Store(tmp_path / "root", pod_record.encode, pod_record.decode).open()
     made(tmp_path / "root" / "run", 0o700)
     give(tmp_path / "root" / "books.lock")
-    with pytest.raises(BadInput, match="agent/others-files") as refused:
+    with refused_with("agent/others-files") as refused:
         Store(tmp_path / "root", pod_record.encode, pod_record.decode).open()
     assert "books.lock" == refused.value.findings[0].fields["others"]
     os.chown(tmp_path / "root" / "books.lock", 0, 0)
     (tmp_path / "root" / "run" / "runs.json").write_text("[]")
     give(tmp_path / "root" / "run" / "runs.json")
-    with pytest.raises(BadInput, match="agent/others-files"):
+    with refused_with("agent/others-files"):
         SharedBooks(tmp_path / "root").open()
 
 

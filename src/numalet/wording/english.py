@@ -79,7 +79,10 @@ def sentence(about: Finding | Reason) -> str:
 
 def of_finding(finding: Finding) -> str:
     """The sentence of a finding, without its place."""
-    return SENTENCES[finding.code].format(**finding.fields)
+    template = SENTENCES.get(finding.code)
+    if template is None:
+        return _without_sentence(finding.code, finding.fields)
+    return template.format(**finding.fields)
 
 
 def of_shortfall(code: str) -> str:
@@ -97,7 +100,20 @@ def of_reason(reason: Reason) -> str:
     elif isinstance(reason, NothingToPreempt):
         lacking = (f"{amount(each, lack)} of {each}" for each, lack in reason.lacking)
         values["lacking"] = ", ".join(lacking)
-    return SENTENCES[reason.code].format(**values)
+    template = SENTENCES.get(reason.code) or own_template(reason)
+    return _without_sentence(reason.code, values) if template is None else template.format(**values)
+
+
+def own_template(reason: Reason) -> str | None:
+    """The sentence that a reason brings along, as those of a manager from outside may."""
+    template = getattr(reason, "sentence", None)
+    return template if isinstance(template, str) else None
+
+
+def _without_sentence(code: str, values: Mapping[str, Any]) -> str:
+    """What is known, for want of a sentence: codes from outside the project may have none."""
+    listed = ", ".join(f"{name}: {value}" for name, value in values.items())
+    return f"{code} ({listed})" if listed else code
 
 
 def fields_of(reason: Reason) -> dict[str, Any]:

@@ -117,7 +117,11 @@ def message(rejection: Rejection | None) -> str:
 
 
 def _allocation(cause: Reason) -> str:
-    return ALLOCATION[cause.code].format(**english.fields_of(cause))
+    template = ALLOCATION.get(cause.code)
+    if template is None:
+        # A manager that the kubelet does not have, so it has no words for it either.
+        return english.of_reason(cause)
+    return template.format(**english.fields_of(cause))
 
 
 def status(rejection: Rejection) -> dict[str, str]:
