@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -73,6 +74,14 @@ class Forks:
         socket.send_fds(self._control, [order], [errors.fileno()])
         return self._answer()
 
+    def process(
+        self, words: Sequence[str], streams: Sequence[int], environment: Mapping[str, str]
+    ) -> ForkedProcess:
+        """A copy with these three streams and this environment."""
+        order = json.dumps({"words": list(words), "environment": dict(environment)}).encode()
+        socket.send_fds(self._control, [order], streams)
+        return ForkedProcess(self, self._answer())
+
     def end_of(self, pid: int) -> int:
         """Wait for its end."""
         self._control.send(json.dumps({"end_of": pid}).encode())
@@ -81,6 +90,68 @@ class Forks:
     def _answer(self) -> int:
         answer: int = json.loads(self._control.recv(agent_zygote.LARGEST_ORDER))
         return answer
+
+
+class Process(Protocol):
+    """What tests ask of a process, whoever started it: a part of ``subprocess.Popen``."""
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+
+    def poll(self) -> int | None:
+        """Its exit status, negative for a signal; None as long as it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The same, awaited."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, unless it has ended."""
+
+    def kill(self) -> None:
+        """The same with SIGKILL."""
+
+    def terminate(self) -> None:
+        """The same with SIGTERM."""
+
+
+class ForkedProcess:
+    """A copy that ``Forks`` made, seen as a child; see ``Process``."""
+
+    def __init__(self, forks: Forks, pid: int) -> None:
+        self.pid = pid
+        self._forks = forks
+        self._pidfd = os.pidfd_open(pid)
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit status if it has ended."""
+        if self._status is None and select.select([self._pidfd], [], [], 0)[0]:
+            self._status = self._forks.end_of(self.pid)
+            os.close(self._pidfd)
+        return self._status
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status. Raises ``subprocess.TimeoutExpired``."""
+        if self._status is None:
+            select.select([self._pidfd], [], [], timeout)
+        status = self.poll()
+        if status is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return status
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            signal.pidfd_send_signal(self._pidfd, sig)
+
+    def kill(self) -> None:
+        """Send it SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Send it SIGTERM."""
+        self.send_signal(signal.SIGTERM)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A process that has the whole program imported and forks a copy of itself for each agent.
+"""A process that has the whole program imported and forks copies of itself.
 
 A copy costs some milliseconds where a new interpreter costs more than half a second, and what it
 runs is the same: the command line of ``numalet``, word by word. It is started as a program with the
@@ -7,6 +7,7 @@ number of a socket, over which ``agent_processes.Forks`` asks it for copies and 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -19,12 +20,16 @@ from typing import Any, Final, NoReturn
 
 import numalet.cli.main
 from numalet.__main__ import main
+from numalet.io import faults
 
 LARGEST_ORDER: Final = 1 << 16
+_STREAMS: Final = 3
 _USED: Final = (
     *(
         "numalet.cli.main",
         "numalet.agent.keeper.main",
+        "numalet.agent.run.command",
+        "numalet.agent.run.beside_agent",
         "anyio._backends._asyncio",
         "uvicorn.lifespan.off",
     ),
@@ -44,17 +49,17 @@ def serve(control: socket.socket) -> None:
     """Do what is asked until nobody can ask any more; then nobody is left."""
     alive: set[int] = set()
     while True:
-        text, descriptors, _, _ = socket.recv_fds(control, LARGEST_ORDER, 1)
+        text, descriptors, _, _ = socket.recv_fds(control, LARGEST_ORDER, _STREAMS)
         if not text:
             break
         order: dict[str, Any] = json.loads(text)
         if "words" in order:
-            (errors,) = descriptors
             pid = os.fork()
             if not pid:
                 control.close()
-                _run(order["words"], errors)
-            os.close(errors)
+                _run(order["words"], descriptors, order.get("environment"))
+            for each in descriptors:
+                os.close(each)
             alive.add(pid)
             answer = pid
         else:
@@ -65,12 +70,20 @@ def serve(control: socket.socket) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _run(words: list[str], errors: int) -> NoReturn:
-    """Be ``numalet`` with these words from here on."""
+def _run(words: list[str], streams: list[int], environment: dict[str, str] | None) -> NoReturn:
+    """Be ``numalet`` with these words from here on; ``streams`` are the last ones of the three."""
     status: object = 3
     try:
-        os.dup2(errors, 2)
-        os.close(errors)
+        for number, each in zip(range(_STREAMS - len(streams), _STREAMS), streams, strict=True):
+            os.dup2(each, number)
+            os.close(each)
+        if environment is not None:
+            os.environ.clear()
+            os.environ.update(environment)
+            # As at the start of a new interpreter.
+            if faults.VARIABLE in environment:
+                faults.install(faults.planned(environment[faults.VARIABLE]))
+        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         # The stream that was there knows of the former file whether it can be rewound.
         sys.stderr = os.fdopen(2, "w", buffering=1)
         sys.argv = ["numalet", *words]
@@ -80,6 +93,8 @@ def _run(words: list[str], errors: int) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else 3)
 

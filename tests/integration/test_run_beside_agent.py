@@ -13,12 +13,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
 
+import agent_processes
+from agent_processes import Forks, Process
 from numalet.core.model.findings import BadInput
 from numalet.insight.output import explanation_schema
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -27,6 +31,7 @@ from process_builders import is_there
 from terminals import shown_until
 
 PATIENCE_SECONDS = 60.0
+NOTHING = Path(os.devnull)
 CPUS = len(os.sched_getaffinity(0))
 MOST = str(CPUS - 1)
 OTHERS_AT_WORK = 1
@@ -43,13 +48,25 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+class Command:
+    """A command and what it writes."""
+
+    def __init__(self, process: Process, stdout: IO[str]) -> None:
+        self.stdout = stdout
+        self.wait, self.kill = process.wait, process.kill
+        self.terminate, self.send_signal = process.terminate, process.send_signal
+        self.poll, self.pid = process.poll, process.pid
+
+
 @dataclass
 class Site:
     """A root folder, its agents one after the other, and commands beside them."""
 
     root: Path
-    agent: subprocess.Popen[bytes] | None = None
-    begun: list[subprocess.Popen[str]] = field(default_factory=list)
+    forks: Forks
+    agent: Process | None = None
+    begun: list[Process] = field(default_factory=list)
+    said: list[IO[str]] = field(default_factory=list)
 
     def start(self, fault: str = "", *, ready: bool = True) -> None:
         """Start an agent; one that finds commands at work is started again, as a service is."""
@@ -67,13 +84,11 @@ class Site:
         return self.answers()
 
     def _spawn(self, fault: str = "") -> None:
-        words = [sys.executable, "-m", "numalet", "agent", "--root", str(self.root)]
-        with (self.root.parent / "agent.log").open("ab") as log:
-            self.agent = subprocess.Popen(
-                [*words, "--ownership", "enforce"],
-                stderr=log,
-                env=os.environ | ({VARIABLE: fault} if fault else {}),
-            )
+        words = ["agent", "--root", str(self.root), "--ownership", "enforce"]
+        environment = os.environ | ({VARIABLE: fault} if fault else {})
+        with (self.root.parent / "agent.log").open("ab") as log, NOTHING.open("r+b") as nothing:
+            streams = [nothing.fileno(), nothing.fileno(), log.fileno()]
+            self.agent = self.forks.process(words, streams, environment)
 
     def kill(self) -> None:
         assert self.agent is not None
@@ -115,29 +130,35 @@ class Site:
         return [*base, "--cpus", cpus, "--memory", "64Mi", *rest]
 
     def run(self, *rest: str, cpus: str = "1") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.words(*rest, cpus=cpus),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_SECONDS,
-            input="in",
-        )
+        """The end of a command, and what it wrote; on its input is a word."""
+        words = self.words(*rest, cpus=cpus)[3:]
+        with ExitStack() as opened:
+            given, out, errors = (opened.enter_context(TemporaryFile("w+")) for _ in range(3))
+            given.write("in")
+            given.seek(0)
+            streams = [each.fileno() for each in (given, out, errors)]
+            status = self.forks.process(words, streams, os.environ).wait(PATIENCE_SECONDS)
+            out.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(words, status, out.read(), errors.read())
 
-    def begin(self, *rest: str, cpus: str = "1", fault: str = "") -> subprocess.Popen[str]:
-        child = subprocess.Popen(
-            self.words("-q", *rest, cpus=cpus),
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | ({VARIABLE: fault} if fault else {}),
-        )
-        self.begun.append(child)
-        return child
+    def begin(self, *rest: str, cpus: str = "1", fault: str = "") -> Command:
+        """A command that goes on."""
+        words = self.words("-q", *rest, cpus=cpus)[3:]
+        environment = os.environ | ({VARIABLE: fault} if fault else {})
+        ours, theirs = os.pipe()
+        with NOTHING.open("rb") as nothing:
+            streams = [nothing.fileno(), theirs, 2]
+            process = self.forks.process(words, streams, environment)
+        os.close(theirs)
+        stdout = os.fdopen(ours)
+        self.begun.append(process)
+        self.said.append(stdout)
+        return Command(process, stdout)
 
-    def up(self, script: str = UP, cpus: str = "1") -> tuple[subprocess.Popen[str], int]:
+    def up(self, script: str = UP, cpus: str = "1") -> tuple[Command, int]:
         """A command that has said something, and the id of its program."""
         child = self.begin("--", "sh", "-c", f"echo $$; {script}", cpus=cpus)
-        assert child.stdout is not None
         return child, int(child.stdout.readline())
 
     def is_clean(self) -> bool:
@@ -147,17 +168,24 @@ class Site:
         return not (self.pods() or papers or books.get("entries"))
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with agent_processes.forks() as made:
+        yield made
+
+
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site(forks: Forks) -> Iterator[Site]:
+    """Agents and commands are copies of one interpreter, but for those that tests start."""
     with tempfile.TemporaryDirectory(prefix="numalet-") as folder:
-        made = Site(Path(folder) / "root")
+        made = Site(Path(folder) / "root", forks)
         made.root.mkdir(mode=0o700)
         yield made
         for child in made.begun:
             child.kill()
             child.wait(PATIENCE_SECONDS)
-            if child.stdout is not None:
-                child.stdout.close()
+        for stdout in made.said:
+            stdout.close()
         if made.agent is not None:
             made.agent.kill()
             made.agent.wait(PATIENCE_SECONDS)
@@ -181,7 +209,7 @@ def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
     assert note.startswith("note: CPUs ")
     assert "mine" == own
     # It has ended for the agent too before it ended for the caller.
-    assert site.is_clean()
+    until(site.is_clean)
     child, program = site.up()
     until(lambda: site.phases() == ["Running"])
     (pod,) = site.pods()
@@ -256,7 +284,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
 def test_a_place_is_free_for_the_next_as_soon_as_a_command_has_ended(site: Site) -> None:
     site.start()
     assert [0] * 5 == [site.run("-q", "--", "true", cpus=MOST).returncode for _ in range(5)]
-    assert site.is_clean()
+    until(site.is_clean)
 
 
 def test_a_dry_run_asks_the_agents_books_and_takes_nothing(site: Site) -> None:
@@ -265,7 +293,7 @@ def test_a_dry_run_asks_the_agents_books_and_takes_nothing(site: Site) -> None:
     place = json.loads(done.stdout)
     assert (0, True, "agent") == (done.returncode, place["admitted"], place["decided_by"])
     assert "note: CPUs" in site.run("--dry-run", "--", "true").stderr
-    assert site.is_clean()
+    until(site.is_clean)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +316,6 @@ def test_ends_have_the_shells_status_and_leave_nothing(
 def test_signals_reach_the_command(site: Site) -> None:
     site.start()
     child, _ = site.up("trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done")
-    assert child.stdout is not None
     child.stdout.readline()
     child.send_signal(signal.SIGUSR1)
     assert 9 == child.wait(PATIENCE_SECONDS)
@@ -326,7 +353,7 @@ def test_a_command_outlives_its_agent_and_is_known_to_the_next(site: Site) -> No
     assert 125 == site.run("--", "true", cpus=MOST).returncode
     os.kill(program, signal.SIGTERM)
     assert 143 == child.wait(PATIENCE_SECONDS)
-    assert site.is_clean()
+    until(site.is_clean)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -430,7 +457,6 @@ def test_an_agent_that_dies_at_any_point_costs_no_command_its_end(site: Site, fa
     assert -signal.SIGKILL == doomed.wait(PATIENCE_SECONDS)
     site.start()
     assert 6 == child.wait(PATIENCE_SECONDS)
-    assert child.stdout is not None
     assert ["up"] == child.stdout.read().split()
     until(site.is_clean)
 
