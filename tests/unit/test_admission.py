@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import FrameType
 
 import pytest
 
@@ -256,3 +258,25 @@ def test_containers_start_in_their_order_and_end_the_ones_before() -> None:
     assert reserved(admitted.pod_started("u")) == [2, 0]
     with pytest.raises(KeyError):
         admitted.container_started(ContainerKey("u", "unknown"))
+
+
+def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
+    """So the steps that a pod costs are as many as its containers, and not their square."""
+    empty = node(RESTRICTED)
+    looks: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == "forget_stale":
+            looks.append(type(frame.f_locals["self"]).__name__)
+
+    counts = []
+    for number in (1, 20):
+        containers = tuple(container(f"c{each}", memory="1Mi") for each in range(number))
+        sys.setprofile(note)
+        try:
+            empty.admit(pod("u", *containers))
+        finally:
+            sys.setprofile(None)
+        counts.append(len(looks))
+        looks.clear()
+    assert counts[0] == counts[1] > 0

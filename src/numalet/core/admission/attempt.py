@@ -39,6 +39,8 @@ class Attempt:
     snapshot: Snapshot
     active: ActiveContainers
     alignments: dict[str, Alignment] = field(default_factory=dict)
+    _cleaned: set[str] = field(default_factory=set)
+    """Providers that have forgotten what is stale."""
 
     def align(self, subject: str, container: Container | None) -> Hint | Rejection:
         """The affinity for a container, or for the pod as one (container None)."""
@@ -93,5 +95,7 @@ class Attempt:
         return None
 
     def _forget_stale(self, slot: Slot) -> None:
-        if self.snapshot.sources_ready:
+        # Once is enough: what is active stays the same, and only this pod gets new records.
+        if self.snapshot.sources_ready and slot.provider not in self._cleaned:
+            self._cleaned.add(slot.provider)
             self.snapshot = slot.forget_stale(self.snapshot, self.active)
