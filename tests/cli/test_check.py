@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from cli.commands import Runner, pod
+from cli.commands import Runner, pod, process
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
 from numalet.core.checkpoint import memory_file
 from numalet.core.managers.memory.ledger import EMPTY_LEDGER
@@ -271,3 +271,35 @@ def test_a_library_call_gives_rows() -> None:
     result = checking.check(pieces)
     assert result.checked.has_errors
     assert len(result.rows) == len(result.checked.findings)
+
+
+def test_the_configuration_comes_from_the_standard_input() -> None:
+    inside = "".join(f"    {line}\n" for line in WRONG.splitlines())
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: k}}\ndata:\n  kubelet: |\n{inside}"
+    ended = process("check", "-c", "-", *SHAPE, "-o", "json", stdin=text)
+
+    assert 1 == ended.status, ended.err
+    rows = json.loads(ended.out)["findings"]
+    (row,) = [row for row in rows if row["code"] == "lint/reserved-hugepages"]
+    line = next(at for at, each in enumerate(text.split("\n"), 1) if "hugepages-1Gi" in each)
+    assert ("-", line) == (row["place"]["document"], row["place"]["line"])
+    (note,) = [row for row in rows if row["code"] == "config-file/read-from"]
+    assert ("note", "read from here: ConfigMap k, its key kubelet") == (
+        note["severity"],
+        note["message"],
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_the_standard_input_has_one_reader(command: str) -> None:
+    ended = process(command, "-c", "-", *SHAPE, "-", stdin=KUBELET)
+
+    assert (2, "") == (ended.status, ended.out)
+    assert "the standard input can be read once only" in ended.err
+
+
+def test_pods_to_check_come_from_the_standard_input() -> None:
+    text = pod("huge", "300Gi")
+    ended = process("check", "-c", "kubelet.yaml", *SHAPE, "-o", "json", "-", stdin=text)
+
+    assert "lint/pod-never-admitted" in [row["code"] for row in json.loads(ended.out)["findings"]]

@@ -29,6 +29,10 @@ EPILOG = """Examples:
 
   numalet check -c kubelet.yaml -m node7.tar.gz -o sarif > numalet.sarif
 
+  kubectl -n kube-system get configmap kubelet-config -o yaml | numalet check -c - -m node7.tar.gz
+
+  kubectl get --raw /api/v1/nodes/node7/proxy/configz | numalet check -c - -m node7.tar.gz
+
 Exit status: 0 clean (warnings and notes aside), 1 findings of severity error, 2 the input can
 not be used, 3 a bug.
 """

@@ -198,7 +198,15 @@ _CLASSES: Final = option(
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("-c", "--config", metavar="FILE", help="KubeletConfiguration, YAML or JSON."),
+    typer.Option(
+        "-c",
+        "--config",
+        metavar="FILE",
+        help=(
+            "KubeletConfiguration, or what holds one: a ConfigMap of kubeadm, /configz, OpenShift,"
+            " Talos; '-' reads the standard input."
+        ),
+    ),
 ]
 AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]
 ReservationFlags = Annotated[KubeletFlags, _group(_RESERVATIONS)]

@@ -30,12 +30,20 @@ _CONFIG_FILE: Final = {
     "config-file/empty": "this configuration file is empty; it must hold a KubeletConfiguration",
     "config-file/several-documents": (
         "this file holds {count} documents; a configuration file holds one KubeletConfiguration, "
-        "and may hold one NumaletConfiguration after it, drop-in files excepted"
+        "and may hold one NumaletConfiguration and other objects of Kubernetes beside it, drop-in "
+        "files excepted"
     ),
     "config-file/not-a-mapping": "a KubeletConfiguration is a mapping, and this is {found}",
     "config-file/kind": (
         "apiVersion {api_version!r} and kind {kind!r} are not known here; "
-        "allowed are 'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration'"
+        "allowed are 'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration', or an object that "
+        "holds one: a ConfigMap, a KubeletConfig of OpenShift, the answer of /configz, a machine "
+        "configuration of Talos"
+    ),
+    "config-file/read-from": "read from here: {source}",
+    "config-file/read-in-part": (
+        "read from here: {source}; what {system} sets besides is not known here, so give the "
+        "answer of /configz for the whole configuration of a node"
     ),
     "config-file/unknown-field": "there is no field {field!r}; it is ignored, as the kubelet does",
     "config-file/wrong-type": ("{field} must be {expected}, and {value} is {found}: {go_text}"),

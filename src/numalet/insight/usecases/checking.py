@@ -19,7 +19,7 @@ from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import Row
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import Host, Subject
-from numalet.io.documents import kubelet_config, pod_manifest
+from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
@@ -63,6 +63,7 @@ def check(pieces: Pieces) -> Result:
     Raises:
         BadInput: one of them can not be read.
     """
+    yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     findings = Findings()
     machine = findings.collect(pieces.machine.open)
     config = findings.collect(lambda: kubelet_config.load(pieces.config))

@@ -30,10 +30,16 @@ from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, O
 from numalet.insight.simulate.scenario import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
-from numalet.insight.usecases.simulating import STANDARD_INPUT, Pieces, Prepared
+from numalet.insight.usecases.simulating import Pieces, Prepared
 from numalet.io import machines
 from numalet.io.devices import devices_on
-from numalet.io.documents import kubelet_config, kubelet_flags, listed_pods, pod_manifest
+from numalet.io.documents import (
+    kubelet_config,
+    kubelet_flags,
+    listed_pods,
+    pod_manifest,
+    yaml_source,
+)
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_manifest import PodOptions
@@ -80,7 +86,8 @@ def prepare(question: Question) -> PreparedCase:
         BadInput: with everything that is wrong in any of its parts; later, when one of the other
             machines is tried, with everything that is wrong in these.
     """
-    _refuse_two_readers((*question.after, question.pod))
+    config = question.pieces.config.config_file
+    yaml_source.refuse_second_reader((*question.after, question.pod, config))
     inputs = [(path, simulating.documents_of(path)) for path in (*question.after, question.pod)]
     options = PodOptions(
         node_name=question.pieces.node_name, about=0, source=question.pieces.pod_source
@@ -126,12 +133,6 @@ def _names(paths: Sequence[Path], prepared: Prepared) -> Mapping[str, str]:
     states = reading.read(prepared.scenario.state_files)
     holders = holder_map.state_map(states, known.by_uid).holders
     return {**pod_names.names(states, holders, known.listed), **known.by_uid}
-
-
-def _refuse_two_readers(paths: Sequence[str]) -> None:
-    count = paths.count(STANDARD_INPUT)
-    if count > 1:
-        raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
 
 
 def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) -> Pod:
@@ -238,8 +239,9 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     Raises:
         BadInput: with everything that is wrong in a part of it.
     """
-    _refuse_two_readers(comparison.pods)
     pieces = comparison.pieces
+    configs_named = [each.config_file for each in comparison.configs or (pieces.config,)]
+    yaml_source.refuse_second_reader((*comparison.pods, *configs_named))
     inputs = [(path, simulating.documents_of(path)) for path in comparison.pods]
     loaded = pod_manifest.pods_of(
         inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)

@@ -35,9 +35,7 @@ from numalet.io.files.state_directory import StateDirectory
 from numalet.io.machines import MachineChoice
 
 FORGET_ALL: Final = "all"
-STANDARD_INPUT: Final = "-"
 
-_STANDARD_INPUT_FILE: Final = "/dev/stdin"
 _RUNNING: Final = "Running"
 _LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
 
@@ -119,6 +117,7 @@ def prepare(pieces: Pieces) -> Prepared:
     """
     if not pieces.pods and not pieces.forget:
         raise BadInput([Finding("files/no-pods")])
+    yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
         return _from_scenario(_only_line(pieces.pods[0]), pieces)
     findings = Findings()
@@ -156,8 +155,7 @@ def documents_of(path: str) -> Sequence[Document]:
 
 def _documents(path: str) -> Sequence[Document]:
     """The documents of a file, or of the standard input."""
-    file = _STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
-    return yaml_source.load_documents(yaml_source.read_text(file), path)
+    return yaml_source.load_documents(yaml_source.read_text_or_input(path), path)
 
 
 def _only_line(path: str) -> Scenario:

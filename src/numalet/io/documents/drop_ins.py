@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
-from numalet.io.documents.yaml_source import Document, child_path
+from numalet.io.documents.enclosed_config import Part
+from numalet.io.documents.yaml_source import child_path
 
 _SUFFIX: Final = ".conf"
 
@@ -23,10 +24,10 @@ class Merged:
 
     def __init__(self) -> None:
         self.value: dict[str, Any] = {}
-        self._origins: dict[str, Document] = {}
+        self._origins: dict[str, Part] = {}
 
-    def merge(self, document: Document) -> None:
-        """Put one more document, a mapping, over what there is."""
+    def merge(self, document: Part) -> None:
+        """Put one more mapping over what there is."""
         self._patch(self.value, document.value, "$", document)
 
     def locate(self, path: str) -> Location:
@@ -39,7 +40,7 @@ class Merged:
         return NOWHERE if path == "$" else Location("", path)
 
     def _patch(
-        self, target: dict[str, Any], patch: dict[str, Any], path: str, document: Document
+        self, target: dict[str, Any], patch: dict[str, Any], path: str, document: Part
     ) -> None:
         for key, value in patch.items():
             place = child_path(path, key)

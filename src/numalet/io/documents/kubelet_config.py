@@ -1,6 +1,7 @@
 """Reads a KubeletConfiguration (v1beta1) from file, drop-in directory and flags.
 
 In the kubelet's order: the file, the drop-ins over it as JSON merge patches, the flags over both.
+What the file may enclose the configuration in: see ``enclosed_config``.
 Unknown and repeated fields are warnings, because the kubelet falls back to a lenient reading; a
 wrong type is an error. Which values are legal is decided elsewhere (``config``).
 """
@@ -8,7 +9,7 @@ wrong type is an error. Which values are legal is decided elsewhere (``config``)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -25,18 +26,14 @@ from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.io.documents import (
     drop_ins,
+    kubelet_config_file,
     kubelet_flags,
     kubelet_types,
     numalet_config,
     plain_sizes,
-    yaml_source,
 )
 from numalet.io.documents.kubelet_fields import DEFAULTED_WHEN_EMPTY, HONOURED, PASSED_OVER, Shape
 from numalet.io.documents.kubelet_types import Mismatch
-from numalet.io.documents.yaml_source import Document
-
-API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
-KIND: Final = "KubeletConfiguration"
 
 Locate = Callable[[str], Location]
 """From a path in the document to a place for a finding."""
@@ -58,6 +55,7 @@ class Base(Enum):
 class ConfigSources:
     """Where a configuration comes from.
 
+    ``config_file`` is ``-`` for the standard input, which can be read once.
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
     stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
     what the file says, unless None; ``Mode.EXACT`` leaves nothing of native mode in it.
@@ -95,23 +93,30 @@ def load(sources: ConfigSources) -> LoadedConfig:
     own = AS_THE_KUBELET
     flags = kubelet_flags.parse(sources.flags)
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
+    inside = kubelet_flags.NONE_GIVEN
     merged = drop_ins.Merged()
     if sources.config_file is not None:
         has_file_defaults = True
-        own = numalet_config.of_documents(_merge_file(merged, Path(sources.config_file), warnings))
+        file = kubelet_config_file.read(sources.config_file)
+        merged.merge(file.part)
+        warnings.extend(file.notices)
+        own = numalet_config.of_documents(file.own)
+        inside = kubelet_flags.parse_placed(file.part.flags)
     if sources.config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
             defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
             merged.value[_EVICTION] = dict(defaults)
         for path in drop_ins.files(Path(sources.config_dir)):
-            numalet_config.refuse_further(_merge_file(merged, path, warnings))
+            file = kubelet_config_file.read_drop_in(path)
+            merged.merge(file.part)
+            warnings.extend(file.notices)
     config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
     warnings.extend(found)
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
-    config = kubelet_flags.applied(config, flags)
+    config = kubelet_flags.applied(kubelet_flags.applied(config, inside), flags)
     warnings.extend(plain_sizes.warnings(config))
     return LoadedConfig(config, warnings.all, own)
 
@@ -123,36 +128,13 @@ def decode(value: object, document: str) -> KubeletConfig:
         BadInput: it is no mapping, or a field has a wrong type.
     """
     if not isinstance(value, dict):
-        fields = {"found": _kind_of(value)}
+        fields = {"found": kubelet_types.go_kind(value)}
         raise BadInput([Finding("config-file/not-a-mapping", fields, Location(document, "$"))])
 
     def locate(path: str) -> Location:
         return Location(document, path)
 
     return _decode(value, locate, has_default_eviction=True)[0]
-
-
-def _merge_file(merged: drop_ins.Merged, path: Path, warnings: Findings) -> tuple[Document, ...]:
-    """Merge the first document of a file; those behind it, which a kubelet does not read."""
-    name = str(path)
-    documents = yaml_source.load_documents(yaml_source.read_text(path), name)
-    if not documents:
-        raise _refused("config-file/empty", Location(name))
-    document, *further = documents
-    if not isinstance(document.value, dict):
-        found = _kind_of(document.value)
-        raise _refused("config-file/not-a-mapping", document.location("$"), found=found)
-    api_version, kind = document.value.get("apiVersion"), document.value.get("kind")
-    if (api_version, kind) != (API_VERSION, KIND):
-        where = document.location("$")
-        raise _refused("config-file/kind", where, api_version=api_version, kind=kind)
-    warnings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
-    merged.merge(document)
-    return tuple(further)
-
-
-def _refused(code: str, where: Location, **fields: Any) -> BadInput:
-    return BadInput([Finding(code, fields, where)])
 
 
 class _Reader:
@@ -173,7 +155,7 @@ class _Reader:
             field=place,
             expected=mismatch.expected,
             value=_shown(mismatch.value),
-            found=_kind_of(mismatch.value),
+            found=kubelet_types.go_kind(mismatch.value),
             go_text=mismatch.go_text,
         )
 
@@ -359,23 +341,6 @@ def _decode(
 
 def _is_zero(value: object) -> bool:
     return value == "" or (type(value) is int and value == 0)
-
-
-def _kind_of(value: object) -> str:
-    """What Go's JSON reader calls a value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _shown(value: object) -> str:

@@ -22,7 +22,7 @@ from ruamel.yaml.scalarstring import ScalarString
 from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import kubelet_config, yaml_source
+from numalet.io.documents import enclosed_config, kubelet_config, yaml_source
 
 FIELD: Final = "reservedMemory"
 _NEIGHBOUR: Final = "memoryManagerPolicy"
@@ -234,9 +234,12 @@ def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedM
     try:
         old, new = (yaml_source.load_documents(text, document) for text in (before, after))
         (was,), (now,) = old, new
+        holds_others = any(part.note for part in enclosed_config.of_document(was, before))
         read = kubelet_config.decode({FIELD: now.value[FIELD]}, document).reserved_memory
     except (BadInput, ValueError, KeyError):
         raise _refused(document, "the result could not be read again") from None
+    if holds_others:
+        raise _refused(document, "it is no KubeletConfiguration by itself, but holds one")
     rest = [{k: v for k, v in each.value.items() if k != FIELD} for each in (was, now)]
     if rest[0] != rest[1] or _by_node(read) != _by_node(reserved):
         raise _refused(document, "another field would change with it")

@@ -7,8 +7,8 @@ occurrence; ``--feature-gates`` is the exception and leaves other gates alone. K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -34,11 +34,35 @@ Parse = Callable[[Sequence[str]], Any]
 
 def is_known(name: str) -> bool:
     """Whether a flag, with dashes or without, is one of those that decide something here."""
-    return f"--{name.removeprefix('--')}" in _FLAGS
+    return _with_dashes(name) in _FLAGS
 
 
-def parse(flags: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
-    """The values of the flags that were given, by flag; their names may lack the dashes.
+def _with_dashes(name: str) -> str:
+    return f"--{name.removeprefix('--')}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFlags:
+    """The values of flags by flag, each with the place where it was given."""
+
+    values: Mapping[str, Any]
+    places: Mapping[str, Location]
+
+
+NONE_GIVEN: Final = GivenFlags({}, {})
+
+
+def parse(flags: Sequence[tuple[str, str]]) -> GivenFlags:
+    """The values of the flags of a command line; their names may lack the dashes.
+
+    Raises:
+        BadInput: there is no such flag, or it does not take the value.
+    """
+    return parse_placed((name, value, Location(_with_dashes(name))) for name, value in flags)
+
+
+def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
+    """The same for flags that stand in a file; the last place of a flag is that of its value.
 
     Raises:
         BadInput: there is no such flag, or it does not take the value.
@@ -46,38 +70,40 @@ def parse(flags: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
     findings = Findings()
     given: dict[str, list[str]] = {}
     found: dict[str, Any] = {}
-    for name, value in flags:
-        flag = f"--{name.removeprefix('--')}"
+    places: dict[str, Location] = {}
+    for name, value, where in flags:
+        flag = _with_dashes(name)
+        places[flag] = where
         if flag not in _FLAGS:
-            findings.add("flag/unknown", Location(flag), flag=flag, known=", ".join(sorted(_FLAGS)))
+            findings.add("flag/unknown", where, flag=flag, known=", ".join(sorted(_FLAGS)))
             continue
         given.setdefault(flag, []).append(value)
         try:
             found[flag] = _FLAGS[flag][2](given[flag])
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
             fields = {"flag": Text(flag), "value": Text(value), "problem": str(error)}
-            findings.add("flag/invalid", Location(flag), **fields)
+            findings.add("flag/invalid", where, **fields)
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:
         # The kubelet takes an empty text for "no target" and leaves the file's list alone.
         del found[_RESERVED_MEMORY]
-    return found
+    return GivenFlags(found, places)
 
 
-def applied(config: KubeletConfig, values: Mapping[str, Any]) -> KubeletConfig:
+def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
     """The configuration with the flags over it."""
     changes: dict[str, Any] = {}
     origins = dict(config.origins)
-    for flag, value in values.items():
+    for flag, value in given.values.items():
         place, attribute, _ = _FLAGS[flag]
         changes[attribute] = value
         if flag == _FEATURE_GATES:
             changes[attribute] = MappingProxyType({**config.feature_gates, **value})
-            origins |= {f"{place}.{gate}": Location(flag) for gate in value}
+            origins |= {f"{place}.{gate}": given.places[flag] for gate in value}
             continue
         for known in [known for known in origins if known.startswith((f"{place}.", f"{place}["))]:
             del origins[known]
-        origins[place] = Location(flag)
+        origins[place] = given.places[flag]
         if attribute == "eviction_hard":
             changes["uses_default_eviction"] = False
     return replace(config, **changes, origins=MappingProxyType(origins))

@@ -170,6 +170,23 @@ def _described(expected: GoType, value: object) -> str:
             return "object"
 
 
+def go_kind(value: object) -> str:
+    """What Go's JSON reader calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
 def as_json(value: object) -> str:
     """A value as it stands in JSON, which is what a type that reads itself is given."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

@@ -101,7 +101,7 @@ def load_pods(
     for given in [paths] if isinstance(paths, str | PathLike) else paths:
         path = fspath(given)
         try:
-            documents = yaml_source.load_documents(yaml_source.read_text(path), path)
+            documents = yaml_source.load_documents(yaml_source.read_text_or_input(path), path)
             objects.extend(_objects(documents, path, findings, len(objects)))
         except BadInput as bad:
             findings.extend(bad.findings)

@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import yaml_scalars
 from numalet.io.documents.yaml_builder import DEEPEST_NESTING, Builder, Built, child_path
 
-__all__ = ["LARGEST_BYTES", "Document", "child_path", "load_documents", "read_bytes", "read_text"]
+__all__ = [
+    "LARGEST_BYTES",
+    "STANDARD_INPUT",
+    "Document",
+    "child_path",
+    "load_documents",
+    "read_bytes",
+    "read_text",
+    "read_text_or_input",
+    "refuse_second_reader",
+]
 
 _ENCODING: Final = "utf-8-sig"
 # Python reads a codec from a file where it is first used, which may be when no file can be opened.
@@ -30,6 +41,10 @@ codecs.lookup(_ENCODING)
 LARGEST_BYTES: Final = 32 * 1024 * 1024
 """Larger files and texts are refused unread."""
 
+STANDARD_INPUT: Final = "-"
+"""What stands for the standard input where a file is named."""
+
+_INPUT_DESCRIPTOR: Final = 0
 _BLANKS: Final = " \t\r\n\ufeff"
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -110,23 +125,51 @@ class Document:
         return self._again.of(self._index)
 
 
-def read_bytes(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> bytes:
-    """The content of a file.
+def read_bytes(path: Path | str | int, limit_bytes: int = LARGEST_BYTES) -> bytes:
+    """The content of a file, or of a descriptor, which stays open.
 
     Raises:
         BadInput: it can not be read, is a directory, or is larger than the limit.
     """
     try:
-        with Path(path).open("rb") as file:
+        with _open(path) as file:
             content = file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        finding = Finding("document/unreadable", {"reason": reason}, Location(str(path)))
+        finding = Finding("document/unreadable", {"reason": reason}, Location(_name(path)))
         raise BadInput([finding]) from None
     if len(content) > limit_bytes:
-        finding = Finding("document/too-large", {"limit_bytes": limit_bytes}, Location(str(path)))
+        finding = Finding("document/too-large", {"limit_bytes": limit_bytes}, Location(_name(path)))
         raise BadInput([finding])
     return content
+
+
+def _open(path: Path | str | int) -> BinaryIO:
+    if isinstance(path, int):
+        # By its number, because /dev/stdin of a socket can not be opened.
+        return os.fdopen(path, "rb", closefd=False)
+    return Path(path).open("rb")
+
+
+def _name(path: Path | str | int) -> str:
+    return STANDARD_INPUT if path == _INPUT_DESCRIPTOR else str(path)
+
+
+def read_text_or_input(path: Path | str, limit_bytes: int = LARGEST_BYTES) -> str:
+    """The text of a file, or of the standard input for ``-``, which can be read once.
+
+    Raises:
+        BadInput: as ``read_text``.
+    """
+    is_input = str(path) == STANDARD_INPUT
+    return decode(read_bytes(_INPUT_DESCRIPTOR if is_input else path, limit_bytes), str(path))
+
+
+def refuse_second_reader(paths: Iterable[object]) -> None:
+    """Raise ``BadInput`` if more than one of these files is the standard input."""
+    count = sum(str(path) == STANDARD_INPUT for path in paths)
+    if count > 1:
+        raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
 
 
 def read_text(path: Path | str) -> str:

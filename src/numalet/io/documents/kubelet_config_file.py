@@ -1,0 +1,88 @@
+"""Reads a file of which a kubelet's configuration is made: a plain one, or one that encloses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.io.documents import enclosed_config, numalet_config, yaml_source
+from numalet.io.documents.enclosed_config import ConfigPart
+from numalet.io.documents.kubelet_types import go_kind
+from numalet.io.documents.yaml_source import Document
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """What was read: a configuration, documents of our own, what the kubelet would only warn of."""
+
+    part: ConfigPart
+    own: tuple[Document, ...] = ()
+    notices: tuple[Finding, ...] = ()
+
+
+def read(path: Path | str) -> ConfigFile:
+    """The one configuration of a file, in whatever object; ``-`` is the standard input.
+
+    Raises:
+        BadInput: it can not be read, or holds no configuration, or several.
+    """
+    name = str(path)
+    text = yaml_source.read_text_or_input(name)
+    documents = yaml_source.load_documents(text, name)
+    if not documents:
+        raise _refused("config-file/empty", Location(name))
+    own = tuple(each for each in documents if numalet_config.is_meant(each.value))
+    others = [each for each in documents if each not in own]
+    if len(own) > 1:
+        raise _several(documents)
+    found = [(each, part) for each in others for part in enclosed_config.of_document(each, text)]
+    if not found:
+        raise _no_configuration((others or documents)[0])
+    if len(found) > 1:
+        raise _several([document for document, _ in found])
+    ((document, part),) = found
+    note = enclosed_config.among([each for each in others if each is not document], part)
+    notes = [each for each in (part.note, note) if each is not None]
+    return ConfigFile(part, own, (*_warnings(part), *notes))
+
+
+def read_drop_in(path: Path) -> ConfigFile:
+    """The configuration of a drop-in file, which must be a plain one.
+
+    Raises:
+        BadInput: it can not be read, or is anything else.
+    """
+    name = str(path)
+    documents = yaml_source.load_documents(yaml_source.read_text(path), name)
+    if not documents:
+        raise _refused("config-file/empty", Location(name))
+    if not enclosed_config.is_plain(documents[0].value):
+        raise _no_configuration(documents[0])
+    numalet_config.refuse_further(documents[1:])
+    (part,) = enclosed_config.of_document(documents[0], "")
+    return ConfigFile(part, (), _warnings(part))
+
+
+def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
+    """Keys that are given twice are no error: the kubelet reads again, leniently."""
+    return tuple(replace(each, severity=Severity.WARNING) for each in part.duplicates)
+
+
+def _no_configuration(document: Document) -> BadInput:
+    value, where = document.value, document.location("$")
+    if not isinstance(value, dict):
+        return _refused("config-file/not-a-mapping", where, found=go_kind(value))
+    given = {"api_version": value.get("apiVersion"), "kind": value.get("kind")}
+    return _refused("config-file/kind", where, **given)
+
+
+def _several(documents: Sequence[Document]) -> BadInput:
+    where = Location(documents[0].document)
+    return _refused("config-file/several-documents", where, count=len(documents))
+
+
+def _refused(code: str, where: Location, **fields: Any) -> BadInput:
+    return BadInput([Finding(code, fields, where)])
