@@ -12,7 +12,7 @@ from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.watcher import family
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.servers.door import AgentView
 from numalet.core.enforcement import drift, limits, paths
 from numalet.core.model.pod import ContainerKey
@@ -153,7 +153,7 @@ def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
     there = pod_cgroups(tree)
     strangers = sorted(set(there) - pods)
     found = [f"cgroups left: {strangers}"] if strangers else []
-    wanted = FromBooks(
+    wanted = SettingsByFormula(
         limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
     )
     desired = [wanted.settings(view.records, view.node.snapshot, key) for key in up(view)]
@@ -179,7 +179,7 @@ def _entries(view: AgentView, runtime: FakeRuntime) -> list[str]:
     strangers = set(runtime.known()) - set(view.records)
     if strangers:
         found.append(f"left at the runtime: {sorted(strangers)}")
-    wanted = FromBooks(
+    wanted = SettingsByFormula(
         limits.resolve(view.config, view.node.rules.machine, view.node.rules.behaviour)
     )
     for key in running:

@@ -9,7 +9,7 @@ from numalet.core.hints.hint import Hint
 from numalet.core.managers.cpu import cpu_mask, static_policy, topology
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.cpu_set import CpuSet
@@ -103,14 +103,14 @@ def rules(reserved: int | str = 1, *options: str) -> CpuRules:
     )
 
 
-def policy(on: MachineInfo, reserved: int | str = 1, *options: str) -> StaticPolicy:
+def policy(on: MachineInfo, reserved: int | str = 1, *options: str) -> CpuStaticPolicy:
     """The manager with these rules; they must be good."""
     built = static_policy.build(rules(reserved, *options), topology.discover(on))
     assert not isinstance(built, Finding), built
     return built
 
 
-def empty(of: StaticPolicy) -> CpuLedger:
+def empty(of: CpuStaticPolicy) -> CpuLedger:
     """The ledger of an empty node."""
     return CpuLedger(of.initial_default)
 

@@ -24,7 +24,7 @@ import agent_laws
 import agents
 from crash_victims import AT_A_POINT, AT_ANY_MOMENT, Orders, Victim, doomed
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.host.runtime.levels import Ground, ground
+from numalet.agent.host.runtime.levels import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.keeper import wiring
@@ -59,7 +59,7 @@ class Rounds:
     problems: list[str] = field(default_factory=list)
     alive: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     """Manifest, attempt and process of every pod that ran at the end of the last round."""
-    ground: Ground = field(default_factory=ground)
+    ground: HostCapabilities = field(default_factory=ground)
     _touched: list[str] = field(default_factory=list)
 
     @property

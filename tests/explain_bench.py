@@ -15,7 +15,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.explain import case as cases
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.explain.tally import Tally
 from numalet.insight.simulate.session import Session
 from numalet.io import machines
@@ -69,7 +69,7 @@ def case(
     pod: Pod,
     *queue: Pod,
     begun: Session | None = None,
-    fleet: Iterable[Neighbour] = (),
+    fleet: Iterable[OtherNode] = (),
 ) -> Case:
     """The case of a pod after a queue."""
     return cases.build(begun or session(), queue, pod, fleet=fleet)

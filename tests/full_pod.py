@@ -10,8 +10,8 @@ from numalet.io.documents.pod_table.kinds import (
     ListOf,
     MapOf,
     ObjectType,
-    Plain,
-    Text,
+    PlainKind,
+    TextKind,
     Whole,
 )
 from numalet.io.documents.pod_table.pod import POD
@@ -41,20 +41,20 @@ def of_kind(kind: Kind, name: str) -> Any:
         case ListOf():
             return [of_kind(kind.item, name)]
         case MapOf():
-            return {"cpu" if kind.value is Plain.QUANTITY else "a": of_kind(kind.value, name)}
+            return {"cpu" if kind.value is PlainKind.QUANTITY else "a": of_kind(kind.value, name)}
         case Whole():
             return max(kind.least, 1)
-        case Text():
+        case TextKind():
             return kind.allowed[0] if kind.allowed else "a"
-        case Plain.FLAG:
+        case PlainKind.FLAG:
             return True
-        case Plain.INT_OR_TEXT:
+        case PlainKind.INT_OR_TEXT:
             return 80
-        case Plain.QUANTITY:
+        case PlainKind.QUANTITY:
             return "1"
-        case Plain.MOMENT:
+        case PlainKind.MOMENT:
             return "2026-01-28T12:00:00Z"
-        case Plain.OBJECT:
+        case PlainKind.OBJECT:
             return {"f:x": {}}
 
 

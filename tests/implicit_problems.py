@@ -22,8 +22,13 @@ from numalet.core.managers.cpu import topology
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.device.hints import TouchedSets
 from numalet.core.managers.device.inventory import Device, KnownDevices
-from numalet.core.managers.memory.hints import OfferedSets
-from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
+from numalet.core.managers.memory.hints import MemoryHintFamily
+from numalet.core.managers.memory.ledger import (
+    MemoryLedger,
+    MemoryTable,
+    NodeMemory,
+    ReusableMemory,
+)
 from numalet.core.model import numa_mask
 
 TYPES = ("hugepages-1Gi", "memory")
@@ -96,7 +101,7 @@ def distances(draw: st.DrawFn, nodes: int) -> Distances:
 
 
 @st.composite
-def memory(draw: st.DrawFn, nodes: int, types: Sequence[str]) -> OfferedSets:
+def memory(draw: st.DrawFn, nodes: int, types: Sequence[str]) -> MemoryHintFamily:
     """A demand on a node map whose nodes are unused, or in use alone or in groups."""
     groups = draw(st.lists(st.integers(0, nodes), min_size=nodes, max_size=nodes))
     most = draw(st.sampled_from([1, 3, 9]))
@@ -116,7 +121,7 @@ def memory(draw: st.DrawFn, nodes: int, types: Sequence[str]) -> OfferedSets:
     if draw(st.integers(0, 3)) == 0:
         mask = draw(st.sampled_from(sorted({node.group for node in node_map.values()})))
         reusable = {(mask, draw(st.sampled_from(types))): draw(st.integers(1, 4))}
-    return OfferedSets(MemoryLedger(node_map, {}, Reusable("u", reusable)), "u", demand)
+    return MemoryHintFamily(MemoryLedger(node_map, {}, ReusableMemory("u", reusable)), "u", demand)
 
 
 @st.composite
@@ -153,9 +158,9 @@ def cpus(draw: st.DrawFn, nodes: int) -> HintFamily:
     count = draw(st.integers(1, max(1, usable)))
     sets = cpu_hints.node_sets(topology.discover(machine), reach)
     offered = cpu_hints.offered(sets, available & ~reusable, reusable, count)
-    if isinstance(offered, cpu_hints.OfferedSets):
+    if isinstance(offered, cpu_hints.CpuHintFamily):
         return offered
-    return cpu_hints.OfferedSets(sets, 1, dict.fromkeys(sets.topology.node_ids, 1), 0, 0)
+    return cpu_hints.CpuHintFamily(sets, 1, dict.fromkeys(sets.topology.node_ids, 1), 0, 0)
 
 
 @st.composite

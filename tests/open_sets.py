@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.requirement import OpenSets, Requirement
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
@@ -47,9 +47,9 @@ def subsets(mask: NumaMask, size: int) -> Iterator[NumaMask]:
         yield numa_mask.of(chosen)
 
 
-def rule_of(sets: OpenSets) -> Rule:
+def rule_of(sets: OpenSets) -> HintRule:
     """A rule with this open part; what is preferred does not matter."""
-    return Rule(sets.universe, sets, preferred_size=1)
+    return HintRule(sets.universe, sets, preferred_size=1)
 
 
 def can_be_shared(out: NumaMask, families: Sequence[OpenSets]) -> bool:

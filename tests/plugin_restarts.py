@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from agent_load import RunningAgent
 from numalet.io.agent_client.client import AgentClient
-from numalet.io.pod_resources_client import Answered, PodResourcesClient
+from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 from servers.pods import pod
 
 GPU: Final = "example.com/gpu"
@@ -209,5 +209,5 @@ class Restarts:
 
 
 def _answered(answer: object) -> dict[str, Any]:
-    assert isinstance(answer, Answered), answer
+    assert isinstance(answer, JsonAnswer), answer
     return dict(answer.document)

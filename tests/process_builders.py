@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from numalet.agent.host.cgroup_v2.root import Unusable
-from numalet.agent.host.runtime.levels import Ground, ground
+from numalet.agent.host.runtime.levels import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Ended, Launch
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -18,7 +18,7 @@ from numalet.core.workload.spec import ContainerSpec
 
 PATIENCE_SECONDS = 60.0
 KEY = ContainerKey("u-1", "c")
-NO_GROUPS: Ground = ground(Unusable("cgroup/no-cgroup-v2"))
+NO_GROUPS: HostCapabilities = ground(Unusable("cgroup/no-cgroup-v2"))
 
 
 def python(code: str, *arguments: str) -> tuple[str, ...]:

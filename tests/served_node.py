@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from device_bench import GPU, NIC, devices
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.enforcement.levels import GuaranteeLevel
@@ -83,7 +83,7 @@ def view(node: Node, pods: Iterable[Pod]) -> AgentView:
     return AgentView(
         node_name="n",
         node=node,
-        standing=Standing.ENFORCING,
+        standing=OwnershipMode.ENFORCING,
         level=GuaranteeLevel.NONE,
         started_at=NOW,
         node_created_at=NOW,

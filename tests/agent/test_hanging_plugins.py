@@ -18,7 +18,7 @@ from numalet.agent.keeper import wiring
 from numalet.agent.keeper.neighbours import neighbours
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import RUNS, Hooks
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
@@ -86,7 +86,7 @@ def _with_gpu(name: str, **changes: Any) -> Workload:
     return agents.workload(value)
 
 
-def _is_admitted(answer: PodRecord | Refused) -> bool:
+def _is_admitted(answer: PodRecord | RequestRefused) -> bool:
     assert isinstance(answer, PodRecord)
     assert answer.run.verdict is not None
     return answer.run.verdict.admitted
@@ -176,8 +176,8 @@ def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(tmp_path: Path) -
             await agent.keeper.stop()
         for each in (first, second):
             answer = await each
-            assert isinstance(answer, Refused)
-            assert Refusal.STOPPING is answer.why
+            assert isinstance(answer, RequestRefused)
+            assert RequestRefusal.STOPPING is answer.why
 
     asyncio.run(scene())
 

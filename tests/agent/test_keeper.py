@@ -12,7 +12,7 @@ from pathlib import Path
 
 import agents
 from numalet.agent.keeper import record_file
-from numalet.agent.servers.door import ChangeKind, Foreseen, Refusal, Refused
+from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
 from numalet.agent.telemetry.metric_definitions import DRIFT_MENDED
 from numalet.agent.telemetry.metrics import Labels
 from numalet.core.enforcement.settings import CgroupSettings
@@ -80,14 +80,14 @@ def test_a_name_is_taken_until_its_pod_is_gone(tmp_path: Path) -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.create(agents.pod("one"))
             again = await agent.keeper.create(agents.workload(agents.manifest("one"), "other"))
-            assert isinstance(again, Refused)
-            assert Refusal.ALREADY_EXISTS is again.why
+            assert isinstance(again, RequestRefused)
+            assert RequestRefusal.ALREADY_EXISTS is again.why
             unknown = await agent.keeper.delete("default", "two", grace_seconds=None)
-            assert isinstance(unknown, Refused)
-            assert Refusal.NOT_FOUND is unknown.why
+            assert isinstance(unknown, RequestRefused)
+            assert RequestRefusal.NOT_FOUND is unknown.why
             other = await agent.keeper.delete("default", "one", grace_seconds=0, uid="not-this")
-            assert isinstance(other, Refused)
-            assert Refusal.CONFLICT is other.why
+            assert isinstance(other, RequestRefused)
+            assert RequestRefusal.CONFLICT is other.why
 
     asyncio.run(scene())
 
@@ -120,7 +120,7 @@ def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
             after = changes.changed(before.workload, agents.workload(manifest))
             version = before.resource_version
             watched = agent.keeper.pod_changes(version)
-            assert not isinstance(watched, Refused)
+            assert not isinstance(watched, RequestRefused)
             revised = await agent.keeper.revise(before.workload, after, version=version)
             assert revised == agent.record("one")
             change = await anext(watched)
@@ -128,11 +128,13 @@ def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
             # It is of another content, and of another version.
             for expected in (None, version):
                 again = await agent.keeper.revise(before.workload, after, version=expected)
-                assert again == Refused(Refusal.CONFLICT, {"namespace": "default", "name": "one"})
+                assert again == RequestRefused(
+                    RequestRefusal.CONFLICT, {"namespace": "default", "name": "one"}
+                )
             other = agents.pod("two")
             missing = await agent.keeper.revise(other, other)
-            assert isinstance(missing, Refused)
-            assert missing.why is Refusal.NOT_FOUND
+            assert isinstance(missing, RequestRefused)
+            assert missing.why is RequestRefusal.NOT_FOUND
             assert len(agent.runtime.starts) == 1
         async with agents.running(given) as agent:
             assert {"app": "web"} == agent.record("one").workload.pod.labels
@@ -160,7 +162,7 @@ def test_what_is_foreseen_is_what_is_decided_and_leaves_nothing(tmp_path: Path) 
             assert gone.record.run.deletion is not None
             assert agent.record("one").run.deletion is None
 
-        assert keeper.foresee_create(pod) == Refused(Refusal.STOPPING)
+        assert keeper.foresee_create(pod) == RequestRefused(RequestRefusal.STOPPING)
 
     asyncio.run(scene())
 
@@ -169,7 +171,7 @@ def test_whoever_watches_sees_every_step(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             changes = agent.keeper.pod_changes(agent.keeper.view().resource_version)
-            assert not isinstance(changes, Refused)
+            assert not isinstance(changes, RequestRefused)
             await agent.keeper.create(agents.pod("one"))
             await agent.until(lambda: agent.phase("one") == "running")
             await agent.keeper.delete("default", "one", grace_seconds=0)
@@ -184,8 +186,8 @@ def test_whoever_watches_sees_every_step(tmp_path: Path) -> None:
             assert {ChangeKind.MODIFIED} == set(kinds[1:-1])
             assert sorted(versions) == versions
             old = agent.keeper.pod_changes(0)
-            assert isinstance(old, Refused)
-            assert Refusal.TOO_OLD is old.why
+            assert isinstance(old, RequestRefused)
+            assert RequestRefusal.TOO_OLD is old.why
 
     asyncio.run(scene())
 
@@ -222,8 +224,8 @@ def test_settled_means_that_nothing_is_being_written(tmp_path: Path) -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             disk.is_full = True
             refused = await agent.keeper.create(agents.pod("one"))
-            assert isinstance(refused, Refused)
-            assert Refusal.STORAGE is refused.why
+            assert isinstance(refused, RequestRefused)
+            assert RequestRefusal.STORAGE is refused.why
             disk.is_full = False
             await asyncio.to_thread(disk.entered.wait, agents.PATIENCE_SECONDS)
             waiting = asyncio.create_task(agent.keeper.settled())

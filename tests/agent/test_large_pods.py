@@ -17,7 +17,7 @@ from numalet.agent.keeper import decisions, facts, steps
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.requests import Began
-from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.kubernetes import pod_object as kube_pod
 from numalet.agent.kubernetes import pod_placement
 from numalet.core.enforcement import limits
@@ -54,7 +54,9 @@ def _life(root: Path, count: int) -> None:
     premises = agents.settings(root).premises
     node = nodes.start(premises.config, premises.machine, behaviour=premises.behaviour)
     assert isinstance(node, Node)
-    wanted = FromBooks(limits.resolve(premises.config, premises.machine, premises.behaviour))
+    wanted = SettingsByFormula(
+        limits.resolve(premises.config, premises.machine, premises.behaviour)
+    )
     workload = agents.workload(_manifest(count))
     books = decisions.create(Books(node=node), workload, NOW, lambda: 0.0).books
     taken = steps.take(books, workload.uid, NOW)

@@ -21,7 +21,7 @@ from numalet.core.model.findings import Severity
 from numalet.core.snapshot import placement
 from numalet.core.workload import static_pods
 from numalet.core.workload.record import EventKind
-from numalet.core.workload.spec import Source
+from numalet.core.workload.spec import WorkloadSource
 
 
 def _folder(path: Path, behaviour: Behaviour = EXACT) -> ManifestFolder:
@@ -43,7 +43,7 @@ def test_files_are_pods_in_the_order_of_their_names(tmp_path: Path) -> None:
     (tmp_path / ".hidden.yaml").write_text(json.dumps(agents.manifest("three")))
     read = _folder(tmp_path).read()
     assert ["one-node-a", "two-node-a"] == [each.pod.name for each in read.workloads]
-    assert {Source.FILE} == {each.source for each in read.workloads}
+    assert {WorkloadSource.FILE} == {each.source for each in read.workloads}
     assert str(tmp_path / "a.anything") == read.workloads[0].origin
     assert 32 == len(read.workloads[0].uid)
 

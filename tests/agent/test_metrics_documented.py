@@ -20,7 +20,7 @@ from agents import running, settings
 from architecture import tree
 from numalet.agent.keeper import kube_api
 from numalet.agent.servers import metrics
-from numalet.agent.servers.door import Standing
+from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.servers.reach import Address, KubeApi
 from numalet.agent.telemetry import metric_definitions
 from servers import views
@@ -48,8 +48,8 @@ def _shown() -> dict[str, Shown]:
     pages = {
         by: SHOWN.findall(metrics.text(views.view(standing=standing)).decode())
         for by, standing in (
-            ("enforcing", Standing.ENFORCING),
-            ("observing", Standing.OBSERVING),
+            ("enforcing", OwnershipMode.ENFORCING),
+            ("observing", OwnershipMode.OBSERVING),
         )
     }
     found: dict[str, Shown] = {}
@@ -87,7 +87,7 @@ def test_no_document_names_a_metric_that_there_is_not() -> None:
 
 
 def test_build_info_names_the_version_for_both_kinds_of_agents() -> None:
-    for standing in Standing:
+    for standing in OwnershipMode:
         page = metrics.text(views.view(standing=standing)).decode()
         (line,) = re.findall(r"^numalet_build_info\{.*\} 1\.0$", page, re.MULTILINE)
         assert f'version="{numalet.__version__}"' in line

@@ -25,7 +25,7 @@ import agent_laws
 import agents
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.wiring import RUNS, Hooks
-from numalet.agent.servers.door import Refused
+from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.io import faults
 from numalet.io.faults import Moment
@@ -169,7 +169,7 @@ class NodeOverTime(RuleBasedStateMachine):
         )
         answer = await self._unless_dead(work)
         self.is_answered = True
-        if not isinstance(answer, Refused):
+        if not isinstance(answer, RequestRefused):
             self.promised[name] = answer.uid
         await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
 
@@ -177,7 +177,7 @@ class NodeOverTime(RuleBasedStateMachine):
         work = asyncio.ensure_future(self.agent.keeper.delete("default", name, grace_seconds=0))
         answer = await self._unless_dead(work)
         self.is_answered = True
-        if not isinstance(answer, Refused):
+        if not isinstance(answer, RequestRefused):
             self.promised.pop(name, None)
         await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
 

@@ -24,10 +24,10 @@ from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.observing import KubeletPlaces
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.kubelet import document
-from numalet.agent.kubelet.observed import MISSED_AFTER, SETTLED_WITHIN, KubeletLook
+from numalet.agent.kubelet.observed import MISSED_AFTER, SETTLED_WITHIN, KubeletObservation
 from numalet.agent.servers import metrics
 from numalet.agent.servers.api import projections
-from numalet.agent.servers.door import Refusal, Refused, Standing
+from numalet.agent.servers.door import OwnershipMode, RequestRefusal, RequestRefused
 from numalet.core.checkpoint import cpu_file
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model.findings import Finding, Severity
@@ -53,7 +53,7 @@ class Observer:
     said: list[Finding] = field(default_factory=list)
 
     @property
-    def look(self) -> KubeletLook:
+    def look(self) -> KubeletObservation:
         found = self.keeper.view().kubelet
         assert found is not None
         return found
@@ -121,14 +121,14 @@ def test_it_shows_the_kubelet_s_books_and_decides_nothing(
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
             view = observer.keeper.view()
-            assert Standing.OBSERVING is view.standing
+            assert OwnershipMode.OBSERVING is view.standing
             assert kubelet.node.state_files() == view.node.state_files()
             assert {Soundness.SOUND} == {each.soundness for each in observer.look.files}
             assert [] == list(observer.look.told)
             assert view.audits[ONE].aligned
             answer = await observer.keeper.create(agents.pod("two"))
-            assert isinstance(answer, Refused)
-            assert Refusal.OBSERVING is answer.why
+            assert isinstance(answer, RequestRefused)
+            assert RequestRefusal.OBSERVING is answer.why
 
     before = _bytes(kubelet.folder)
     asyncio.run(scene())

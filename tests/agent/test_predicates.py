@@ -12,17 +12,17 @@ import pytest
 
 import agents
 from agents import Agent
-from numalet.agent.host.runtime.fake import FakeRuntime, Runs
+from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
 from numalet.agent.host.runtime.port import Launch
 from numalet.agent.keeper import wiring
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.kubernetes import pod_object
-from numalet.agent.servers.door import Refused
+from numalet.agent.servers.door import RequestRefused
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -58,14 +58,14 @@ def _static(name: str, cpu: str) -> Workload:
     return replace(
         of_file,
         pod=replace(of_file.pod, is_static=True),
-        source=Source.FILE,
+        source=WorkloadSource.FILE,
         origin=f"/etc/{name}.yaml",
     )
 
 
 async def _create(agent: Agent, workload: Workload) -> PodRecord:
     answer = await agent.keeper.create(workload)
-    assert not isinstance(answer, Refused)
+    assert not isinstance(answer, RequestRefused)
     return answer
 
 
@@ -207,9 +207,9 @@ def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(tmp_path:
     asyncio.run(scene())
 
 
-def _stubborn(_: Launch) -> Runs:
+def _stubborn(_: Launch) -> FakeProgram:
     """A program that has to be killed."""
-    return Runs(ignores_term=True)
+    return FakeProgram(ignores_term=True)
 
 
 def _until_told(agent: Agent, name: str) -> str:

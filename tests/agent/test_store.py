@@ -25,7 +25,7 @@ from numalet.agent.keeper.journal import Journal
 from numalet.agent.keeper.store import Store
 from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.run.shared_books import SharedBooks
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
 from numalet.io import faults
@@ -69,8 +69,8 @@ def test_a_pod_is_refused_while_the_books_can_not_be_written(
             faults.install(disk)
             disk.fails = True
             answer = await agent.keeper.create(agents.pod("two"))
-            assert isinstance(answer, Refused)
-            assert Refusal.STORAGE is answer.why
+            assert isinstance(answer, RequestRefused)
+            assert RequestRefusal.STORAGE is answer.why
             assert os.strerror(number) in answer.fields["problem"]
             view = agent.keeper.view()
             assert (before.node, before.records) == (view.node, view.records)
@@ -232,7 +232,7 @@ def test_a_pod_that_was_refused_is_not_there_after_a_crash(tmp_path: Path, point
             await agent.keeper.settled()
             faults.install(disk)
             disk.fails = True
-            assert isinstance(await agent.keeper.create(agents.pod("two")), Refused)
+            assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
             assert ["uid-one"] == [*record_file.read(tmp_path)]
 
     asyncio.run(scene())

@@ -17,7 +17,7 @@ from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.changes import History
 from numalet.agent.keeper.journal import FILE_NAME as JOURNAL
 from numalet.agent.keeper.wiring import Hooks
-from numalet.agent.servers.door import ChangeKind, PodChange, Refusal, Refused
+from numalet.agent.servers.door import ChangeKind, PodChange, RequestRefusal, RequestRefused
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import PodRun
 from servers import views
@@ -123,8 +123,8 @@ def test_what_is_forgotten_is_refused_for_lists_too() -> None:
         history.publish(changes.of_pods(first, second))
     assert history.past(5) == []
     found = history.past(3)
-    assert isinstance(found, Refused)
-    assert found.why is Refusal.TOO_OLD
+    assert isinstance(found, RequestRefused)
+    assert found.why is RequestRefusal.TOO_OLD
 
 
 def at(moment: datetime) -> Hooks:
@@ -143,8 +143,8 @@ def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
             await agent.until(lambda: not agent.names())
             last = keeper.view().resource_version
             too_new = keeper.pod_changes(last + 1)
-            assert isinstance(too_new, Refused)
-            assert too_new.why is Refusal.TOO_NEW
+            assert isinstance(too_new, RequestRefused)
+            assert too_new.why is RequestRefusal.TOO_NEW
             return first, last
 
     async def both() -> None:
@@ -155,8 +155,8 @@ def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
         assert first > last
         async with running(settings(tmp_path), hooks=at(later)) as agent:
             old = agent.keeper.pod_changes(last)
-            assert isinstance(old, Refused)
-            assert old.why is Refusal.TOO_OLD
+            assert isinstance(old, RequestRefused)
+            assert old.why is RequestRefusal.TOO_OLD
 
     asyncio.run(both())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from architecture import tree
 from numalet.io.documents.pod_table import page
-from numalet.io.documents.pod_table.kinds import Use
+from numalet.io.documents.pod_table.kinds import FieldUse
 
 PAGE = (tree.DOCS / "reference" / "pod-manifests.md").read_text(encoding="utf-8")
 
@@ -14,4 +14,4 @@ def test_the_tables_of_the_page_are_those_of_the_fields() -> None:
 
 
 def test_the_page_has_a_table_for_every_use() -> None:
-    assert [use for use in Use if f"<!-- table: {use.value} -->" not in PAGE] == []
+    assert [use for use in FieldUse if f"<!-- table: {use.value} -->" not in PAGE] == []

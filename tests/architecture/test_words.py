@@ -54,3 +54,18 @@ def test_every_public_function_and_class_says_what_it_is() -> None:
         and ast.get_docstring(node) is None
     ]
     assert silent == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for module in tree.modules():
+        for node in tree.parsed(module).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(tree.relative(module))
+    generated = "_pb2.py"
+    shared = {
+        name: where
+        for name, where in places.items()
+        if len(where) > 1 and not all(each.endswith(generated) for each in where)
+    }
+    assert not shared

@@ -20,8 +20,8 @@ import yaml
 import agents
 import kubelet_node
 from numalet.agent.kubelet import observed
-from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletLook, PodName
-from numalet.agent.servers.door import Standing
+from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletObservation, PodName
+from numalet.agent.servers.door import OwnershipMode
 from numalet.cli import main
 from numalet.cli.ps_view import age
 from numalet.core.enforcement.reality import Reality
@@ -232,7 +232,7 @@ MACHINE = agents.SHAPE.open().info
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _looked_at(tmp_path: Path) -> KubeletLook:
+def _looked_at(tmp_path: Path) -> KubeletObservation:
     """Two pods of a kubelet: one is elsewhere than promised, of the other nothing was seen."""
     kubelet = kubelet_node.made(tmp_path)
     kubelet.admit("one")
@@ -259,7 +259,7 @@ def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
     api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     look = _looked_at(tmp_path)
-    api.do(lambda door: door.change(kubelet=look, standing=Standing.OBSERVING))
+    api.do(lambda door: door.change(kubelet=look, standing=OwnershipMode.OBSERVING))
     assert _run(api, "describe", "shop/one") == 0
     told = capsys.readouterr().out
     assert "Name:         one\nNamespace:    shop\nUID:          uid-one\n" in told
@@ -289,7 +289,7 @@ def test_a_pod_that_its_kubelet_does_not_know_any_more_is_marked(
 ) -> None:
     look = _looked_at(tmp_path)
     look = replace(look, evidence=replace(look.evidence, known_pods=frozenset({"uid-one"})))
-    api.do(lambda door: door.change(kubelet=look, standing=Standing.OBSERVING))
+    api.do(lambda door: door.change(kubelet=look, standing=OwnershipMode.OBSERVING))
     assert _run(api, "ps") == 0
     _, two, one = capsys.readouterr().out.splitlines()
     assert ("shop/one", "Observed") == (one.split()[0], one.split()[2])

@@ -10,7 +10,7 @@ import pytest
 
 from cli.commands import Runner
 from numalet.cli import output
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.insight.output.findings_document import FindingsDocument
 
 MACHINE = ("-m", "2n16c2t", "--memory-per-node", "64Gi")
@@ -63,13 +63,13 @@ def test_an_unusable_recording_is_told_as_a_document(numalet: Runner, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        (["-o", "json"], Format.JSON),
-        (["-o", "table", "--output", "yaml"], Format.YAML),
+        (["-o", "json"], OutputFormat.JSON),
+        (["-o", "table", "--output", "yaml"], OutputFormat.YAML),
         (["-o"], None),
         (["-o", "sarif"], None),
         (["--", "-o", "json"], None),
         ([], None),
     ],
 )
-def test_the_command_line_says_which_document(words: list[str], asked: Format | None) -> None:
+def test_the_command_line_says_which_document(words: list[str], asked: OutputFormat | None) -> None:
     assert output.asked_format(words) is asked

@@ -265,7 +265,7 @@ def test_help_has_examples(numalet: Runner) -> None:
 
 
 def test_a_library_call_gives_rows() -> None:
-    pieces = checking.Pieces(
+    pieces = checking.CheckInputs(
         machine=MachineChoice("2n1c", "8Gi"), config=ConfigSources(config_file="wrong.yaml")
     )
     result = checking.check(pieces)

@@ -165,7 +165,9 @@ def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
             text = plain(numalet, *words, policy=policy).out
             assert msgspec.json.decode(text, type=explanation_schema.Explanation).pod.name
     refused = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", "json")
-    assert msgspec.json.decode(refused.out, type=explanation_schema.NotStarted).start_error
+    assert msgspec.json.decode(
+        refused.out, type=explanation_schema.ExplanationNotStartedDocument
+    ).start_error
     recorded = json.loads((DOCS / "schemas" / "explanation.json").read_text(encoding="utf-8"))
     assert explanation_schema.explanation() == recorded
 

@@ -277,7 +277,7 @@ def test_other_names_are_refused(text: str) -> None:
 def test_windows_gets_its_own_policy() -> None:
     description = "os: windows\nnodes:\n- {id: 0, memory: 8Gi, cpus: 0-1}\n"
     plan = reserving.plan(
-        reserving.Pieces(
+        reserving.ReserveInputs(
             machine=MachineChoice(write("machine.yaml", description)),
             config=ConfigSources(flags=()),
         )

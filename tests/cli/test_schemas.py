@@ -23,7 +23,7 @@ from cli.commands import (
     pod,
 )
 from machines.guests import NAMES, tarball
-from numalet.core.config.rules import Stage
+from numalet.core.config.rules import StartStage
 from numalet.insight.output import schemas
 from numalet.insight.output.machine_schema import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_schema import ReplayDocument
@@ -186,7 +186,7 @@ def test_hints_that_are_too_many_keep_to_the_type(numalet: Runner) -> None:
 def test_a_kubelet_that_does_not_start_keeps_to_the_type(numalet: Runner) -> None:
     ended = numalet("simulate", "-m", "9n1c1t", *STATIC, RESTRICTED, SECOND, "-o", "json")
     assert 2 == ended.status
-    assert Stage.TOPOLOGY_MANAGER is kept(ended, NotStartedDocument).start_error_stage
+    assert StartStage.TOPOLOGY_MANAGER is kept(ended, NotStartedDocument).start_error_stage
 
 
 @pytest.mark.parametrize("view", ["kernel", "kubelet"])

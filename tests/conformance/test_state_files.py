@@ -16,7 +16,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.insight.simulate.scenario import Scenario
 from numalet.insight.state import restart_check
 from numalet.insight.state import verify as state_verify
-from numalet.insight.state.restart_check import Answer
+from numalet.insight.state.restart_check import RestartAnswer
 from numalet.insight.state.verify import Soundness
 from numalet.insight.usecases import scenario_file
 from numalet.wording import kubelet_start
@@ -107,7 +107,7 @@ def with_files() -> Iterator[Scenario]:
 
 @pytest.mark.slow
 def test_starts_over_given_files_are_answered_as_recorded() -> None:
-    answers: Counter[Answer] = Counter()
+    answers: Counter[RestartAnswer] = Counter()
     for scenario in with_files():
         found = restart_check.check(scenario.config, scenario.machine, scenario.state_files)
         answers[found.answer] += 1
@@ -120,8 +120,8 @@ def test_starts_over_given_files_are_answered_as_recorded() -> None:
         if found.refused is not None and restart_check.is_about_files(found.refused):
             assert found.drift, f"{scenario.name}: refused without a word about the cause"
 
-    assert answers[Answer.REFUSED] >= 50
-    assert answers[Answer.ACCEPTED] >= 10
+    assert answers[RestartAnswer.REFUSED] >= 50
+    assert answers[RestartAnswer.ACCEPTED] >= 10
 
 
 @pytest.mark.slow

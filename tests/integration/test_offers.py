@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from numalet.agent.host.runtime.attempts import RUNS, Attempt, Attempts
+from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts
 from numalet.agent.host.runtime.port import Offered
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.host.runtime.watcher import family, papers
 from numalet.agent.run import joining
-from numalet.agent.run.joining import Taken
+from numalet.agent.run.joining import AcceptedOrder
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import Runner
 from process_builders import NO_GROUPS, launch
@@ -29,7 +29,7 @@ class Looking(threading.Thread):
     def __init__(self, folder: Path) -> None:
         super().__init__(daemon=True)
         self.folder = folder
-        self.taken: Taken | None = None
+        self.taken: AcceptedOrder | None = None
         self.stops = False
 
     def run(self) -> None:
@@ -50,7 +50,7 @@ def looking(folder: Path) -> Iterator[Looking]:
             os.close(runner.taken.lock)
 
 
-def left_by_an_agent_that_died(root: Path, number: int) -> Attempt:
+def left_by_an_agent_that_died(root: Path, number: int) -> AttemptFolder:
     """It had made the folder, and one before it had made the lock, and no order lies there."""
     attempt = Attempts(root / RUNS).of(ContainerKey(f"u-{number}", "c"), 1)
     attempt.folder.mkdir(parents=True)

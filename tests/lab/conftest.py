@@ -12,7 +12,7 @@ import pytest
 
 from numalet.core.model.findings import BadInput
 from numalet.lab import host, kernel_cache
-from numalet.lab.watching import Silent
+from numalet.lab.watching import QuietWatch
 from numalet.wording import english
 
 # These run inside guests; see guests.py.
@@ -30,7 +30,7 @@ def cache() -> Path:
     try:
         findings = host.missing()
         if not findings:
-            with kernel_cache.kernel(folder, (), Silent()):
+            with kernel_cache.kernel(folder, (), QuietWatch()):
                 return folder
     except BadInput as bad:
         findings = bad.findings

@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 import pytest
 
 from numalet.lab import changes, guest, hugepages, topologies
-from numalet.lab.guest import Ended, Ending
+from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest, Init, shares
 from numalet.lab.topology import Topology
-from numalet.lab.watching import Silent
+from numalet.lab.watching import QuietWatch
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path("tests/lab/guest")
@@ -90,7 +90,7 @@ def command(case: Case) -> tuple[str, ...]:
 class Inside:
     """What happened inside: the end of the guest, what was printed, one outcome per test."""
 
-    ended: Ended
+    ended: EndedGuest
     printed: str
     outcomes: Mapping[str, str]
 
@@ -102,7 +102,7 @@ def run_inside(case: Case, cache: Path, folder: Path) -> Inside:
     """
     quick = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     asked = Case(**{**case.__dict__, "environment": {**quick, **case.environment}})
-    watch = Silent()
+    watch = QuietWatch()
     ended = guest.run(request(asked, command(asked), folder), watch, cache)
     printed = watch.printed.decode(errors="replace")
     outcomes = _outcomes(folder / "junit.xml")

@@ -19,9 +19,9 @@ from bad_inputs import refused_with
 from numalet.cli import main
 from numalet.core.model.findings import BadInput
 from numalet.lab import guest, host, kernel_cache, topologies
-from numalet.lab.guest import Ended, Ending
+from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest
-from numalet.lab.watching import Silent
+from numalet.lab.watching import QuietWatch
 from numalet.wording import english
 
 QEMU = """#!/bin/sh
@@ -93,7 +93,7 @@ def put_tree(tree: Path) -> None:
     (modules / "9p.ko.xz").write_bytes(lzma.compress(b"\0depends=9pnet-virtio\0"))
 
 
-def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[Ended, Silent]:
+def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[EndedGuest, QuietWatch]:
     """One guest of a stand-in for QEMU."""
     put(programs, "qemu-system-x86_64", QEMU + script)
     request = GuestRequest(
@@ -102,7 +102,7 @@ def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[Ended, S
         folder=PurePosixPath("/"),
         timeout_seconds=seconds,
     )
-    watch = Silent()
+    watch = QuietWatch()
     return guest.run(request, watch, programs.parent / "cache"), watch
 
 
@@ -137,10 +137,10 @@ def test_an_error_of_who_watches_ends_the_guest(
 ) -> None:
     put_apt(programs)
 
-    def interrupted(self: Silent, data: bytes) -> None:
+    def interrupted(self: QuietWatch, data: bytes) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Silent, "output", interrupted)
+    monkeypatch.setattr(QuietWatch, "output", interrupted)
     pid = programs.parent / "pid"
     with pytest.raises(KeyboardInterrupt):
         run(programs, f"echo $$ > {pid}; echo hello; exec sleep 60")
@@ -178,8 +178,8 @@ def fetched(programs: Path) -> list[str]:
     return sorted(path.name for path in (programs.parent / "cache").iterdir())
 
 
-def kernel(programs: Path, *modules: str) -> tuple[str, Silent]:
-    watch = Silent()
+def kernel(programs: Path, *modules: str) -> tuple[str, QuietWatch]:
+    watch = QuietWatch()
     with kernel_cache.kernel(programs.parent / "cache", modules, watch) as found:
         assert found.vmlinux.read_bytes() == b"\x7fELF kernel"
         return found.name, watch
@@ -203,7 +203,7 @@ def test_a_new_version_takes_the_place_of_one_that_nobody_uses(programs: Path) -
 def test_an_old_version_stays_while_a_guest_runs_on_it(programs: Path) -> None:
     put_apt(programs)
     cache = programs.parent / "cache"
-    with kernel_cache.kernel(cache, (), Silent()) as old:
+    with kernel_cache.kernel(cache, (), QuietWatch()) as old:
         put_apt(programs, "9.2-1")
         kernel(programs)
         assert old.vmlinux.exists()

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numalet.lab import cpio, job, kernel_image, kernel_modules, qemu, topologies
-from numalet.lab.hugepages import Reserved
+from numalet.lab.hugepages import ReservedPages
 from numalet.lab.kernel_image import KernelImageError
 from numalet.lab.kernel_modules import NoSuchModuleError
-from numalet.lab.protocol import Listener, Said
+from numalet.lab.protocol import OutputReader, Said
 from numalet.lab.request import GuestRequest, Init, Terminal, shares
 
 FILES = qemu.Files("/k", "/i", "/c", "/e")
@@ -76,7 +76,7 @@ def test_the_users_words_come_last_on_the_kernels_command_line() -> None:
     request = asked(
         kernel_arguments=("numa_balancing=enable",),
         init=Init.SYSTEMD,
-        hugepages=(Reserved(0, 2, 3),),
+        hugepages=(ReservedPages(0, 2, 3),),
     )
     words = qemu.kernel_words(request)
     assert words[-1] == "numa_balancing=enable"
@@ -97,7 +97,7 @@ def test_the_command_keeps_its_words_and_its_environment() -> None:
 
 
 def test_settings_are_assignments_of_a_shell() -> None:
-    request = asked(hugepages=(Reserved(1, 1024, 2),), terminal=Terminal("xterm", 30, 90))
+    request = asked(hugepages=(ReservedPages(1, 1024, 2),), terminal=Terminal("xterm", 30, 90))
     done = subprocess.run(
         ["sh", "-c", job.settings(request, "tok") + 'echo "$lab_folder|$lab_pages|$lab_rows"'],
         capture_output=True,
@@ -207,7 +207,7 @@ def test_a_module_that_is_not_there_is_named() -> None:
         kernel_modules.in_order(["right"], read_module, frozenset())
 
 
-def heard(listener: Listener, *chunks: bytes) -> tuple[bytes, list[Said]]:
+def heard(listener: OutputReader, *chunks: bytes) -> tuple[bytes, list[Said]]:
     """All output in one, and the lines of the lab."""
     parts = [part for chunk in chunks for part in listener.feed(chunk)]
     output = b"".join(part for part in parts if isinstance(part, bytes))
@@ -216,20 +216,20 @@ def heard(listener: Listener, *chunks: bytes) -> tuple[bytes, list[Said]]:
 
 def test_lines_of_the_lab_are_told_from_output() -> None:
     stream = b"\x1et ready\r\none\n\x1ex exit 1\ntwo without end\x1et exit 42\r\n"
-    output, said = heard(Listener("t"), stream)
+    output, said = heard(OutputReader("t"), stream)
     assert output == b"one\n\x1ex exit 1\ntwo without end"
     assert said == [Said("ready", ""), Said("exit", "42")]
 
 
 def test_what_never_ends_is_output() -> None:
-    output, said = heard(Listener("t"), b"\x1et exit" + b"5" * 500)
+    output, said = heard(OutputReader("t"), b"\x1et exit" + b"5" * 500)
     assert (len(output), said) == (507, [])
-    assert heard(Listener("t"), b"\x1et exit 1") == (b"\x1et exit 1", [])
+    assert heard(OutputReader("t"), b"\x1et exit 1") == (b"\x1et exit 1", [])
 
 
 @pytest.mark.property
 @given(st.lists(st.sampled_from([b"\x1e", b"t ", b"exit 1", b"\n", b"x", b"\x1et exit 2\n"])))
 def test_it_does_not_matter_how_the_stream_is_cut(pieces: list[bytes]) -> None:
     stream = b"".join(pieces)
-    whole = heard(Listener("t"), stream)
-    assert heard(Listener("t"), *(bytes([byte]) for byte in stream)) == whole
+    whole = heard(OutputReader("t"), stream)
+    assert heard(OutputReader("t"), *(bytes([byte]) for byte in stream)) == whole

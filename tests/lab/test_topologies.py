@@ -7,7 +7,7 @@ import pytest
 from bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
 from numalet.lab import changes, hugepages, topologies
-from numalet.lab.hugepages import Reserved
+from numalet.lab.hugepages import ReservedPages
 from numalet.lab.topologies import TOPOLOGIES
 from numalet.lab.topology import MOST_CPUS, MOST_NODES, CpuLayout, Topology
 from numalet.wording import english
@@ -139,7 +139,7 @@ def test_changes_that_can_not_be_are_refused(
 
 def test_huge_pages_are_read_and_said_to_the_kernel() -> None:
     reserved = hugepages.parse("2Mi=0:64, 1:32; 1Gi=1:1")
-    assert reserved == (Reserved(0, 2, 64), Reserved(1, 2, 32), Reserved(1, 1024, 1))
+    assert reserved == (ReservedPages(0, 2, 64), ReservedPages(1, 2, 32), ReservedPages(1, 1024, 1))
     words = ("hugepagesz=2M", "hugepages=0:64,1:32", "hugepagesz=1G", "hugepages=1:1")
     assert words == hugepages.kernel_arguments(reserved)
     assert hugepages.parse("") == ()
@@ -170,4 +170,4 @@ def test_a_node_has_its_pages_said_once() -> None:
 @pytest.mark.parametrize("node", [1, 3])
 def test_pages_need_a_node_with_memory(node: int) -> None:
     with refused_with("lab/hugepages-node"):
-        hugepages.with_room(topologies.named("3n4c-1memless"), [Reserved(node, 2, 1)])
+        hugepages.with_room(topologies.named("3n4c-1memless"), [ReservedPages(node, 2, 1)])

@@ -15,7 +15,7 @@ from numalet.core.config import percentages, reserved_memory, start
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.percentages import PercentageError
 from numalet.core.config.reserved_memory import ReservedMemoryError
-from numalet.core.config.rules import NodeRules, Stage, StartRefused
+from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_flags, yaml_source
@@ -107,7 +107,7 @@ def test_flags_lead_to_rules_a_refusal_or_bad_input(flags: list[tuple[str, str]]
         return
     found = start.resolve(loaded.config, MACHINE)
     if isinstance(found, StartRefused):
-        assert wording.start_text(found) or found.stage is Stage.EVICTION_HARD
+        assert wording.start_text(found) or found.stage is StartStage.EVICTION_HARD
         assert all(english.of_finding(each) for each in (*found.findings, *found.further))
     else:
         assert isinstance(found, NodeRules)

@@ -13,9 +13,9 @@ import cpu_builders
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.provider import Refused
 from numalet.core.managers.cpu import demand, validation
-from numalet.core.managers.cpu.hints import OfferedSets
+from numalet.core.managers.cpu.hints import CpuHintFamily
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 
@@ -72,7 +72,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-def admitted(manager: StaticPolicy, ledger: CpuLedger, event: Event) -> CpuLedger | None:
+def admitted(manager: CpuStaticPolicy, ledger: CpuLedger, event: Event) -> CpuLedger | None:
     """The ledger with the pod; None if one of its containers was refused."""
     assert isinstance(event.pod, Pod)
     for container in event.pod.containers():
@@ -87,7 +87,7 @@ def active(pods_there: Sequence[Pod]) -> set[ContainerKey]:
     return {ContainerKey(pod.uid, each.name) for pod in pods_there for each in pod.containers()}
 
 
-def states(manager: StaticPolicy, history: Sequence[Event]) -> list[tuple[CpuLedger, list[Pod]]]:
+def states(manager: CpuStaticPolicy, history: Sequence[Event]) -> list[tuple[CpuLedger, list[Pod]]]:
     """Ledger and pods after every event."""
     ledger, there = cpu_builders.empty(manager), list[Pod]()
     found = [(ledger, list(there))]
@@ -106,7 +106,7 @@ def states(manager: StaticPolicy, history: Sequence[Event]) -> list[tuple[CpuLed
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_no_cpu_is_held_by_two_pods_or_by_a_pod_and_the_pool(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     for ledger, _ in states(manager, history):
         holders = [ledger.default]
@@ -118,7 +118,7 @@ def test_no_cpu_is_held_by_two_pods_or_by_a_pod_and_the_pool(
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_containers_that_run_at_the_same_time_share_no_cpu(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     for ledger, there in states(manager, history):
         for pod in there:
@@ -133,7 +133,7 @@ def test_containers_that_run_at_the_same_time_share_no_cpu(
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_every_container_has_as_many_cpus_as_it_asked_for_and_no_reserved_one(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     ledger, there = states(manager, history)[-1]
 
@@ -146,7 +146,7 @@ def test_every_container_has_as_many_cpus_as_it_asked_for_and_no_reserved_one(
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_when_all_pods_are_gone_the_node_is_as_it_was(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     ledger, _ = states(manager, history)[-1]
     after = manager.forget_stale(ledger, set())
@@ -156,7 +156,7 @@ def test_when_all_pods_are_gone_the_node_is_as_it_was(
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_every_state_with_a_shared_pool_is_accepted_at_the_next_start(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     for ledger, _ in states(manager, history):
         if ledger.default:
@@ -165,7 +165,7 @@ def test_every_state_with_a_shared_pool_is_accepted_at_the_next_start(
 
 @given(st.sampled_from(MANAGERS), histories())
 def test_a_decision_does_not_change_the_ledger_it_was_made_on(
-    manager: StaticPolicy, history: list[Event]
+    manager: CpuStaticPolicy, history: list[Event]
 ) -> None:
     found = states(manager, history)
     copies = [
@@ -181,7 +181,7 @@ def test_a_decision_does_not_change_the_ledger_it_was_made_on(
 
 @given(st.sampled_from(MANAGERS), histories(), st.sampled_from(["1", "2", "4", "7"]))
 def test_hints_list_exactly_the_sets_that_have_no_reason_against_them(
-    manager: StaticPolicy, history: list[Event], cpu: str
+    manager: CpuStaticPolicy, history: list[Event], cpu: str
 ) -> None:
     ledger, _ = states(manager, history)[-1]
     pod = cpu_builders.simple("new", cpu)
@@ -190,7 +190,7 @@ def test_hints_list_exactly_the_sets_that_have_no_reason_against_them(
     family = answer["cpu"]
     free = ledger.default & manager.allocatable
 
-    if not isinstance(family, OfferedSets):
+    if not isinstance(family, CpuHintFamily):
         assert len(free) < int(cpu)
         return
     offered = [hint.mask for hint in family.hints()]

@@ -17,7 +17,12 @@ from numalet.core.hints.provider import Refused
 from numalet.core.managers.device import allocation, hints, registration
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.inventory import Device, Health
-from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord, Reusable, in_use_by
+from numalet.core.managers.device.ledger import (
+    DeviceLedger,
+    DeviceRecord,
+    ReusableDevices,
+    in_use_by,
+)
 from numalet.core.managers.device.preference import NO_SAY
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -156,7 +161,7 @@ def test_hints_equal_a_plain_restatement(
         ledger.inventory,
         ledger.records,
         {**ledger.in_use, GPU: ledger.in_use.get(GPU, frozenset()) | reused},
-        Reusable("new", {GPU: reused}),
+        ReusableDevices("new", {GPU: reused}),
     )
     answer = hints.of_container(ready, key, GPU, requested, POLICY.all_nodes)
     expected = _restated(known.by_id, ready.free(GPU), reused, requested)

@@ -24,7 +24,7 @@ from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import search, story
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.explain.change import (
     AdjustedRequest,
     Change,
@@ -91,7 +91,7 @@ def rejected(draw: st.DrawFn) -> Case:
     configured = config(draw(POLICIES), draw(SCOPES), **STATIC_CPUS)
     begun = session(configured, draw(MACHINES), devices=GPUS)
     queue = [draw(pods(f"q{at}")) for at in range(draw(st.integers(0, 4)))]
-    return case(draw(pods("u")), *queue, begun=begun, fleet=[Neighbour("large", LARGE)])
+    return case(draw(pods("u")), *queue, begun=begun, fleet=[OtherNode("large", LARGE)])
 
 
 def begun_again(asked: Case, policy: str | None = None, scope: str | None = None) -> Node:

@@ -132,7 +132,7 @@ def test_no_exchange_is_left_that_brings_a_set_closer(
     distances: Distances, start: NumaMask, possible: set[NumaMask]
 ) -> None:
     rows = distances.rows
-    field = near_sets.Field(
+    field = near_sets.DistanceTable(
         pairs=[[rows[i][j] + rows[j][i] for j in range(NODES)] for i in range(NODES)],
         alone=[rows[i][i] for i in range(NODES)],
     )

@@ -16,7 +16,7 @@ from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
 from numalet.insight.lint import github, rows, rules, sarif, starting
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 from numalet.io.documents import kubelet_config
 from numalet.wording import kubelet_start
 
@@ -34,7 +34,7 @@ AMOUNTS = st.fixed_dictionaries(
 
 
 @st.composite
-def subjects(draw: st.DrawFn) -> Subject:
+def subjects(draw: st.DrawFn) -> LintSubject:
     """One to four nodes, any policy, one pod of one to three containers."""
     machine = builders.machine(
         *draw(st.lists(st.sampled_from([4, 10]), min_size=1, max_size=4)), hugepages={2048: 512}
@@ -56,7 +56,7 @@ def subjects(draw: st.DrawFn) -> Subject:
         resources = {name: Quantity.parse(text) for name, text in amounts.items()}
         containers.append(Container(f"c{index}", requests=resources, limits=resources))
     pod = Pod("u", "p", app_containers=tuple(containers), qos_class=QosClass.GUARANTEED)
-    return Subject(config=config, machine=machine, pods=(pod,))
+    return LintSubject(config=config, machine=machine, pods=(pod,))
 
 
 def amount(finding: Finding, name: str) -> Quantity:
@@ -65,7 +65,7 @@ def amount(finding: Finding, name: str) -> Quantity:
 
 @settings(deadline=None, max_examples=30)
 @given(subjects())
-def test_the_most_that_is_named_is_admitted_and_one_unit_more_is_not(subject: Subject) -> None:
+def test_the_most_that_is_named_is_admitted_and_one_unit_more_is_not(subject: LintSubject) -> None:
     node = starting.start(subject).empty
     assert node is not None
     (pod,) = subject.pods
@@ -85,7 +85,7 @@ def test_the_most_that_is_named_is_admitted_and_one_unit_more_is_not(subject: Su
 
 @settings(deadline=None, max_examples=30)
 @given(subjects())
-def test_a_pod_is_told_exactly_if_the_empty_node_rejects_it(subject: Subject) -> None:
+def test_a_pod_is_told_exactly_if_the_empty_node_rejects_it(subject: LintSubject) -> None:
     node = starting.start(subject).empty
     assert node is not None
     told = {f.code for f in rules.check(subject).own}
@@ -95,7 +95,7 @@ def test_a_pod_is_told_exactly_if_the_empty_node_rejects_it(subject: Subject) ->
 
 @settings(deadline=None, max_examples=30)
 @given(subjects())
-def test_every_way_out_is_one(subject: Subject) -> None:
+def test_every_way_out_is_one(subject: LintSubject) -> None:
     node = starting.start(subject).empty
     assert node is not None
     (pod,) = subject.pods
@@ -112,7 +112,7 @@ def test_every_way_out_is_one(subject: Subject) -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(subjects())
-def test_a_check_changes_nothing_and_says_the_same_again(subject: Subject) -> None:
+def test_a_check_changes_nothing_and_says_the_same_again(subject: LintSubject) -> None:
     assert rules.check(subject) == rules.check(replace(subject))
 
 
@@ -172,7 +172,7 @@ def test_every_configuration_gets_an_answer_in_words(
         Pod(qos.value, qos.value, app_containers=containers, qos_class=qos) for qos in QosClass
     )
     config = kubelet_config.decode(fields, "kubelet.yaml")
-    checked = rules.check(Subject(config=config, machine=machine, pods=pods))
+    checked = rules.check(LintSubject(config=config, machine=machine, pods=pods))
     told = rows.rows(checked.findings)
     assert all(row.sentence and row.rule and row.mend for row in told)
     if checked.refused is not None:

@@ -22,7 +22,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.hints import filtering, merging
 from numalet.core.hints.filtering import Offer, Ruled, written_out
 from numalet.core.hints.hint import Hint
-from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
@@ -133,7 +133,7 @@ def test_native_decisions_by_rule_are_those_by_list(data: st.DataObject) -> None
                 assert _fewest_together(offers) == alignment.merged.affinity
             for of_provider in alignment.hints.values():
                 for family in of_provider.values():
-                    if isinstance(family, OfferedSets):
+                    if isinstance(family, MemoryHintFamily):
                         _same_by_rule(family, node)
         node = after.pod_started(pod.uid) if decision.admitted else after
 
@@ -152,7 +152,7 @@ def _fewest_together(offers: Sequence[Offer]) -> Hint:
     return Hint(min(mask for mask in common if mask and mask.bit_count() == size), True)
 
 
-def _same_by_rule(family: OfferedSets, node: Node) -> None:
+def _same_by_rule(family: MemoryHintFamily, node: Node) -> None:
     assert family.rule is not None
     offered = {
         mask for mask in numa_mask.by_size(node.rules.machine.node_ids) if family.rule.offers(mask)

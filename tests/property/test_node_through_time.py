@@ -29,7 +29,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
-from numalet.core.snapshot.invariants import Rule
+from numalet.core.snapshot.invariants import Invariant
 
 pytestmark = pytest.mark.property
 
@@ -95,7 +95,10 @@ class Events(RuleBasedStateMachine):
 
     policies: tuple[str, ...] = ("none", "best-effort", "restricted", "single-numa-node")
     scopes: tuple[str, ...] = ("container", "pod")
-    never_broken: tuple[Rule, ...] = (Rule.TABLES_ADD_UP, Rule.ASSIGNMENTS_COUNT_BLOCKS)
+    never_broken: tuple[Invariant, ...] = (
+        Invariant.TABLES_ADD_UP,
+        Invariant.ASSIGNMENTS_COUNT_BLOCKS,
+    )
     restarts_always = False
 
     def __init__(self) -> None:
@@ -213,7 +216,7 @@ class StrictEvents(Events):
 
     policies = ("restricted", "single-numa-node")
     scopes = ("container",)
-    never_broken = tuple(Rule)
+    never_broken = tuple(Invariant)
     restarts_always = True
 
     def teardown(self) -> None:

@@ -23,13 +23,13 @@ from numalet.core.workload.record import PodRecord
 from numalet.io.documents import pod_manifest, pod_record
 from numalet.io.documents.pod_table import checking, quick, reach
 from numalet.io.documents.pod_table.kinds import (
+    FieldUse,
     Kind,
     ListOf,
     MapOf,
     ObjectType,
-    Plain,
-    Text,
-    Use,
+    PlainKind,
+    TextKind,
     Whole,
 )
 from numalet.io.documents.pod_table.pod import POD
@@ -54,15 +54,15 @@ def _client_type(kind: Kind) -> str:
             return f"list[{_client_type(kind.item)}]"
         case MapOf():
             return f"dict(str, {_client_type(kind.value)})"
-        case Text() | Plain.QUANTITY:
+        case TextKind() | PlainKind.QUANTITY:
             return "str"
         case Whole():
             return "int"
-        case Plain.FLAG:
+        case PlainKind.FLAG:
             return "bool"
-        case Plain.MOMENT:
+        case PlainKind.MOMENT:
             return "datetime"
-        case Plain.INT_OR_TEXT | Plain.OBJECT:
+        case PlainKind.INT_OR_TEXT | PlainKind.OBJECT:
             return "object"
 
 
@@ -90,7 +90,7 @@ def test_workloads_have_the_fields_of_the_official_types_and_no_others(name: str
         fields = {field for field, about in kind.fields.items() if not about.since}
         assert fields == official[each].keys(), each
         for field, about in kind.fields.items():
-            if about.kind is not Plain.OBJECT and not about.since:
+            if about.kind is not PlainKind.OBJECT and not about.since:
                 assert _client_type(about.kind) == official[each][field].type, (each, field)
 
 
@@ -103,7 +103,7 @@ def test_fields_that_hang_on_a_rule_name_one_that_there_is() -> None:
 def test_what_is_refused_has_a_sentence_that_says_why() -> None:
     for kind in TYPES.values():
         for field in kind.fields.values():
-            assert (field.finding in english.SENTENCES) == (field.use is Use.REFUSED)
+            assert (field.finding in english.SENTENCES) == (field.use is FieldUse.REFUSED)
 
 
 def _lightkube(name: str) -> Any:
@@ -134,7 +134,7 @@ def _runnable() -> dict[str, Any]:
     del pod["status"]
     spec = pod["spec"]
     for part, kind in ((spec, "PodSpec"), *((c, "Container") for c in _containers(spec))):
-        for name in TYPES[kind].names(Use.REFUSED) & part.keys():
+        for name in TYPES[kind].names(FieldUse.REFUSED) & part.keys():
             del part[name]
     for number, container in enumerate(_containers(spec)):
         container["name"] = f"c{number}"

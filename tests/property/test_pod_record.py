@@ -24,7 +24,13 @@ from numalet.core.workload.run import (
     PodRun,
     Verdict,
 )
-from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Runner, Source, Workload
+from numalet.core.workload.spec import (
+    ContainerSpec,
+    RestartPolicy,
+    Runner,
+    Workload,
+    WorkloadSource,
+)
 from numalet.io.documents import pod_constraints, pod_record
 from numalet.wording import english
 
@@ -76,7 +82,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         Container(name, kind, requests=draw(RESOURCES), limits=draw(RESOURCES))
         for name, kind in zip(names, kinds, strict=True)
     ]
-    source = draw(st.sampled_from(Source))
+    source = draw(st.sampled_from(WorkloadSource))
     manifest = draw(st.dictionaries(TEXT, VALUES, max_size=3))
     pod = Pod(
         uid=draw(st.uuids().map(str)),
@@ -89,7 +95,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         phase=draw(TEXT),
         node_name=draw(TEXT),
         labels=draw(st.dictionaries(TEXT, TEXT, max_size=2)),
-        is_static=source is Source.FILE,
+        is_static=source is WorkloadSource.FILE,
         constraints=pod_constraints.of_spec(manifest.get("spec")),
     )
     specs = tuple(

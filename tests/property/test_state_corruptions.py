@@ -19,7 +19,7 @@ import pytest
 import state_builders
 from numalet.insight.state import reading, state_diff, verify
 from numalet.insight.state.reading import CpuState
-from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import Soundness
 from state_builders import CPU, DEVICE, GPU, MEMORY, Json
 
@@ -155,7 +155,7 @@ def kind_of(name: str, before: str, after: str) -> str | None:
     return _renamed(found) or (_cpus(before, after) if name == CPU else _device(name, found))
 
 
-def _renamed(found: tuple[Difference, ...]) -> str | None:
+def _renamed(found: tuple[StateDifference, ...]) -> str | None:
     """Whether all that is gone from one container has come to another."""
     gone, come = (
         {
@@ -189,7 +189,7 @@ def _cpus(before: str, after: str) -> str | None:
     return "a container has other CPUs of its own pod" if held[0] == held[1] else None
 
 
-def _device(name: str, found: tuple[Difference, ...]) -> str | None:
+def _device(name: str, found: tuple[StateDifference, ...]) -> str | None:
     if name != DEVICE:
         return None
     if all(each.after is None for each in found if each.what != "healthy devices"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
@@ -136,7 +136,7 @@ def test_the_correct_flags_start_over_a_configuration_file() -> None:
 def test_the_correct_flags_do_not_start_a_flags_only_kubelet() -> None:
     refused = _started(_config(*CORRECT, base=Base.FLAGS_ONLY))
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.MEMORY_MANAGER
+    assert refused.stage is StartStage.MEMORY_MANAGER
     text = kubelet_start.text(refused)
     assert text == (
         'the total amount "5220Mi" of type "memory" is not equal to the value "5Gi" '

@@ -7,7 +7,7 @@ from typing import Any
 
 from numalet.core.admission.reasons import KubeletWouldCrash
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.walking import NoDistance
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.quantity import Quantity
@@ -33,7 +33,7 @@ def _numbered(*node_ids: int) -> MachineInfo:
 def test_a_node_id_above_63_is_refused_at_start() -> None:
     refused = nodes.start(CONFIG, _numbered(0, 64))
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.NUMALET
+    assert refused.stage is StartStage.NUMALET
     assert isinstance(nodes.start(CONFIG, _numbered(0, 63)), Node)
 
 

@@ -15,7 +15,7 @@ from numalet.core.checkpoint import memory_file
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.numalet_config import NumaletConfig
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Severity
@@ -306,7 +306,7 @@ def test_no_more_is_reserved_than_there_is(limits: dict[str, str], told: str) ->
     )
 
     assert isinstance(refused, StartRefused)
-    assert Stage.NUMALET is refused.stage
+    assert StartStage.NUMALET is refused.stage
     assert told in english.sentence(refused.findings[0])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import OperatingSystem
@@ -71,7 +71,7 @@ def test_without_the_gate_the_managers_are_stand_ins() -> None:
 def test_policy_static_is_refused_on_windows() -> None:
     refused = nodes.start(_config("Static", gate=True), MACHINE)
     assert isinstance(refused, StartRefused)
-    assert Stage.MEMORY_MANAGER is refused.stage
+    assert StartStage.MEMORY_MANAGER is refused.stage
     assert kubelet_start.text(refused) == 'policy "Static" is not available on Windows'
 
 

@@ -15,8 +15,8 @@ from numalet.agent.servers.door import (
     EventChange,
     Foreseen,
     PodChange,
-    Refusal,
-    Refused,
+    RequestRefusal,
+    RequestRefused,
 )
 from numalet.agent.telemetry import admission_counts
 from numalet.agent.telemetry.metrics import Counts
@@ -49,18 +49,18 @@ class Past(Generic[C]):
         more, self._more = self._more, asyncio.Event()
         more.set()
 
-    def since(self, version: int) -> AsyncIterator[C] | Refused:
+    def since(self, version: int) -> AsyncIterator[C] | RequestRefused:
         return self._too_old(version) or self._follow(version)
 
-    def past(self, version: int) -> list[C] | Refused:
+    def past(self, version: int) -> list[C] | RequestRefused:
         after = [each for each in self.changes if each.resource_version > version]
         return self._too_old(version) or after
 
-    def _too_old(self, version: int) -> Refused | None:
+    def _too_old(self, version: int) -> RequestRefused | None:
         if version >= self.forgotten:
             return None
         fields = {"asked": str(version), "oldest": str(self.forgotten)}
-        return Refused(Refusal.TOO_OLD, fields)
+        return RequestRefused(RequestRefusal.TOO_OLD, fields)
 
     async def _follow(self, version: int) -> AsyncIterator[C]:
         at = 0
@@ -82,7 +82,7 @@ class MemoryDoor:
         self.pods: Past[PodChange] = Past()
         self.events: Past[EventChange] = Past()
         self.logs: dict[tuple[ContainerKey, bool], Path] = {}
-        self.refusal: Refused | None = None
+        self.refusal: RequestRefused | None = None
         self.meanwhile: list[Callable[[], object]] = []
 
     def counts(self) -> Counts:
@@ -97,7 +97,7 @@ class MemoryDoor:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+    async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
         if self.refusal is not None:
             return self.refusal
         version = self._view.resource_version + 1
@@ -107,14 +107,14 @@ class MemoryDoor:
     async def changed(self) -> None:
         await self._news.wait()
 
-    async def create(self, workload: Workload) -> PodRecord | Refused:
+    async def create(self, workload: Workload) -> PodRecord | RequestRefused:
         view, pod = self._view, workload.pod
         if self.refusal is not None:
             return self.refusal
         for record in view.records.values():
             there = record.workload.pod
             if (there.namespace, there.name) == (pod.namespace, pod.name):
-                return Refused(Refusal.ALREADY_EXISTS)
+                return RequestRefused(RequestRefusal.ALREADY_EXISTS)
         recording = Collector()
         node, decision = view.node.admit(pod, recording)
         counts = admission_counts.after_admission(
@@ -142,20 +142,20 @@ class MemoryDoor:
 
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         if self.refusal is not None:
             return self.refusal
         record = self.named(before.pod.name)
         if self.meanwhile:
             self.meanwhile.pop()()
         if record is not self.named(before.pod.name):
-            return Refused(Refusal.CONFLICT)
+            return RequestRefused(RequestRefusal.CONFLICT)
         return self.put(replace(record, workload=after))
 
-    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
         return self._foreseen(self._view.node, workload)
 
-    def _foreseen(self, before: Node, workload: Workload) -> Foreseen | Refused:
+    def _foreseen(self, before: Node, workload: Workload) -> Foreseen | RequestRefused:
         if self.refusal is not None:
             return self.refusal
         node, decision = before.asking_nobody().admit(workload.pod)
@@ -163,7 +163,7 @@ class MemoryDoor:
         run = PodRun(accepted_at=views.later(0), verdict=verdict)
         return Foreseen(PodRecord(workload, run), node)
 
-    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         node = self._view.node
         for uid in self._view.records:
             node = node.remove(uid)
@@ -171,7 +171,7 @@ class MemoryDoor:
 
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> Foreseen | Refused:
+    ) -> Foreseen | RequestRefused:
         record = self.named(name)
         deletion = Deletion(views.later(0), grace_seconds or 0.0)
         return Foreseen(
@@ -201,7 +201,7 @@ class MemoryDoor:
 
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         if self.refusal is not None:
             return self.refusal
         record = self.named(name)
@@ -221,23 +221,25 @@ class MemoryDoor:
         self.change(records=records, resource_version=version, node=node)
         self.pods.add(PodChange(ChangeKind.DELETED, record, version, record))
 
-    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | RequestRefused:
         return self._too_new(since) or self.pods.since(since)
 
-    def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | RequestRefused:
         return self._too_new(since) or self.events.since(since)
 
-    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | RequestRefused:
         return self._too_new(since) or self.pods.past(since)
 
-    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | RequestRefused:
         return self._too_new(since) or self.events.past(since)
 
-    def _too_new(self, version: int) -> Refused | None:
+    def _too_new(self, version: int) -> RequestRefused | None:
         current = self._view.resource_version
         if version <= current:
             return None
-        return Refused(Refusal.TOO_NEW, {"asked": str(version), "current": str(current)})
+        return RequestRefused(
+            RequestRefusal.TOO_NEW, {"asked": str(version), "current": str(current)}
+        )
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         return self.logs.get((key, previous))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.door import Refusal, Refused
-from numalet.core.workload.spec import Source
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
+from numalet.core.workload.spec import WorkloadSource
 from numalet.io.agent_client.client import AgentClient
 from servers.asking import asked, lines
 from servers.pods import pod
@@ -115,7 +115,7 @@ def test_what_was_decided_on_can_not_be_changed(
 def test_a_pod_of_the_manifest_folder_is_what_its_file_says(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("a"))
     record = api.do(lambda door: door.named("a"))
-    of_file = replace(record, workload=replace(record.workload, source=Source.FILE))
+    of_file = replace(record, workload=replace(record.workload, source=WorkloadSource.FILE))
     api.do(lambda door: door.put(of_file))
     code, status = _patched(api, {"metadata": {"labels": LABELS}})
     assert (code, "file" in status["message"]) == (422, True)
@@ -136,7 +136,7 @@ def test_another_change_meanwhile_is_no_reason_to_give_up(api: Api, client: Agen
 
 def test_what_the_agent_refuses_is_told(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("a"))
-    api.do(lambda door: setattr(door, "refusal", Refused(Refusal.STOPPING)))
+    api.do(lambda door: setattr(door, "refusal", RequestRefused(RequestRefusal.STOPPING)))
     assert _patched(api, {"metadata": {"labels": LABELS}})[0] == 503
     dry = asked(api.path, "POST", f"{PODS}?dryRun=All", pod("b"), content_type=JSON)
     assert dry[0] == 503

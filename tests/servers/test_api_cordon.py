@@ -13,7 +13,7 @@ import pytest
 
 from agents import manifest, running, settings, workload
 from numalet.agent.keeper.wiring import Hooks
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.workload.record import PodRecord
 from numalet.io import faults
 from numalet.io.faults import Moment
@@ -76,8 +76,8 @@ def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
                 keeper.foresee_create(workload(manifest("a"))),
                 await keeper.create(_tolerating("a", key="other", operator="Exists")),
             ):
-                assert isinstance(refused, Refused)
-                assert refused.why is Refusal.CORDONED
+                assert isinstance(refused, RequestRefused)
+                assert refused.why is RequestRefusal.CORDONED
             key = "node.kubernetes.io/unschedulable"
             for name, toleration in (("b", {"key": key}), ("c", {})):
                 given = {**toleration, "operator": "Exists"}
@@ -117,7 +117,7 @@ def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path)
             finally:
                 may_fail.set()
                 faults.install(before)
-            assert isinstance(refused, Refused)
-            assert refused.why is Refusal.STORAGE
+            assert isinstance(refused, RequestRefused)
+            assert refused.why is RequestRefusal.STORAGE
 
     asyncio.run(scene())

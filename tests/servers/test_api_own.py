@@ -10,7 +10,7 @@ import pytest
 
 from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.api import explaining
-from numalet.agent.servers.door import Standing
+from numalet.agent.servers.door import OwnershipMode
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model.pod import ContainerKey
@@ -138,16 +138,16 @@ def test_an_event_can_be_read_alone(client: AgentClient) -> None:
 def test_events_are_a_kubelets_in_exact_mode_alone(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("wide", "40Gi"))
     for standing, native, component in (
-        (Standing.ENFORCING, False, "kubelet"),
-        (Standing.OBSERVING, False, "numalet"),
-        (Standing.ENFORCING, True, "numalet"),
+        (OwnershipMode.ENFORCING, False, "kubelet"),
+        (OwnershipMode.OBSERVING, False, "numalet"),
+        (OwnershipMode.ENFORCING, True, "numalet"),
     ):
         api.do(partial(_stands, standing=standing, native=native))
         (event,) = client.get("/api/v1/events")["items"]
         assert component == event["source"]["component"] == event["reportingComponent"]
 
 
-def _stands(door: MemoryDoor, *, standing: Standing, native: bool) -> None:
+def _stands(door: MemoryDoor, *, standing: OwnershipMode, native: bool) -> None:
     node = door.view().node
     behaviour = NATIVE if native else EXACT
     rules = replace(node.rules, behaviour=behaviour)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.io.agent_client.client import AgentRefused
 from servers.pods import pod
 from servers.served import Api
@@ -175,16 +175,20 @@ def test_a_deletion_may_name_the_uid_and_the_grace(api: Api) -> None:
 @pytest.mark.parametrize(
     ("why", "code", "reason"),
     [
-        (Refused(Refusal.OBSERVING), 403, "Forbidden"),
-        (Refused(Refusal.STOPPING), 503, "ServiceUnavailable"),
-        (Refused(Refusal.STORAGE, {"problem": "No space left on device"}), 500, "InternalError"),
-        (Refused(Refusal.CONFLICT, {"uid": "x"}), 409, "Conflict"),
-        (Refused(Refusal.NOT_FOUND), 404, "NotFound"),
-        (Refused(Refusal.TOO_OLD, {"asked": "1", "oldest": "5"}), 410, "Expired"),
+        (RequestRefused(RequestRefusal.OBSERVING), 403, "Forbidden"),
+        (RequestRefused(RequestRefusal.STOPPING), 503, "ServiceUnavailable"),
+        (
+            RequestRefused(RequestRefusal.STORAGE, {"problem": "No space left on device"}),
+            500,
+            "InternalError",
+        ),
+        (RequestRefused(RequestRefusal.CONFLICT, {"uid": "x"}), 409, "Conflict"),
+        (RequestRefused(RequestRefusal.NOT_FOUND), 404, "NotFound"),
+        (RequestRefused(RequestRefusal.TOO_OLD, {"asked": "1", "oldest": "5"}), 410, "Expired"),
     ],
 )
 def test_what_the_agent_would_not_do_has_kubernetes_code(
-    api: Api, why: Refused, code: int, reason: str
+    api: Api, why: RequestRefused, code: int, reason: str
 ) -> None:
     with api.client() as client:
         client.post(PODS, pod("a"))

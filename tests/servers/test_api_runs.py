@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from numalet.agent.host.runtime.watcher import family
-from numalet.agent.servers.door import Refusal, Refused
-from numalet.core.workload.spec import RestartPolicy, Source
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
+from numalet.core.workload.spec import RestartPolicy, WorkloadSource
 from numalet.insight.output import run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client.client import AgentClient
@@ -41,7 +41,7 @@ def test_a_command_is_a_pod_that_its_own_process_runs(api: Api, client: AgentCli
     assert (True, [0], "agent") == (found.admitted, found.numa_nodes, found.decided_by)
     (record,) = api.do(lambda door: tuple(door.view().records.values()))
     workload = record.workload
-    assert (Source.RUN, RestartPolicy.NEVER) == (workload.source, workload.restart_policy)
+    assert (WorkloadSource.RUN, RestartPolicy.NEVER) == (workload.source, workload.restart_policy)
     assert workload.runner is not None
     assert os.getpid() == workload.runner.pid
     # Whoever lost the answer asks again, and nothing is decided twice.
@@ -105,6 +105,6 @@ def test_an_answer_is_held_back_until_there_is_a_place(api: Api, client: AgentCl
 
 
 def test_an_agent_that_only_observes_takes_no_command(api: Api, client: AgentClient) -> None:
-    api.do(lambda door: setattr(door, "refusal", Refused(Refusal.OBSERVING)))
+    api.do(lambda door: setattr(door, "refusal", RequestRefused(RequestRefusal.OBSERVING)))
     assert 403 == refused(lambda: client.post(RUNS, pod("a"), DRY)).code
     assert 403 == refused(lambda: client.post(RUNS, pod("a"), _us())).code

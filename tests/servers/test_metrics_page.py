@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from numalet.agent.servers import metrics
-from numalet.agent.servers.door import Standing
+from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry import admission_counts, metric_definitions
 from numalet.agent.telemetry.metric_definitions import DEFINITIONS
 from numalet.agent.telemetry.metrics import Counts
@@ -42,7 +42,7 @@ def _page() -> str:
 
 
 def test_every_metric_has_help_and_type() -> None:
-    observed = metrics.text(views.view(standing=Standing.OBSERVING)).decode()
+    observed = metrics.text(views.view(standing=OwnershipMode.OBSERVING)).decode()
     for page, is_observing in ((_page(), False), (observed, True)):
         definitions = metric_definitions.shown(is_observing)
         for definition in definitions:

@@ -21,7 +21,7 @@ from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.cli import main
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput
-from numalet.io.pod_resources_client import Answered, CallRefused, PodResourcesClient
+from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from served_node import ALIGNED, SHARED, TOO_LARGE
@@ -62,8 +62,8 @@ class Served:
         }
 
 
-def _document(answer: Answered | CallRefused) -> dict[str, Any]:
-    assert isinstance(answer, Answered), answer
+def _document(answer: JsonAnswer | CallRefused) -> dict[str, Any]:
+    assert isinstance(answer, JsonAnswer), answer
     return dict(answer.document)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import machine_shape
@@ -46,7 +46,7 @@ def view(node: Node | None = None, /, **changes: Any) -> AgentView:
     fields: Mapping[str, Any] = {
         "node_name": "node7",
         "node": node or started(),
-        "standing": Standing.ENFORCING,
+        "standing": OwnershipMode.ENFORCING,
         "level": GuaranteeLevel.PROCESS,
         "started_at": BEGINNING,
         "node_created_at": BEGINNING,

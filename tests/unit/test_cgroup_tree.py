@@ -11,7 +11,7 @@ import pytest
 from fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2 import counters, reading, root, writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.cgroup_v2.writing import Refusal
+from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 
 SIZES = (2 << 20, 1 << 30)
@@ -51,7 +51,7 @@ def test_all_settings_are_written_once_and_read_back(tree: FakeCgroups) -> None:
         oom_group=True,
     )
     written = writing.apply(tree, "podu/c", wanted)
-    assert not isinstance(written, Refusal)
+    assert not isinstance(written, SettingRefusal)
     assert 12 == len(written)
     assert wanted == reading.settings(tree, "podu/c", SIZES)
     assert () == writing.apply(tree, "podu/c", wanted)
@@ -88,7 +88,7 @@ def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> 
     tree.with_memory = frozenset({0, 1, 2})
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_nodes=(3,)))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, SettingRefusal)
     assert writing.NOT_IN_FORCE == refused.code
     assert ("cpuset.mems", "3", "0-2") == tuple(
         refused.fields[name] for name in ("file", "value", "found")
@@ -99,7 +99,7 @@ def test_an_offline_cpu_among_others_is_refused_too(tree: FakeCgroups) -> None:
     tree.online = frozenset(range(7))
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({6, 7})))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, SettingRefusal)
     assert "6" == refused.fields["found"]
 
 
@@ -108,13 +108,13 @@ def test_a_narrower_cgroup_above_is_noticed_without_a_write(tree: FakeCgroups) -
     wanted = CgroupSettings(memory_nodes=(1, 2))
     assert ("cpuset.mems",) == writing.apply(tree, "podu/c", wanted)
     tree.write("podu", "cpuset.mems", "1")
-    assert isinstance(writing.apply(tree, "podu/c", wanted), Refusal)
+    assert isinstance(writing.apply(tree, "podu/c", wanted), SettingRefusal)
 
 
 def test_a_text_that_the_kernel_refuses_is_told_with_its_file(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, SettingRefusal)
     assert writing.REFUSED == refused.code
     assert ("cpuset.cpus", "99") == (refused.fields["file"], refused.fields["value"])
 
@@ -122,14 +122,16 @@ def test_a_text_that_the_kernel_refuses_is_told_with_its_file(tree: FakeCgroups)
 def test_what_the_kernel_rounds_away_is_refused(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_max_bytes=5000))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, SettingRefusal)
     assert "4096" == refused.fields["found"]
 
 
 def test_a_cgroup_that_vanished_is_a_refusal(tree: FakeCgroups) -> None:
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpu_weight=1))
     assert () == refused
-    assert isinstance(writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({1}))), Refusal)
+    assert isinstance(
+        writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({1}))), SettingRefusal
+    )
 
 
 def test_settings_without_a_controller_are_left_out(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import builders
 from builders import node, rules
 from numalet.core.checkpoint import cpu_file
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
@@ -172,7 +172,7 @@ def test_bad_files_are_refused_with_the_kubelets_words(text: str, words: str) ->
     refused = builders.restored(rules(builders.machine(10)), {"cpu_manager_state": text})
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.CPU_MANAGER_START
+    assert refused.stage is StartStage.CPU_MANAGER_START
     assert kubelet_start.text(refused) == f"{START}{words}{DRAIN}"
 
 

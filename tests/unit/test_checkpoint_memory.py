@@ -12,8 +12,8 @@ import builders
 from builders import node, rules
 from numalet.core.checkpoint import memory_file
 from numalet.core.checkpoint.memory_document import MemoryDocument, to_ledger
-from numalet.core.checkpoint.memory_file import Verdict
-from numalet.core.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
+from numalet.core.checkpoint.memory_file import ChecksumVerdict
+from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
 from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
@@ -46,7 +46,7 @@ def test_recorded_checksums_are_recomputed(example: dict[str, Any]) -> None:
     document = read(example["file"])
 
     assert memory_file.checksum_of(document) == example["checksum"]
-    assert memory_file.verdict(document) is Verdict.SOUND
+    assert memory_file.verdict(document) is ChecksumVerdict.SOUND
 
 
 def test_a_written_file_is_the_recorded_one_to_the_byte() -> None:
@@ -86,8 +86,8 @@ def early(checksum: int = 4142013182) -> str:
 
 
 def test_the_early_layout_is_recognised_by_its_own_rule() -> None:
-    assert memory_file.verdict(read(early())) is Verdict.EARLY
-    assert memory_file.verdict(read(early(1))) is Verdict.CORRUPTED
+    assert memory_file.verdict(read(early())) is ChecksumVerdict.EARLY
+    assert memory_file.verdict(read(early(1))) is ChecksumVerdict.CORRUPTED
     loaded = memory_file.load(early(), "Static")
     assert isinstance(loaded, Finding)
     assert (loaded.code, loaded.fields["checksum"]) == ("memory-state/early-layout", 4142013182)
@@ -104,7 +104,7 @@ def test_groups_under_their_early_name_are_no_groups_to_v1_32() -> None:
     assert isinstance(found, Finding)
     assert found.fields == {"checksum": 1, "expected": as_v1_32_sees_it}
     # Where its sum agrees, v1.32 goes on, and finds another machine than its own.
-    assert memory_file.verdict(read(early(as_v1_32_sees_it))) is Verdict.SOUND
+    assert memory_file.verdict(read(early(as_v1_32_sees_it))) is ChecksumVerdict.SOUND
     assert refused(rules(DOCUMENTED, reserved_bytes=RESERVED), early(as_v1_32_sees_it)).endswith(
         "the expected machine state is different from the real one"
     )
@@ -113,7 +113,7 @@ def test_groups_under_their_early_name_are_no_groups_to_v1_32() -> None:
 def refused(of: NodeRules, text: str) -> str:
     snapshot = builders.restored(of, {"memory_manager_state": text})
     assert isinstance(snapshot, StartRefused)
-    assert snapshot.stage is Stage.MEMORY_MANAGER_START
+    assert snapshot.stage is StartStage.MEMORY_MANAGER_START
     return kubelet_start.text(snapshot)
 
 
@@ -164,7 +164,7 @@ def test_nulls_and_what_is_absent_count_in_the_checksum() -> None:
         "null": False,
     }
     for text, sound in texts.items():
-        assert (memory_file.verdict(read(text)) is Verdict.SOUND) is sound, text
+        assert (memory_file.verdict(read(text)) is ChecksumVerdict.SOUND) is sound, text
 
 
 def test_nulls_inside_become_empty() -> None:

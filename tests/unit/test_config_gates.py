@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.config import feature_gates
-from numalet.core.config.feature_gates import GateProblem, Stage
+from numalet.core.config.feature_gates import GateProblem, GateStage
 from numalet.core.config.release import Release
 
 V = Release.V1_32
@@ -14,36 +14,36 @@ V = Release.V1_32
 @pytest.mark.parametrize(
     ("name", "stage", "is_on", "is_locked"),
     [
-        ("CPUManager", Stage.GA, True, True),
-        ("CPUManagerPolicyOptions", Stage.BETA, True, False),
-        ("CPUManagerPolicyBetaOptions", Stage.BETA, True, False),
-        ("CPUManagerPolicyAlphaOptions", Stage.ALPHA, False, False),
-        ("MemoryManager", Stage.GA, True, True),
-        ("TopologyManagerPolicyOptions", Stage.GA, True, False),
-        ("TopologyManagerPolicyBetaOptions", Stage.BETA, True, False),
-        ("TopologyManagerPolicyAlphaOptions", Stage.ALPHA, False, False),
-        ("WindowsCPUAndMemoryAffinity", Stage.ALPHA, False, False),
-        ("KubeletPodResourcesGet", Stage.ALPHA, False, False),
-        ("KubeletPodResourcesDynamicResources", Stage.ALPHA, False, False),
-        ("DevicePluginCDIDevices", Stage.GA, True, True),
-        ("ResourceHealthStatus", Stage.ALPHA, False, False),
-        ("InPlacePodVerticalScaling", Stage.ALPHA, False, False),
-        ("InPlacePodVerticalScalingExclusiveCPUs", Stage.ALPHA, False, False),
-        ("PodLevelResources", Stage.ALPHA, False, False),
-        ("SidecarContainers", Stage.BETA, True, False),
-        ("MemoryQoS", Stage.ALPHA, False, False),
-        ("CustomCPUCFSQuotaPeriod", Stage.ALPHA, False, False),
-        ("NodeSwap", Stage.BETA, True, False),
-        ("QOSReserved", Stage.ALPHA, False, False),
-        ("KubeletCgroupDriverFromCRI", Stage.BETA, True, False),
-        ("DynamicResourceAllocation", Stage.BETA, False, False),
-        ("GracefulNodeShutdown", Stage.BETA, True, False),
-        ("WindowsHostNetwork", Stage.ALPHA, True, False),
-        ("DisableNodeKubeProxyVersion", Stage.DEPRECATED, False, False),
+        ("CPUManager", GateStage.GA, True, True),
+        ("CPUManagerPolicyOptions", GateStage.BETA, True, False),
+        ("CPUManagerPolicyBetaOptions", GateStage.BETA, True, False),
+        ("CPUManagerPolicyAlphaOptions", GateStage.ALPHA, False, False),
+        ("MemoryManager", GateStage.GA, True, True),
+        ("TopologyManagerPolicyOptions", GateStage.GA, True, False),
+        ("TopologyManagerPolicyBetaOptions", GateStage.BETA, True, False),
+        ("TopologyManagerPolicyAlphaOptions", GateStage.ALPHA, False, False),
+        ("WindowsCPUAndMemoryAffinity", GateStage.ALPHA, False, False),
+        ("KubeletPodResourcesGet", GateStage.ALPHA, False, False),
+        ("KubeletPodResourcesDynamicResources", GateStage.ALPHA, False, False),
+        ("DevicePluginCDIDevices", GateStage.GA, True, True),
+        ("ResourceHealthStatus", GateStage.ALPHA, False, False),
+        ("InPlacePodVerticalScaling", GateStage.ALPHA, False, False),
+        ("InPlacePodVerticalScalingExclusiveCPUs", GateStage.ALPHA, False, False),
+        ("PodLevelResources", GateStage.ALPHA, False, False),
+        ("SidecarContainers", GateStage.BETA, True, False),
+        ("MemoryQoS", GateStage.ALPHA, False, False),
+        ("CustomCPUCFSQuotaPeriod", GateStage.ALPHA, False, False),
+        ("NodeSwap", GateStage.BETA, True, False),
+        ("QOSReserved", GateStage.ALPHA, False, False),
+        ("KubeletCgroupDriverFromCRI", GateStage.BETA, True, False),
+        ("DynamicResourceAllocation", GateStage.BETA, False, False),
+        ("GracefulNodeShutdown", GateStage.BETA, True, False),
+        ("WindowsHostNetwork", GateStage.ALPHA, True, False),
+        ("DisableNodeKubeProxyVersion", GateStage.DEPRECATED, False, False),
     ],
 )
 def test_a_gate_has_the_state_of_its_release(
-    name: str, stage: Stage, is_on: bool, is_locked: bool
+    name: str, stage: GateStage, is_on: bool, is_locked: bool
 ) -> None:
     gate = feature_gates.known(V)[name]
 

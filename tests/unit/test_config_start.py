@@ -18,8 +18,8 @@ from numalet.core.config.rules import (
     MemoryPolicy,
     NodeRules,
     Scope,
-    Stage,
     StartRefused,
+    StartStage,
     TopologyPolicy,
     TopologyRules,
 )
@@ -82,7 +82,7 @@ def accepted(of: MachineInfo | None = None, **fields: Any) -> NodeRules:
     return found
 
 
-def outcome(of: MachineInfo | None = None, **fields: Any) -> tuple[Stage, str]:
+def outcome(of: MachineInfo | None = None, **fields: Any) -> tuple[StartStage, str]:
     found = refused(of, **fields)
     return found.stage, wording.start_text(found)
 
@@ -127,7 +127,10 @@ def test_gates_of_the_file_fail_while_defaults_are_filled_in(
 ) -> None:
     prefix = "failed to merge global and in-flight KubeletConfiguration while setting defaults"
 
-    assert outcome(feature_gates=gates) == (Stage.CONFIG_DECODE, f"{prefix}, error: {expected}")
+    assert outcome(feature_gates=gates) == (
+        StartStage.CONFIG_DECODE,
+        f"{prefix}, error: {expected}",
+    )
 
 
 def test_gates_of_the_command_line_fail_first_and_in_other_words() -> None:
@@ -154,71 +157,71 @@ def test_gates_of_the_command_line_fail_first_and_in_other_words() -> None:
     [
         (
             {"reserved_system_cpus": "1,9"},
-            Stage.RESERVED_CPUS,
+            StartStage.RESERVED_CPUS,
             "reserved-cpus: 1,9 is not a subset of online-cpus: 0-7",
         ),
         (
             {"kube_reserved": {"hugepages-1Gi": "1Gi"}},
-            Stage.KUBE_RESERVED,
+            StartStage.KUBE_RESERVED,
             '--kube-reserved value failed to parse: cannot reserve "hugepages-1Gi" resource',
         ),
         (
             {"system_reserved": {"cpu": "two"}},
-            Stage.SYSTEM_RESERVED,
+            StartStage.SYSTEM_RESERVED,
             '--system-reserved value failed to parse: failed to parse quantity "two" for "cpu" '
             "resource: quantities must match the regular expression "
             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             {"system_reserved": {"pid": "-5"}},
-            Stage.SYSTEM_RESERVED,
+            StartStage.SYSTEM_RESERVED,
             '--system-reserved value failed to parse: resource quantity for "pid" cannot be '
             "negative: -5",
         ),
         (
             {"kube_reserved": {"memory": "-1.5Gi"}},
-            Stage.KUBE_RESERVED,
+            StartStage.KUBE_RESERVED,
             '--kube-reserved value failed to parse: resource quantity for "memory" cannot be '
             "negative: -1.5Gi",
         ),
         (
             {"eviction_hard": {"no.such": "0%"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "unsupported eviction signal no.such",
         ),
         (
             {"eviction_hard": {"memory.available": "-5%"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "eviction percentage threshold memory.available must be >= 0%: -5%",
         ),
         (
             {"eviction_hard": {"memory.available": "101%"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "eviction percentage threshold memory.available must be <= 100%: 101%",
         ),
         (
             {"eviction_hard": {"memory.available": "x%"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             'strconv.ParseFloat: parsing "x": invalid syntax',
         ),
         (
             {"eviction_hard": {"memory.available": "-100Mi"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "eviction threshold memory.available must be positive: -100Mi",
         ),
         (
             {"eviction_hard": {"memory.available": "00"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "eviction threshold memory.available must be positive: 0",
         ),
         (
             {"eviction_hard": {"pid.available": "1K"}},
-            Stage.EVICTION_HARD,
+            StartStage.EVICTION_HARD,
             "unable to parse quantity's suffix",
         ),
     ],
 )
-def test_a_bad_reservation_stops_the_start(fields: Any, stage: Stage, text: str) -> None:
+def test_a_bad_reservation_stops_the_start(fields: Any, stage: StartStage, text: str) -> None:
     assert (stage, text) == outcome(**fields)
 
 
@@ -281,7 +284,7 @@ def test_more_kept_back_than_there_is_refuses_the_start_at_its_end() -> None:
     found = start.check_node_allocatable(rules)
 
     assert found is not None
-    assert found.stage is Stage.NODE_ALLOCATABLE
+    assert found.stage is StartStage.NODE_ALLOCATABLE
     assert wording.start_text(found) == (
         'invalid Node Allocatable configuration. Resource "cpu" has a reservation of '
         "{{9 0} {<nil>}  DecimalSI} but capacity of {{8000 -3} {<nil>}  DecimalSI}. "
@@ -341,14 +344,14 @@ def aligned(**options: str) -> dict[str, Any]:
     ],
 )
 def test_a_bad_topology_option_stops_the_start(fields: Any, text: str) -> None:
-    assert outcome(**fields) == (Stage.TOPOLOGY_MANAGER, text)
+    assert outcome(**fields) == (StartStage.TOPOLOGY_MANAGER, text)
 
 
 def test_topology_options_without_their_gate_are_refused_even_under_policy_none() -> None:
     fields: dict[str, Any] = {"topology_manager_policy_options": {}, "feature_gates": OFF}
 
     assert outcome(**fields) == (
-        Stage.POLICY_OPTIONS,
+        StartStage.POLICY_OPTIONS,
         "topology manager policy options map[] require feature gates "
         '"TopologyManagerPolicyOptions" enabled',
     )
@@ -377,7 +380,7 @@ def test_the_closest_nodes_need_distances() -> None:
     fields = aligned(prefer_closest_numa_nodes="true")
 
     assert outcome(machine(distances=None), **fields) == (
-        Stage.TOPOLOGY_MANAGER,
+        StartStage.TOPOLOGY_MANAGER,
         "cannot discover NUMA topology: error getting NUMA distances from cadvisor",
     )
 
@@ -386,7 +389,7 @@ def test_nine_nodes_are_too_many_unless_the_option_allows_them() -> None:
     nine = machine(*range(9))
 
     assert outcome(nine, topology_manager_policy="restricted") == (
-        Stage.TOPOLOGY_MANAGER,
+        StartStage.TOPOLOGY_MANAGER,
         "unsupported on machines with more than 8 NUMA Nodes",
     )
     assert accepted(nine, **aligned(max_allowable_numa_nodes="010")).topology.node_limit == 10
@@ -457,14 +460,14 @@ STATIC_ERROR = "new static policy error: "
     ],
 )
 def test_what_the_cpu_manager_refuses_stops_the_start(fields: Any, text: str) -> None:
-    assert outcome(**fields) == (Stage.CPU_MANAGER, text)
+    assert outcome(**fields) == (StartStage.CPU_MANAGER, text)
 
 
 def test_more_sockets_than_numa_nodes_do_not_fit_align_by_socket() -> None:
     sockets = replace(machine(), socket_count=3)
 
     assert outcome(sockets, **cpu(align_by_socket="1")) == (
-        Stage.CPU_MANAGER,
+        StartStage.CPU_MANAGER,
         STATIC_ERROR + "Align by socket is not compatible with hardware where number of sockets "
         "are more than number of NUMA",
     )
@@ -478,7 +481,7 @@ def test_cpu_options_without_their_gate_are_refused() -> None:
 
     stage, text = outcome(**fields)
 
-    assert stage is Stage.POLICY_OPTIONS
+    assert stage is StartStage.POLICY_OPTIONS
     assert text == (
         "CPU Manager policy options map[full-pcpus-only:true] require feature gates "
         '"CPUManager", "CPUManagerPolicyOptions" enabled'
@@ -499,9 +502,9 @@ def test_a_machine_without_a_cpu_topology_stops_every_policy(
     node = NumaNodeInfo(0, GIB, cores=(CoreInfo(0, 0, threads),))
     odd = MachineInfo((node,), GIB, cpu_count, 1)
 
-    assert outcome(odd) == (Stage.CPU_MANAGER, problem)
+    assert outcome(odd) == (StartStage.CPU_MANAGER, problem)
     assert outcome(odd, reserved_system_cpus="0") == (
-        Stage.RESERVED_CPUS,
+        StartStage.RESERVED_CPUS,
         f"unable to discover CPU topology info: {problem}",
     )
 
@@ -583,7 +586,7 @@ def memory(**by_node: str) -> dict[str, Any]:
     ],
 )
 def test_what_the_memory_manager_refuses_stops_the_start(fields: Any, text: str) -> None:
-    assert outcome(**fields) == (Stage.MEMORY_MANAGER, text)
+    assert outcome(**fields) == (StartStage.MEMORY_MANAGER, text)
 
 
 def test_memory_rules_hold_what_is_kept_back_per_node() -> None:
@@ -629,7 +632,7 @@ def test_windows_without_its_gate_has_stand_ins_that_check_nothing() -> None:
 
 
 def test_windows_with_stand_ins_still_validates() -> None:
-    assert refused(WINDOWS, topology_manager_policy="x").stage is Stage.CONFIG_VALIDATION
+    assert refused(WINDOWS, topology_manager_policy="x").stage is StartStage.CONFIG_VALIDATION
 
 
 def test_windows_has_best_effort_in_the_place_of_static() -> None:
@@ -639,7 +642,7 @@ def test_windows_has_best_effort_in_the_place_of_static() -> None:
     assert rules.memory.policy is MemoryPolicy.BEST_EFFORT
     assert rules.memory.system_reserved[0] == {"memory": 1124 * 2**20}
     assert outcome(WINDOWS, **fields) == (
-        Stage.MEMORY_MANAGER,
+        StartStage.MEMORY_MANAGER,
         'policy "Static" is not available on Windows',
     )
 
@@ -659,7 +662,7 @@ def test_what_the_kubelet_would_crash_on_is_refused(
 ) -> None:
     found = refused(machine(*nodes), **fields)
 
-    assert found.stage is Stage.NUMALET
+    assert found.stage is StartStage.NUMALET
     assert [finding.code for finding in found.findings] == [f"numalet/{code}"]
     assert shown in wording.start_text(found)
     assert "kubelet would" in wording.start_text(found) or "it would" in wording.start_text(found)

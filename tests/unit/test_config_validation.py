@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.config import feature_gates, release, validation
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Location
 from numalet.core.model.quantity import Quantity
 from numalet.wording import english
@@ -212,7 +212,7 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
     ]
     assert [finding.where.line for finding in found] == [None, 3, None, None, None]
     assert found[3].where.path == "$.reservedMemory[0].limits.memory"
-    text = wording.start_text(StartRefused(Stage.CONFIG_VALIDATION, found[1:3]))
+    text = wording.start_text(StartRefused(StartStage.CONFIG_VALIDATION, found[1:3]))
     assert text == (
         '[invalid configuration: topologyManagerPolicy (--topology-manager-policy) "x" must be '
         'one of: ["none" "best-effort" "restricted" "single-numa-node"], invalid configuration: '

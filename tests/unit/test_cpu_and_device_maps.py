@@ -14,9 +14,9 @@ from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceLedger, Devi
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import cpu_map, device_map, memory_map
-from numalet.insight.maps.cpu_map import CpuCell, Use
+from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.device_map import DeviceRow
-from numalet.insight.maps.memory_map import Holder
+from numalet.insight.maps.memory_map import MemoryHolder
 from numalet.insight.simulate import node_document
 
 EXCLUSIVE = {"a": {"i": cpus("1,5"), "c": cpus("1")}, "b": {"c": cpus("3,7")}}
@@ -30,14 +30,16 @@ def test_every_cpu_is_shown_core_by_core() -> None:
 
     assert (0, 1) == (first.node_id, second.node_id)
     assert (
-        (CpuCell(0, Use.RESERVED), CpuCell(4, Use.RESERVED)),
-        (CpuCell(1, Use.EXCLUSIVE, "a"), CpuCell(5, Use.EXCLUSIVE, "a")),
+        (CpuCell(0, CpuUse.RESERVED), CpuCell(4, CpuUse.RESERVED)),
+        (CpuCell(1, CpuUse.EXCLUSIVE, "a"), CpuCell(5, CpuUse.EXCLUSIVE, "a")),
     ) == first.cores
     assert (
-        (CpuCell(2, Use.SHARED), CpuCell(6, Use.SHARED)),
-        (CpuCell(3, Use.EXCLUSIVE, "b"), CpuCell(7, Use.EXCLUSIVE, "b")),
+        (CpuCell(2, CpuUse.SHARED), CpuCell(6, CpuUse.SHARED)),
+        (CpuCell(3, CpuUse.EXCLUSIVE, "b"), CpuCell(7, CpuUse.EXCLUSIVE, "b")),
     ) == second.cores
-    assert [2, 0, 2] == [second.count(use) for use in (Use.SHARED, Use.RESERVED, Use.EXCLUSIVE)]
+    assert [2, 0, 2] == [
+        second.count(use) for use in (CpuUse.SHARED, CpuUse.RESERVED, CpuUse.EXCLUSIVE)
+    ]
 
 
 def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
@@ -87,8 +89,8 @@ def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:
     shown = memory_map.memory_map(snapshot, machine(), [ContainerKey("b", "c")], {})
 
     assert [
-        Holder(ContainerKey("a", "c"), "a", (), cpus("1")),
-        Holder(ContainerKey("a", "i"), "a", (), cpus("1,5")),
-        Holder(ContainerKey("z", "c"), "z", (), devices={GPU: ("g0", "g1")}),
+        MemoryHolder(ContainerKey("a", "c"), "a", (), cpus("1")),
+        MemoryHolder(ContainerKey("a", "i"), "a", (), cpus("1,5")),
+        MemoryHolder(ContainerKey("z", "c"), "z", (), devices={GPU: ("g0", "g1")}),
     ] == list(shown.active)
-    assert (Holder(ContainerKey("b", "c"), "b", (), cpus("3,7")),) == shown.left_behind
+    assert (MemoryHolder(ContainerKey("b", "c"), "b", (), cpus("3,7")),) == shown.left_behind

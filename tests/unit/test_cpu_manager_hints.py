@@ -11,12 +11,12 @@ import pytest
 import cpu_builders
 from numalet.core.hints.hint import Impossible
 from numalet.core.managers.cpu import hints, topology
-from numalet.core.managers.cpu.hints import OfferedSets
+from numalet.core.managers.cpu.hints import CpuHintFamily
 from numalet.core.managers.cpu.reasons import (
     NoCpusOnNodes,
     NoNodesFit,
     ReuseElsewhere,
-    TooFewOnNodes,
+    TooFewCpusOnNodes,
 )
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.model.machine_info import MachineInfo
@@ -53,14 +53,14 @@ ROWS = [line.split() for line in EXAMPLES.splitlines()[1:]]
 
 def asked(
     on: MachineInfo, available: str, count: int, reuse: str = "", reach: Reach = Reach.NODES
-) -> OfferedSets | Impossible:
+) -> CpuHintFamily | Impossible:
     sets = hints.node_sets(topology.discover(on), reach)
     return hints.offered(sets, cpu_builders.mask(available), cpu_builders.mask(reuse), count)
 
 
-def offered(on: MachineInfo, available: str, count: int, reuse: str = "") -> OfferedSets:
+def offered(on: MachineInfo, available: str, count: int, reuse: str = "") -> CpuHintFamily:
     family = asked(on, available, count, reuse)
-    assert isinstance(family, OfferedSets)
+    assert isinstance(family, CpuHintFamily)
     return family
 
 
@@ -71,7 +71,7 @@ def test_hints_are_those_of_the_kubelet(row: list[str]) -> None:
     family = asked(MACHINES[name], available, int(count), reuse.strip("-"), reach)
 
     if expected:
-        assert isinstance(family, OfferedSets)
+        assert isinstance(family, CpuHintFamily)
         assert expected == cpu_builders.masks(family.hints())
     else:
         free = len(cpu_builders.cpus(available)) + len(cpu_builders.cpus(reuse.strip("-")))
@@ -96,7 +96,7 @@ def test_sockets_prefer_nothing_where_a_node_holds_several_sockets() -> None:
     )
     family = asked(two_sockets_per_node, "0-3", 1, reach=Reach.SOCKETS)
 
-    assert isinstance(family, OfferedSets)
+    assert isinstance(family, CpuHintFamily)
     assert ["{0}*", "{1}*", "{0,1}"] == cpu_builders.masks(family.hints())
 
 
@@ -109,7 +109,7 @@ def test_a_set_with_too_few_free_cpus_says_how_many_there_are() -> None:
     single_node = offered(MACHINES["H"], "1-5", 4, reuse="6")
 
     assert family.why_not(0b01) is None
-    assert TooFewOnNodes(0b01, 4, 3) == single_node.why_not(0b01)
+    assert TooFewCpusOnNodes(0b01, 4, 3) == single_node.why_not(0b01)
 
 
 def test_a_set_that_lacks_a_node_of_the_pods_own_cpus_is_not_offered() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cpu_builders import container, cpus, init, pod, sidecar
-from numalet.core.managers.cpu.ledger import CpuLedger, Reusable
+from numalet.core.managers.cpu.ledger import CpuLedger, ReusableCpus
 from numalet.core.model.pod import ContainerKey
 
 POD = pod("u", init("i", "2"), sidecar("s", "1"), container("c", "1"))
@@ -41,18 +41,20 @@ def test_every_container_with_a_record_is_a_holder() -> None:
 
 
 def test_an_init_containers_cpus_may_be_used_again() -> None:
-    assert Reusable("u", cpus("1-3")) == Reusable("u", cpus("1")).after(POD, INIT, cpus("2-3"))
+    assert ReusableCpus("u", cpus("1-3")) == ReusableCpus("u", cpus("1")).after(
+        POD, INIT, cpus("2-3")
+    )
 
 
 def test_sidecars_and_app_containers_keep_what_they_took() -> None:
-    before = Reusable("u", cpus("1-3"))
+    before = ReusableCpus("u", cpus("1-3"))
 
-    assert Reusable("u", cpus("1,3")) == before.after(POD, SIDECAR, cpus("2"))
-    assert Reusable("u", cpus("1")) == before.after(POD, APP, cpus("2-4"))
+    assert ReusableCpus("u", cpus("1,3")) == before.after(POD, SIDECAR, cpus("2"))
+    assert ReusableCpus("u", cpus("1")) == before.after(POD, APP, cpus("2-4"))
 
 
 def test_another_pod_does_not_inherit_what_may_be_used_again() -> None:
-    before = Reusable("v", cpus("1-3"))
+    before = ReusableCpus("v", cpus("1-3"))
 
     assert cpus("") == before.of_pod("u")
-    assert Reusable("u", cpus("5")) == before.after(POD, INIT, cpus("5"))
+    assert ReusableCpus("u", cpus("5")) == before.after(POD, INIT, cpus("5"))

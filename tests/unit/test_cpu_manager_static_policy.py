@@ -17,7 +17,7 @@ from numalet.core.managers.cpu.reasons import (
     TooFewWholeCores,
     WouldHang,
 )
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model.pod import ContainerKey, Pod
 
 MACHINE = cpu_builders.shape(2, 2, 3, 2)
@@ -26,7 +26,7 @@ POLICY = cpu_builders.policy(MACHINE, "0,6")
 
 
 def allocated(
-    manager: StaticPolicy, ledger: CpuLedger, of: Pod, *names: str, affinity: Hint = ZERO_HINT
+    manager: CpuStaticPolicy, ledger: CpuLedger, of: Pod, *names: str, affinity: Hint = ZERO_HINT
 ) -> CpuLedger:
     """The ledger after these containers of the pod got their CPUs; all if none is named."""
     for each in of.containers():
@@ -37,7 +37,9 @@ def allocated(
     return ledger
 
 
-def listed(manager: StaticPolicy, ledger: CpuLedger, of: Pod, name: str | None = None) -> list[str]:
+def listed(
+    manager: CpuStaticPolicy, ledger: CpuLedger, of: Pod, name: str | None = None
+) -> list[str]:
     """Hints for a container, or for the pod as one."""
     if name is None:
         answer = manager.pod_hints(ledger, of)

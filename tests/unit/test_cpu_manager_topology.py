@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cpu_builders
 from numalet.core.managers.cpu import cpu_mask, topology
-from numalet.core.managers.cpu.topology import Part
+from numalet.core.managers.cpu.topology import TopologyPart
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 
 
@@ -28,8 +28,8 @@ def test_a_core_without_an_uncore_cache_counts_to_the_cache_with_the_number_of_i
 def test_a_cache_over_two_nodes_is_listed_in_both_with_what_is_there() -> None:
     of = topology.discover(cpu_builders.machine([(0, (0,), 1)], [(0, (1,), 1)]))
 
-    assert (Part(1, 0b11, 0b01),) == of.uncores_of_node[0]
-    assert (Part(1, 0b11, 0b10),) == of.uncores_of_node[1]
+    assert (TopologyPart(1, 0b11, 0b01),) == of.uncores_of_node[0]
+    assert (TopologyPart(1, 0b11, 0b10),) == of.uncores_of_node[1]
 
 
 def test_averages_are_rounded_down() -> None:

@@ -31,7 +31,7 @@ from numalet.core.managers.device.ledger import (
     NOTHING_REUSABLE,
     DeviceLedger,
     DeviceRecord,
-    Reusable,
+    ReusableDevices,
 )
 from numalet.core.managers.device.preference import (
     NO_SAY,
@@ -235,7 +235,7 @@ def test_devices_used_again_are_not_looked_at_once_more() -> None:
 
 def test_a_device_that_is_free_and_may_be_used_again_counts_once() -> None:
     # The pod was rejected and forgotten, and comes back before any other pod was allocated for.
-    again = Reusable("u", {GPU: frozenset("ab")})
+    again = ReusableDevices("u", {GPU: frozenset("ab")})
     ledger = replace(node(gpu="a@0 b@0 c@1"), reusable=again)
 
     reason = reason_of(allocated(ledger, container(gpu="4")))
@@ -247,7 +247,7 @@ def test_a_device_that_is_free_and_may_be_used_again_counts_once() -> None:
 def test_another_pod_forgets_what_could_be_used_again() -> None:
     first = pod(container("i", INIT, gpu="1"))
     ledger = in_turn(node(gpu="a b"), first)
-    assert Reusable("u", {GPU: frozenset("a")}) == ledger.reusable
+    assert ReusableDevices("u", {GPU: frozenset("a")}) == ledger.reusable
     after = done(allocated(ledger, container(cpu="1"), of=pod(uid="v")))
     assert NOTHING_REUSABLE == after.reusable
 
@@ -259,7 +259,7 @@ def test_a_container_after_a_restart_makes_its_devices_usable_again() -> None:
         registration.restarted(before.written, ()), {GPU: devices("a")}
     )
     after = done(allocated(again, whole.init_containers[0], of=whole))
-    assert Reusable("u", {GPU: frozenset("a")}) == after.reusable
+    assert ReusableDevices("u", {GPU: frozenset("a")}) == after.reusable
 
 
 def test_a_plugin_chooses_among_aligned_devices_when_there_are_more_than_needed() -> None:

@@ -8,7 +8,7 @@ from device_bench import ANYWHERE, GPU, NIC, container, done, node, pod
 from numalet.core.checkpoint import alloc_response, device_document, device_file
 from numalet.core.checkpoint.device_document import DeviceDocument, DeviceEntry
 from numalet.core.managers.device import allocation, registration
-from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord, Written
+from numalet.core.managers.device.ledger import DeviceLedger, DeviceRecord, WrittenCheckpoint
 from numalet.core.managers.device.preference import NO_SAY
 from numalet.core.model.findings import Finding, Severity
 
@@ -43,10 +43,10 @@ def document(text: str) -> DeviceDocument:
     return found
 
 
-def loaded(text: str) -> Written:
+def loaded(text: str) -> WrittenCheckpoint:
     """What a kubelet takes from a sound file."""
     found = device_file.load(text)
-    assert isinstance(found, Written)
+    assert isinstance(found, WrittenCheckpoint)
     return found
 
 
@@ -73,7 +73,7 @@ def test_node_ids_are_sorted_as_texts_in_the_file_and_as_numbers_in_the_checksum
     dumped = device_document.dump(found)
     assert "DeviceIDs:(checkpoint.DevicesPerNUMA)map[-1:[x] 0:[d1 d0] 2:[z] 10:[q]]" in dumped
     record = DeviceRecord({-1: ("x",), 0: ("d1", "d0"), 2: ("z",), 10: ("q",)})
-    text = device_file.write(Written({"uid1": {"c1": {"example.com/a": record}}}, {}))
+    text = device_file.write(WrittenCheckpoint({"uid1": {"c1": {"example.com/a": record}}}, {}))
     assert '"DeviceIDs":{"-1":["x"],"0":["d1","d0"],"10":["q"],"2":["z"]}' in text
 
 
@@ -113,7 +113,7 @@ def test_a_pod_that_is_gone_stays_in_the_file_until_the_next_write() -> None:
 
 
 def test_texts_are_escaped_as_go_escapes_them() -> None:
-    text = device_file.write(Written({}, {"example.com/a": ('<"ä">',)}))
+    text = device_file.write(WrittenCheckpoint({}, {"example.com/a": ('<"ä">',)}))
     assert '["\\u003c\\"ä\\"\\u003e"]' in text
     assert {"example.com/a": ('<"ä">',)} == loaded(text).registered
 

@@ -10,13 +10,13 @@ from numalet.core.managers.device import registration
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.hints import TouchedSets
 from numalet.core.managers.device.inventory import Health
-from numalet.core.managers.device.ledger import DeviceLedger, Reusable
+from numalet.core.managers.device.ledger import DeviceLedger, ReusableDevices
 from numalet.core.managers.device.reasons import (
     FewerThanAsked,
     LeavesOutReused,
     NoSetOfNodes,
     OtherNumberHeld,
-    TooFewOnNodes,
+    TooFewDevicesOnNodes,
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Container, ContainerKind
@@ -69,7 +69,7 @@ def test_a_set_is_preferred_by_what_all_devices_would_allow_free_or_not() -> Non
 
 def test_when_even_all_devices_would_not_do_the_whole_machine_is_preferred() -> None:
     # A device that can be used again and is free all the same counts twice.
-    ledger = replace(node(gpu="a@0 b@1 c"), reusable=Reusable("u", {GPU: frozenset("a")}))
+    ledger = replace(node(gpu="a@0 b@1 c"), reusable=ReusableDevices("u", {GPU: frozenset("a")}))
     assert "{0,1}*" == shown(hints_of(ledger, container(gpu="3")))
 
 
@@ -147,7 +147,7 @@ def test_devices_of_init_containers_must_be_in_every_set() -> None:
 
 
 def test_devices_that_can_be_used_again_count_beside_the_free_ones() -> None:
-    reusable = Reusable("u", {GPU: frozenset("a")})
+    reusable = ReusableDevices("u", {GPU: frozenset("a")})
     ledger = replace(node(gpu="a@0 b@1"), reusable=reusable, in_use={GPU: frozenset("a")})
     assert "{0,1}*" == shown(hints_of(ledger, container(gpu="2")))
     assert Impossible(FewerThanAsked(GPU, 2, 3)) == hints_of(ledger, container(gpu="3"))
@@ -161,7 +161,7 @@ def test_the_overhead_of_a_pod_is_not_asked_for_in_devices() -> None:
 
 
 def test_a_device_without_a_node_that_is_used_again_is_left_out_of_the_count() -> None:
-    reusable = Reusable("u", {GPU: frozenset("c")})
+    reusable = ReusableDevices("u", {GPU: frozenset("c")})
     ledger = replace(node(gpu="a@0 b@1 c"), reusable=reusable, in_use={GPU: frozenset("c")})
     answer = hints_of(ledger, container(gpu="1"))
     assert "{0}* {1}* {0,1}" == shown(answer)
@@ -170,7 +170,7 @@ def test_a_device_without_a_node_that_is_used_again_is_left_out_of_the_count() -
 
 def test_why_a_set_is_not_offered_is_told_in_numbers() -> None:
     offered = family(hints_of(node(gpu="a@0 b@0 c@1"), container(gpu="2")))
-    assert TooFewOnNodes(0b10, GPU, 1, 2) == offered.why_not(0b10)
+    assert TooFewDevicesOnNodes(0b10, GPU, 1, 2) == offered.why_not(0b10)
     assert offered.why_not(0b01) is None
 
 
@@ -182,7 +182,7 @@ def test_a_pod_is_asked_for_as_one_and_nothing_counts_as_used_again() -> None:
     assert isinstance(answer, dict)
     assert "{0}* {1}* {0,1}" == shown(answer[GPU])
     reusable = replace(
-        ledger, in_use={GPU: frozenset("ab")}, reusable=Reusable("u", {GPU: frozenset("a")})
+        ledger, in_use={GPU: frozenset("ab")}, reusable=ReusableDevices("u", {GPU: frozenset("a")})
     )
     assert {GPU: Impossible(FewerThanAsked(GPU, 0, 1))} == policy().pod_hints(reusable, both)
 

@@ -13,7 +13,7 @@ from numalet.core.managers.device.inventory import (
     KnownDevices,
     Registration,
 )
-from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceRecord, Written
+from numalet.core.managers.device.ledger import EMPTY_LEDGER, DeviceRecord, WrittenCheckpoint
 from numalet.core.managers.device.registration import Capacity
 from numalet.core.model.pod import ContainerKey
 
@@ -86,10 +86,12 @@ def test_a_plugin_without_devices_is_registered() -> None:
 
 def test_a_report_and_an_expiry_write_the_checkpoint_and_a_stop_does_not() -> None:
     reported = node(gpu="b a", nic="n")
-    assert Written({}, {GPU: ("a", "b"), NIC: ("n",)}) == reported.written
+    assert WrittenCheckpoint({}, {GPU: ("a", "b"), NIC: ("n",)}) == reported.written
     stopped = registration.plugin_stopped(reported, GPU)
     assert reported.written == stopped.written
-    assert Written({}, {NIC: ("n",)}) == registration.resource_expired(stopped, GPU).written
+    assert (
+        WrittenCheckpoint({}, {NIC: ("n",)}) == registration.resource_expired(stopped, GPU).written
+    )
 
 
 RECORDS = {"u": {"c": {GPU: DeviceRecord({0: ("a", "b")})}}}
@@ -97,7 +99,7 @@ RECORDS = {"u": {"c": {GPU: DeviceRecord({0: ("a", "b")})}}}
 
 def test_a_restart_brings_records_back_and_leaves_every_resource_without_devices() -> None:
     ledger = registration.restarted(
-        Written(RECORDS, {GPU: ("a", "b"), NIC: ("n",)}), [ContainerKey("u", "c")]
+        WrittenCheckpoint(RECORDS, {GPU: ("a", "b"), NIC: ("n",)}), [ContainerKey("u", "c")]
     )
     assert RECORDS == ledger.records
     assert {GPU: frozenset("ab")} == ledger.in_use
@@ -112,7 +114,7 @@ def test_a_restart_without_a_checkpoint_knows_nothing_but_what_is_running() -> N
 
 
 def test_a_pod_with_records_sees_at_least_what_is_in_use_as_allocatable() -> None:
-    ledger = registration.restarted(Written(RECORDS, {NIC: ("n",)}), ())
+    ledger = registration.restarted(WrittenCheckpoint(RECORDS, {NIC: ("n",)}), ())
     assert {GPU: 2, NIC: 0} == registration.allocatable_for(ledger, "u")
     assert {NIC: 0} == registration.allocatable_for(ledger, "other")
 

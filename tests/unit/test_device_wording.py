@@ -48,7 +48,7 @@ NOT_OFFERED: list[Any] = [
     reasons.FewerThanAsked("r/x", 1, 2),
     reasons.NoSetOfNodes("r/x", 2),
     reasons.LeavesOutReused(0b10, "r/x", "d0"),
-    reasons.TooFewOnNodes(0b10, "r/x", 1, 2),
+    reasons.TooFewDevicesOnNodes(0b10, "r/x", 1, 2),
 ]
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from builders import simple
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.insight.maps import memory_map
 from numalet.insight.simulate import document
@@ -106,7 +106,7 @@ def test_removals_and_restarts_are_steps() -> None:
 
 
 def test_a_kubelet_that_does_not_start_has_no_steps() -> None:
-    refused = StartRefused(Stage.MEMORY_MANAGER_START, (Finding("memory-state/corrupted"),))
+    refused = StartRefused(StartStage.MEMORY_MANAGER_START, (Finding("memory-state/corrupted"),))
 
     told = document.not_started(refused)
 

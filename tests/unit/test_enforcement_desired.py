@@ -12,7 +12,7 @@ import builders
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement import desired, limits
-from numalet.core.enforcement.limits import Kernel, Limits
+from numalet.core.enforcement.limits import KernelLimits, Limits
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
@@ -216,7 +216,7 @@ def test_all_pods_together_have_the_tasks_that_are_not_reserved() -> None:
         kube_reserved=MappingProxyType({"pid": "100"}),
         system_reserved=MappingProxyType({"pid": "1k"}),
     )
-    kernel = Kernel(page_bytes=65536, tasks=32768)
+    kernel = KernelLimits(page_bytes=65536, tasks=32768)
     resolved = limits.resolve(config, MACHINE, EXACT, kernel)
     assert 32768 - 1100 == desired.tree(resolved, BOOKS, [])[""].pids_max
     kept = replace(config, enforce_node_allocatable=("none",))

@@ -24,7 +24,7 @@ from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.insight.explain import change, queue, search, story
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.explain.change import (
     AdjustedRequest,
     Earlier,
@@ -294,9 +294,9 @@ def test_an_earlier_place_that_does_not_help_is_told() -> None:
 
 def test_other_machines_are_tried_empty() -> None:
     fleet = [
-        Neighbour("small", shape("1n4c2t", "1Gi")),
-        Neighbour("large", shape("2n4c2t", "64Gi")),
-        Neighbour("nine", shape("9n2c1t", "64Gi")),
+        OtherNode("small", shape("1n4c2t", "1Gi")),
+        OtherNode("large", shape("2n4c2t", "64Gi")),
+        OtherNode("nine", shape("9n2c1t", "64Gi")),
     ]
     tally = searched(case(simple("u", "50Gi"), fleet=fleet))["other-machine"]
 

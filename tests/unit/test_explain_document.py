@@ -28,7 +28,7 @@ from numalet.core.managers.cpu import reasons as cpu
 from numalet.core.managers.device import reasons as device
 from numalet.core.managers.memory import reasons as memory
 from numalet.insight.explain import document, search, story
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 from numalet.wording import explanations
 
 MI = 1 << 20
@@ -45,7 +45,7 @@ def explained(asked: Case) -> dict[str, Any]:
 
 
 def test_a_rejected_pod_has_its_whole_story() -> None:
-    fleet = [Neighbour("nine", shape("9n2c1t"))]
+    fleet = [OtherNode("nine", shape("9n2c1t"))]
     found = explained(case(narrow(), wide(), fleet=fleet))
 
     assert found["schema"] == "numalet.explanation/1"
@@ -79,7 +79,7 @@ def test_a_rejected_pod_has_its_whole_story() -> None:
 
 
 def test_every_category_is_in_the_document() -> None:
-    fleet = [Neighbour("nine", shape("9n2c1t"))]
+    fleet = [OtherNode("nine", shape("9n2c1t"))]
     found = explained(case(narrow(), wide(), fleet=fleet))["would_admit"]
 
     by_category = {each["category"]: each for each in found}
@@ -193,10 +193,10 @@ def test_the_document_of_a_start_error() -> None:
         (memory.TooLittleFree(0b1, "memory", 12 * GI, 9 * GI), "3Gi of memory short (9Gi free)"),
         (memory.NodeInGroup(1, 0b11), "node 1 belongs to group {0,1} of a, b and 1 more"),
         (memory.NodeInUse(0b11, 0, 0b1), "would cut through {0}, in use by a, b and 1 more"),
-        (cpu.TooFewOnNodes(0b1, 8, 5), "3 CPUs short (5 free)"),
+        (cpu.TooFewCpusOnNodes(0b1, 8, 5), "3 CPUs short (5 free)"),
         (cpu.ReuseElsewhere(0b1, 0b10), "the pod already has CPUs on {1}"),
         (cpu.NoCpusOnNodes(0b100, 0b100), "nodes without CPUs: {2}"),
-        (device.TooFewOnNodes(0b1, GPU, 1, 3), f"2 of {GPU} short (1 to give)"),
+        (device.TooFewDevicesOnNodes(0b1, GPU, 1, 3), f"2 of {GPU} short (1 to give)"),
         (device.LeavesOutReused(0b1, GPU, "g3"), "without g3, which the pod uses again"),
         (NotListed(0b1), "not offered"),
         (cpu.TooFewCpus(2, 1), "2 more CPUs are needed, but only 1 are free."),

@@ -21,7 +21,7 @@ from explain_bench import (
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.node.node import Node
 from numalet.insight.explain import matrix, matrix_document, measures
-from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Row, Variant
+from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Variant, VariantRow
 from numalet.insight.explain.measures import Stranded
 
 TWO = NamedMachine("two", shape())
@@ -29,7 +29,7 @@ PLAIN = NamedConfig("plain", config())
 GIVEN = ((0, 1),)
 
 
-def row(variant: Variant, *pods: Pod, orders: tuple[tuple[int, ...], ...] = GIVEN) -> Row:
+def row(variant: Variant, *pods: Pod, orders: tuple[tuple[int, ...], ...] = GIVEN) -> VariantRow:
     """The row of one variant."""
     return matrix.row(variant, pods, orders, lambda _: None)
 

@@ -20,7 +20,7 @@ from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import ranking, story
-from numalet.insight.explain.considered import Answer, Kind
+from numalet.insight.explain.considered import AnswerKind, ProviderAnswer
 from numalet.insight.explain.story import Story
 
 
@@ -30,7 +30,7 @@ def told(pod: Pod, *queue: Pod, **options: object) -> Story:
     return story.tell(asked.node, pod)
 
 
-def answer_of(found: Story, provider: str) -> Answer:
+def answer_of(found: Story, provider: str) -> ProviderAnswer:
     """The one answer of a provider for the first subject."""
     (answer,) = (each for each in found.subjects[0].answers if each.provider == provider)
     return answer
@@ -79,19 +79,19 @@ def test_distances_are_named_where_they_count() -> None:
 def test_providers_without_a_preference_are_named() -> None:
     found = told(narrow())
 
-    assert answer_of(found, "device") == Answer("device", (), Kind.NO_PREFERENCE)
-    assert answer_of(found, "cpu").kind is Kind.NO_PREFERENCE
+    assert answer_of(found, "device") == ProviderAnswer("device", (), AnswerKind.NO_PREFERENCE)
+    assert answer_of(found, "cpu").kind is AnswerKind.NO_PREFERENCE
 
 
 def test_a_silent_memory_manager_is_asked_why() -> None:
     found = told(simple("huge", "25Gi"))
 
     answer = answer_of(found, "memory")
-    assert (answer.kind, answer.resources) == (Kind.NOTHING_FITS, ("memory",))
+    assert (answer.kind, answer.resources) == (AnswerKind.NOTHING_FITS, ("memory",))
     assert all(isinstance(each.reason, TooLittleAllocatable) for each in answer.sets)
     assert found.refusal is not None
     assert found.refusal.looked_at is not None
-    assert found.refusal.looked_at.kind is Kind.NOTHING_FITS
+    assert found.refusal.looked_at.kind is AnswerKind.NOTHING_FITS
 
 
 def test_a_memory_manager_that_says_impossible_is_asked_why_too() -> None:
@@ -100,7 +100,7 @@ def test_a_memory_manager_that_says_impossible_is_asked_why_too() -> None:
 
     answer = answer_of(story.tell(node, simple("huge", "25Gi")), "memory")
 
-    assert (answer.kind, answer.resources) == (Kind.IMPOSSIBLE, ("memory",))
+    assert (answer.kind, answer.resources) == (AnswerKind.IMPOSSIBLE, ("memory",))
     assert isinstance(answer.reason, NothingOffered)
     assert all(isinstance(each.reason, TooLittleAllocatable) for each in answer.sets)
 
@@ -108,14 +108,14 @@ def test_a_memory_manager_that_says_impossible_is_asked_why_too() -> None:
 def test_a_memory_manager_that_is_off_is_not_asked() -> None:
     found = told(simple("huge", "25Gi"), memoryManagerPolicy="None", reservedMemory=[])
 
-    assert answer_of(found, "memory").kind is Kind.NO_PREFERENCE
+    assert answer_of(found, "memory").kind is AnswerKind.NO_PREFERENCE
     assert found.taken[0].looked_at is None
 
 
 def test_a_pod_that_is_not_guaranteed_asks_for_no_place() -> None:
     found = told(replace(narrow(), qos_class=QosClass.BURSTABLE))
 
-    assert answer_of(found, "memory").kind is Kind.NO_PREFERENCE
+    assert answer_of(found, "memory").kind is AnswerKind.NO_PREFERENCE
     assert found.taken[0].memory == ()
 
 
@@ -196,7 +196,7 @@ def test_what_is_impossible_has_its_reason() -> None:
     found = story.tell(asked.node, asked.pod)
 
     answer = answer_of(found, "cpu")
-    assert answer.kind is Kind.IMPOSSIBLE
+    assert answer.kind is AnswerKind.IMPOSSIBLE
     assert answer.reason is not None
     assert answer.reason.code == "cpu/no-nodes-fit"
 
@@ -206,7 +206,7 @@ def test_a_device_without_a_place_has_no_preference() -> None:
     asked = case(asking(narrow(), gpu="1"), begun=begun)
     found = story.tell(asked.node, asked.pod)
 
-    assert answer_of(found, "device") == Answer("device", (GPU,), Kind.NO_PREFERENCE)
+    assert answer_of(found, "device") == ProviderAnswer("device", (GPU,), AnswerKind.NO_PREFERENCE)
 
 
 def test_explicit_lists_tell_what_is_preferred_in_them() -> None:

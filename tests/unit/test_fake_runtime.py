@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.runtime.fake import Ends, FakeRuntime, Runs, fate_of
+from numalet.agent.host.runtime.fake import Ends, FakeProgram, FakeRuntime, fate_of
 from numalet.agent.host.runtime.port import Started
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
@@ -16,7 +16,7 @@ from process_builders import launch
 
 @pytest.mark.parametrize("seconds", ["infinity", "1e300", "nan", "-1", "soon"])
 def test_who_sleeps_for_ever_runs(seconds: str) -> None:
-    assert fate_of(launch("sleep", seconds)) == Runs()
+    assert fate_of(launch("sleep", seconds)) == FakeProgram()
     assert fate_of(launch("sleep", "2.5")) == Ends(0, 2.5)
 
 

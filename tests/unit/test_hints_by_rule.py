@@ -15,8 +15,8 @@ from numalet.core.hints.hint import Candidates, Hint, Impossible, NoPreference
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.policies import Merged
 from numalet.core.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
-from numalet.core.hints.rule import Rule
-from numalet.core.hints.rule_merging import Found
+from numalet.core.hints.rule import HintRule
+from numalet.core.hints.rule_merging import BestHint
 from numalet.core.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
 from numalet.core.managers.memory.reasons import NoNodeFits
 from numalet.core.model import numa_mask
@@ -29,7 +29,7 @@ NO_LIMIT = 1 << 60
 class Family:
     """A family that would rather not be listed."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: HintRule) -> None:
         self.rule = rule
 
     def hints(self) -> Sequence[Hint]:
@@ -39,67 +39,67 @@ class Family:
         return None
 
 
-def ruled(rule: Rule, copies: int = 1) -> list[Offer]:
+def ruled(rule: HintRule, copies: int = 1) -> list[Offer]:
     return filtering.lists_of([{f"r{at}": Family(rule) for at in range(copies)}])
 
 
 def additive(
     need: int, weights: Sequence[int], preferred_size: int, islands: tuple[int, ...] = ()
-) -> Rule:
+) -> HintRule:
     """A rule with one requirement; nodes of islands are not in the open part."""
     inside = numa_mask.of(range(len(weights))) & ~numa_mask.union(islands)
     sets = OpenSets(inside, 0, (by_node(need, dict(enumerate(weights))),))
-    return Rule(numa_mask.of(range(len(weights))), sets, preferred_size, islands)
+    return HintRule(numa_mask.of(range(len(weights))), sets, preferred_size, islands)
 
 
 def test_a_preferred_set_is_found_among_sixty_four_nodes() -> None:
     cpus = additive(4, [0] * 40 + [4] * 24, preferred_size=1)
     memory = additive(8, [9] * 50 + [7] * 7 + [8] * 7, preferred_size=1)
 
-    assert Found(Hint(1 << 40, True)) == rule_merging.merge([*ruled(cpus), *ruled(memory)], ALL)
+    assert BestHint(Hint(1 << 40, True)) == rule_merging.merge([*ruled(cpus), *ruled(memory)], ALL)
 
 
 def test_a_preferred_set_of_thirty_two_nodes_is_found() -> None:
     memory = additive(32, [0, 1] * 32, preferred_size=32)
     odd = numa_mask.of(range(1, MANY, 2))
 
-    assert Found(Hint(odd, True)) == rule_merging.merge(ruled(memory), ALL)
+    assert BestHint(Hint(odd, True)) == rule_merging.merge(ruled(memory), ALL)
 
 
 def test_sizes_that_differ_rule_out_a_preferred_set() -> None:
     cpus = additive(1, [1] * MANY, preferred_size=1)
     memory = additive(2, [1] * MANY, preferred_size=2)
 
-    assert Found(Hint(0b11, False)) == rule_merging.merge([*ruled(cpus), *ruled(memory)], ALL)
+    assert BestHint(Hint(0b11, False)) == rule_merging.merge([*ruled(cpus), *ruled(memory)], ALL)
 
 
 def test_a_group_in_use_is_preferred_before_unused_nodes_of_higher_numbers() -> None:
     memory = additive(2, [1] * MANY, preferred_size=2, islands=(0b101,))
 
-    assert Found(Hint(0b101, True)) == rule_merging.merge(ruled(memory, copies=2), ALL)
+    assert BestHint(Hint(0b101, True)) == rule_merging.merge(ruled(memory, copies=2), ALL)
 
 
 def test_a_group_in_use_may_be_all_that_can_come_out() -> None:
-    memory = Rule(ALL, NO_SETS, preferred_size=1, islands=(0b1100,))
+    memory = HintRule(ALL, NO_SETS, preferred_size=1, islands=(0b1100,))
 
-    assert Found(Hint(0b1100, False)) == rule_merging.merge(ruled(memory), ALL)
+    assert BestHint(Hint(0b1100, False)) == rule_merging.merge(ruled(memory), ALL)
 
 
 def test_a_list_that_is_empty_leaves_all_nodes() -> None:
     memory = ruled(additive(2, [1] * 4, preferred_size=2))
     empty_list = filtering.lists_of([{"r": Candidates(())}])
-    empty_rule = ruled(Rule(0b1111, NO_SETS, preferred_size=1))
+    empty_rule = ruled(HintRule(0b1111, NO_SETS, preferred_size=1))
 
-    assert Found(Hint(0b0011, True)) == rule_merging.merge(memory, 0b1111)
+    assert BestHint(Hint(0b0011, True)) == rule_merging.merge(memory, 0b1111)
     for empty in (empty_list, empty_rule):
-        assert Found(Hint(0b1111, False)) == rule_merging.merge([*memory, *empty], 0b1111)
+        assert BestHint(Hint(0b1111, False)) == rule_merging.merge([*memory, *empty], 0b1111)
 
 
 def test_only_the_empty_set_leaves_all_nodes() -> None:
-    left = Rule(0b11, OpenSets(0b01, 0, ()), preferred_size=1)
-    right = Rule(0b11, OpenSets(0b10, 0, ()), preferred_size=1)
+    left = HintRule(0b11, OpenSets(0b01, 0, ()), preferred_size=1)
+    right = HintRule(0b11, OpenSets(0b10, 0, ()), preferred_size=1)
 
-    assert Found(Hint(0b11, False)) == rule_merging.merge([*ruled(left), *ruled(right)], 0b11)
+    assert BestHint(Hint(0b11, False)) == rule_merging.merge([*ruled(left), *ruled(right)], 0b11)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_an_explicit_list_is_matched_against_a_rule(mask: int | None, expected: 
     memory = additive(2, [1] * 4, preferred_size=2)
     listed = filtering.lists_of([{"r": Candidates((Hint(mask, True),))}])
 
-    assert Found(expected) == rule_merging.merge([*ruled(memory), *listed], 0b1111)
+    assert BestHint(expected) == rule_merging.merge([*ruled(memory), *listed], 0b1111)
 
 
 def test_what_has_no_preference_and_what_is_impossible_are_lists_of_any_node() -> None:
@@ -180,7 +180,7 @@ def test_few_nodes_are_written_out_where_the_search_was_stopped(
     monkeypatch.setattr(rule_merging, "MOST_NODES_SEARCHED", 0)
     found = rule_merging.merge(hard_to_share(Listed), (1 << 14) - 1)
 
-    assert Found(Hint(0b00001101111111, False)) == found
+    assert BestHint(Hint(0b00001101111111, False)) == found
 
 
 def test_sets_that_need_more_than_is_wanted_are_taken_as_small_as_they_come() -> None:
@@ -190,8 +190,8 @@ def test_sets_that_need_more_than_is_wanted_are_taken_as_small_as_they_come() ->
     listed = filtering.lists_of([{"r": Candidates(hints)}])
 
     once, twice = (rule_merging.merge([*ruled(memory, copies), *listed], 0xFF) for copies in (1, 2))
-    assert Found(Hint(0b111111, False)) == once
-    assert Found(Hint(0b11111, False)) == twice
+    assert BestHint(Hint(0b111111, False)) == once
+    assert BestHint(Hint(0b11111, False)) == twice
 
 
 def test_the_size_is_not_proved_when_the_search_for_it_is_stopped() -> None:
@@ -202,11 +202,11 @@ def test_the_size_is_not_proved_when_the_search_for_it_is_stopped() -> None:
 
 
 def test_broken_groups_that_share_a_node_meet_in_it() -> None:
-    memory = Rule(0b111, OpenSets(0b110, 0, ()), 1, islands=(0b011, 0b110))
+    memory = HintRule(0b111, OpenSets(0b110, 0, ()), 1, islands=(0b011, 0b110))
     cpus = additive(3, [1] * 3, preferred_size=3)
     found = rule_merging.merge([*ruled(memory, copies=2), *ruled(cpus)], 0b111, budget=NO_LIMIT)
 
-    assert Found(Hint(0b011, False)) == found
+    assert BestHint(Hint(0b011, False)) == found
 
 
 def test_nodes_of_a_socket_are_closer() -> None:
@@ -300,7 +300,7 @@ def test_a_node_is_offered_alone_only_if_it_has_enough() -> None:
 
 def test_one_node_is_not_preferred_where_two_sockets_are() -> None:
     sockets = Requirement(2, ((0b01, 1), (0b10, 1)), most=2)
-    rule = Rule(0b11, OpenSets(0b11, 0, ()), preferred_size=2, spanning=sockets)
+    rule = HintRule(0b11, OpenSets(0b11, 0, ()), preferred_size=2, spanning=sockets)
 
     assert ([0b01, 0b10], []) == (list(rule.singles()), list(rule.preferred_singles()))
 
@@ -317,27 +317,27 @@ def test_the_smallest_size_is_found_where_sums_alone_do_not_tell(need: int, smal
 def test_where_only_sockets_decide_the_smallest_set_on_few_enough_sockets_is_preferred() -> None:
     sockets = Requirement(1, ((0b0011, 1), (0b1100, 1)), most=1)
     enough = by_node(3, {0: 1, 1: 1, 2: 2, 3: 2})
-    rule = Rule(0b1111, OpenSets(0b1111, 0, (enough,)), preferred_size=1, spanning=sockets)
+    rule = HintRule(0b1111, OpenSets(0b1111, 0, (enough,)), preferred_size=1, spanning=sockets)
 
-    assert Found(Hint(0b1100, True)) == rule_merging.merge(ruled(rule), 0b1111)
+    assert BestHint(Hint(0b1100, True)) == rule_merging.merge(ruled(rule), 0b1111)
 
 
 def test_copies_meet_where_a_broken_group_and_unused_nodes_overlap() -> None:
     """One copy takes {0,1}, the other {1,2}; node 4 alone would be the next best."""
     open_part = OpenSets(0b00110, 0, (by_node(2, {1: 1, 2: 1}),))
-    memory = Rule(0b11111, open_part, preferred_size=3, islands=(0b00011, 0b10000))
+    memory = HintRule(0b11111, open_part, preferred_size=3, islands=(0b00011, 0b10000))
 
-    assert Found(Hint(0b10, False)) == rule_merging.merge(ruled(memory, copies=2), 0b11111)
-    assert Found(Hint(0b10000, False)) == rule_merging.merge(ruled(memory), 0b11111)
+    assert BestHint(Hint(0b10, False)) == rule_merging.merge(ruled(memory, copies=2), 0b11111)
+    assert BestHint(Hint(0b10000, False)) == rule_merging.merge(ruled(memory), 0b11111)
 
 
 def test_a_group_that_promised_more_than_it_gives_is_not_the_last_to_be_looked_at() -> None:
     """Node 6 can not be missed, so that {0,6} can shrink to {6} only; {1} is lower."""
-    cpus = Rule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
+    cpus = HintRule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
     hints = (Hint(0b1000001, False), Hint(0b0000010, False))
     listed = filtering.lists_of([{"r": Candidates(hints)}])
 
-    assert Found(Hint(0b10, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
+    assert BestHint(Hint(0b10, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
 
 
 def test_what_failed_with_little_slack_is_tried_again_with_more() -> None:
@@ -371,11 +371,11 @@ def test_what_failed_with_much_lacking_is_tried_again_with_less() -> None:
 
 def test_a_group_that_gives_nothing_better_changes_nothing() -> None:
     """Whatever is chosen from the explicit list, node 6 is what can not be missed."""
-    cpus = Rule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
+    cpus = HintRule(0x7F, OpenSets(0x7F, 0, (by_node(10, {6: 10}),)), preferred_size=2)
     hints = (Hint(0b1000001, False), Hint(0b1000010, False), Hint(1 << 70, False))
     listed = filtering.lists_of([{"r": Candidates(hints)}])
 
-    assert Found(Hint(0b1000000, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
+    assert BestHint(Hint(0b1000000, False)) == rule_merging.merge([*ruled(cpus), *listed], 0x7F)
 
 
 def test_two_nodes_of_one_device_are_close_and_not_enough() -> None:

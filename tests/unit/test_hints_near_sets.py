@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numalet.core.hints.near_sets import WORTH_MOST, Field
+from numalet.core.hints.near_sets import WORTH_MOST, DistanceTable
 
-BOARDS = Field(
+BOARDS = DistanceTable(
     pairs=[[20 if i // 2 == j // 2 else 60 for j in range(6)] for i in range(6)], alone=[10] * 6
 )
 """Six nodes, two on each of three boards."""
@@ -17,7 +17,7 @@ def test_a_set_grows_over_its_own_board_first_and_then_over_the_lowest_places() 
 
 
 def test_a_distance_to_itself_counts_when_a_set_grows() -> None:
-    far_to_itself = Field(pairs=BOARDS.pairs, alone=[10, 100, 10, 10, 10, 10])
+    far_to_itself = DistanceTable(pairs=BOARDS.pairs, alone=[10, 100, 10, 10, 10, 10])
 
     assert {0, 2} == next(far_to_itself.grown(2, [0]))
 
@@ -41,7 +41,7 @@ def test_the_set_stays_where_no_closer_one_can_be_had() -> None:
 def test_trying_ends() -> None:
     """Forty boards with two nodes each, one node of every board chosen."""
     boards = range(40)
-    field = Field(
+    field = DistanceTable(
         pairs=[[20 if i // 2 == j // 2 else 60 for j in range(80)] for i in range(80)],
         alone=[10] * 80,
     )

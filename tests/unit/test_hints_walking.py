@@ -9,7 +9,7 @@ from numalet.core.hints.filtering import Ruled
 from numalet.core.hints.fitness import FAR, Distances
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.hints.requirement import OpenSets
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.hints.walking import NoDistance, TooManyComparisons
 from numalet.core.model import numa_mask
 
@@ -60,7 +60,7 @@ def test_a_walk_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch)
 
 def test_sets_by_rule_are_not_written_out_on_large_machines() -> None:
     nodes = numa_mask.of(range(13)) | 1 << 20
-    rule = Rule(nodes, OpenSets(nodes, numa_mask.EMPTY, ()), 1, ())
+    rule = HintRule(nodes, OpenSets(nodes, numa_mask.EMPTY, ()), 1, ())
     rows = {i: dict.fromkeys(numa_mask.ids(nodes), 10) for i in numa_mask.ids(nodes)}
     far = Distances(rows, dict.fromkeys(rows, 14))
     offers = [Ruled(rule, Candidates(()))]

@@ -9,7 +9,7 @@ import pytest
 import kubelet_node
 from kubelet_node import KubeletNode
 from numalet.agent.host import kubelet_containers
-from numalet.agent.host.kubelet_containers import Named
+from numalet.agent.host.kubelet_containers import NamedContainer
 from numalet.core.enforcement.reality import MEMORY
 from numalet.core.model.pod import ContainerKey
 
@@ -25,7 +25,7 @@ def kubelet(tmp_path: Path) -> KubeletNode:
 def test_a_container_is_found_and_named(kubelet: KubeletNode) -> None:
     kubelet.container(KEY, "shop", "web-0", SETS, {0: 2, 1: 3})
     number = kubelet_node.container_id(KEY)
-    assert {number: Named(KEY, "shop", "web-0")} == kubelet_containers.names(kubelet.logs)
+    assert {number: NamedContainer(KEY, "shop", "web-0")} == kubelet_containers.names(kubelet.logs)
     (tree,) = kubelet_containers.trees(kubelet.cgroups)
     paths = kubelet_containers.paths(tree)
     assert [number] == list(paths)

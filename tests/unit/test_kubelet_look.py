@@ -20,7 +20,7 @@ from numalet.agent.kubelet.observed import (
     RESTARTS_COUNTED_FOR,
     SETTLED_WITHIN,
     Evidence,
-    KubeletLook,
+    KubeletObservation,
     PodName,
 )
 from numalet.agent.telemetry import gauges
@@ -163,7 +163,9 @@ def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
 
 
 def test_a_kubelet_that_stays_away_is_missed(evidence: Evidence) -> None:
-    def seen(before: KubeletLook | None, running: str | None, seconds: float) -> KubeletLook:
+    def seen(
+        before: KubeletObservation | None, running: str | None, seconds: float
+    ) -> KubeletObservation:
         at = NOW + timedelta(seconds=seconds)
         return observed.look(before, replace(evidence, running=running), MACHINE, at)
 

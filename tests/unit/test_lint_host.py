@@ -15,9 +15,9 @@ from numalet.core.model.findings import Severity
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.insight.lint import rules
 from numalet.insight.lint.rules import Checked
-from numalet.insight.lint.subject import Host, Subject
+from numalet.insight.lint.subject import Host, LintSubject
 from numalet.insight.usecases import checking
-from numalet.insight.usecases.checking import Pieces
+from numalet.insight.usecases.checking import CheckInputs
 from numalet.io.machines import MachineChoice
 from numalet.io.sysfs.trees import memory_tree
 from numalet.wording import english_lint
@@ -29,7 +29,7 @@ UNKNOWN = Host()
 
 def checked(host: Host = UNKNOWN, **config: Any) -> Checked:
     of = KubeletConfig(uses_default_eviction=True, **config)
-    return rules.check(Subject(config=of, machine=MACHINE, host=host))
+    return rules.check(LintSubject(config=of, machine=MACHINE, host=host))
 
 
 def codes(of: Checked) -> dict[str, Severity]:
@@ -63,7 +63,7 @@ def test_what_is_not_known_is_said_not_to_have_been_looked_at() -> None:
 
 def test_windows_has_neither_swap_files_nor_cgroups() -> None:
     windows = replace(MACHINE, os=OperatingSystem.WINDOWS)
-    found = rules.check(Subject(config=KubeletConfig(), machine=windows))
+    found = rules.check(LintSubject(config=KubeletConfig(), machine=windows))
     assert ("container-runtime",) == found.not_looked_at
 
 
@@ -75,7 +75,7 @@ def test_a_soft_threshold_needs_a_grace_period() -> None:
 
 
 def host(files: dict[str, bytes], folders: set[str], endpoint: str, name: str | None) -> Host:
-    pieces = Pieces(machine=MachineChoice(name))
+    pieces = CheckInputs(machine=MachineChoice(name))
     config = KubeletConfig(container_runtime_endpoint=endpoint)
     return checking.host(pieces, memory_tree(files, {}, folders), config)
 
@@ -98,4 +98,4 @@ def test_a_live_host_is_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("endpoint", "name"), [("tcp://h:1", None), ("unix:///no", "2n4c2t")])
 def test_what_can_not_be_seen_is_unknown(endpoint: str, name: str | None) -> None:
     assert UNKNOWN == host({}, set(), endpoint, name)
-    assert UNKNOWN == checking.host(Pieces(), None, KubeletConfig())
+    assert UNKNOWN == checking.host(CheckInputs(), None, KubeletConfig())

@@ -10,12 +10,12 @@ import pytest
 import builders
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, Stage
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import on_options, rules, starting
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 TWO = builders.machine(10, 10)
 MANY = builders.machine(*[10] * 9)
@@ -34,14 +34,14 @@ def static_memory(**changes: Any) -> KubeletConfig:
 
 def found(of: KubeletConfig, machine: MachineInfo = TWO, **more: Any) -> dict[str, Finding]:
     """What our own rules find, by code without ``lint/``."""
-    checked = rules.check(Subject(config=of, machine=machine, **more))
+    checked = rules.check(LintSubject(config=of, machine=machine, **more))
     return {finding.code.removeprefix("lint/"): finding for finding in checked.own}
 
 
 def of_rules(rule: Any, cpu: CpuRules, machine: MachineInfo = TWO, **changes: Any) -> list[Finding]:
     """What a rule about a node's rules finds."""
     node_rules = NodeRules(machine=machine, cpu=cpu, **changes)
-    return list(rule(Subject(config=config(), machine=machine), node_rules))
+    return list(rule(LintSubject(config=config(), machine=machine), node_rules))
 
 
 @pytest.mark.parametrize("word", ["true", "True", " false ", "yes", ""])
@@ -77,7 +77,7 @@ def test_many_nodes_are_slow_once_they_are_allowed() -> None:
 
 def test_many_nodes_that_are_not_allowed_are_the_kubelets_business() -> None:
     of = config(topology_manager_policy="restricted")
-    checked = rules.check(Subject(config=of, machine=MANY))
+    checked = rules.check(LintSubject(config=of, machine=MANY))
     assert [f.code for f in checked.start] == ["config/topology-too-many-nodes"]
     assert checked.own == ()
 
@@ -199,7 +199,7 @@ def test_findings_come_with_errors_first() -> None:
         Finding("config-file/unknown-field", {"field": "x"}, severity=Severity.WARNING),
         Finding("config-file/quantity", {}, severity=Severity.ERROR),
     )
-    checked = rules.check(Subject(config=config(), machine=TWO), noticed)
+    checked = rules.check(LintSubject(config=config(), machine=TWO), noticed)
     assert [finding.severity.value for finding in checked.own] == ["error", "warning", "note"]
     assert checked.has_errors
 
@@ -210,9 +210,9 @@ def memory_state(policy: str) -> str:
 
 def test_a_state_file_of_another_policy_is_found_by_the_kubelet() -> None:
     files = {memory_file.FILE_NAME: memory_state("None")}
-    started = starting.start(Subject(config=static_memory(), machine=TWO, state_files=files))
+    started = starting.start(LintSubject(config=static_memory(), machine=TWO, state_files=files))
     assert started.refused is not None
-    assert started.refused.stage is Stage.MEMORY_MANAGER_START
+    assert started.refused.stage is StartStage.MEMORY_MANAGER_START
     assert [f.code for f in started.findings] == ["memory-state/other-policy"]
     assert started.empty is not None
 
@@ -220,7 +220,7 @@ def test_a_state_file_of_another_policy_is_found_by_the_kubelet() -> None:
 def test_a_state_file_of_another_policy_is_found_even_behind_other_errors() -> None:
     files = {memory_file.FILE_NAME: memory_state("None"), cpu_file.FILE_NAME: "{"}
     wrong = replace(static_memory(), kube_reserved={"memory": "1Gi"})
-    started = starting.start(Subject(config=wrong, machine=TWO, state_files=files))
+    started = starting.start(LintSubject(config=wrong, machine=TWO, state_files=files))
     assert [f.code for f in started.findings] == [
         "config/reserved-memory-sum",
         "cpu-state/not-json",
@@ -232,21 +232,21 @@ def test_a_state_file_of_another_policy_is_found_even_behind_other_errors() -> N
 def test_a_sound_state_file_behind_an_error_is_not_complained_about() -> None:
     files = {memory_file.FILE_NAME: memory_state("Static")}
     wrong = replace(static_memory(), kube_reserved={"memory": "1Gi"})
-    started = starting.start(Subject(config=wrong, machine=TWO, state_files=files))
+    started = starting.start(LintSubject(config=wrong, machine=TWO, state_files=files))
     assert [f.code for f in started.findings] == ["config/reserved-memory-sum"]
 
 
 def test_a_reservation_above_the_capacity_is_found_behind_a_state_file() -> None:
     files = {cpu_file.FILE_NAME: "{"}
     too_much = config(kube_reserved={"memory": "1Ti"})
-    started = starting.start(Subject(config=too_much, machine=TWO, state_files=files))
+    started = starting.start(LintSubject(config=too_much, machine=TWO, state_files=files))
     assert [f.code for f in started.findings] == [
         "cpu-state/not-json",
         "config/reserved-more-than-capacity",
     ]
-    alone = starting.start(Subject(config=too_much, machine=TWO))
+    alone = starting.start(LintSubject(config=too_much, machine=TWO))
     assert [f.code for f in alone.findings] == ["config/reserved-more-than-capacity"]
-    fitting = starting.start(Subject(config=config(), machine=TWO, state_files=files))
+    fitting = starting.start(LintSubject(config=config(), machine=TWO, state_files=files))
     assert [f.code for f in fitting.findings] == ["cpu-state/not-json"]
 
 

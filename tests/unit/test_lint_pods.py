@@ -16,16 +16,16 @@ from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
-from numalet.core.node.largest_request import Search
+from numalet.core.node.largest_request import LargestRequestSearch
 from numalet.core.node.node import Node
 from numalet.insight.lint import rules, starting
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 TWO = builders.machine(10, 10)
 PAGES = builders.machine(10, 10, hugepages={2048: 512})
 
 
-def subject(*pods: Pod, machine: MachineInfo = TWO, **changes: Any) -> Subject:
+def subject(*pods: Pod, machine: MachineInfo = TWO, **changes: Any) -> LintSubject:
     entries = tuple(
         ReservedMemory(node, {"memory": Quantity.parse("1Gi")}) for node in machine.node_ids
     )
@@ -36,7 +36,7 @@ def subject(*pods: Pod, machine: MachineInfo = TWO, **changes: Any) -> Subject:
         uses_default_eviction=True,
         **changes,
     )
-    return Subject(config=config, machine=machine, pods=pods)
+    return LintSubject(config=config, machine=machine, pods=pods)
 
 
 def found(*pods: Pod, **changes: Any) -> list[Finding]:
@@ -48,7 +48,7 @@ def told(findings: list[Finding]) -> list[tuple[str, ...]]:
     return [tuple(str(f.fields.get(key, "")) for key in keys) for f in findings]
 
 
-def empty(of: Subject) -> Node:
+def empty(of: LintSubject) -> Node:
     node = starting.start(of).empty
     assert node is not None
     return node
@@ -74,7 +74,7 @@ def test_one_node_is_the_limit_where_one_node_is_asked_for() -> None:
 def test_what_is_named_is_admitted_and_one_byte_more_is_not() -> None:
     of = subject(topology_manager_policy="restricted")
     node, vast = empty(of), simple("vast", "500Gi")
-    most = Search(node).alone(vast, vast.app_containers[0], "memory")
+    most = LargestRequestSearch(node).alone(vast, vast.app_containers[0], "memory")
     assert most is not None
     assert largest_request.admits(node, simple("p", str(most.value)))
     assert not largest_request.admits(node, simple("p", str(most.value + 1)))
@@ -219,7 +219,7 @@ def test_alone_a_container_keeps_its_kind_and_a_byte_of_memory() -> None:
 
 def test_a_search_is_not_made_twice() -> None:
     node = empty(subject())
-    search = Search(node)
+    search = LargestRequestSearch(node)
     vast, vaster = simple("v", "20Gi"), simple("w", "30Gi")
     first = search.alone(vast, vast.app_containers[0], "memory")
     again = search.alone(vaster, vaster.app_containers[0], "memory")
@@ -320,7 +320,7 @@ def test_the_next_whole_number_of_one_request_is_not_the_most_of_a_larger_one() 
         "reserved_system_cpus": "0-1",
         "machine": builders.machine(10, 10, 10),
     }
-    search = Search(empty(subject(**four_cpus)))
+    search = LargestRequestSearch(empty(subject(**four_cpus)))
 
     def most(cpus: str) -> str:
         asked = {"cpu": Quantity.parse(cpus), "memory": Quantity.parse("1Gi")}

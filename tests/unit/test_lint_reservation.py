@@ -18,7 +18,7 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import rules
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 TWO = builders.machine(10, 10)
 STATIC = KubeletConfig(memory_manager_policy="Static", uses_default_eviction=True)
@@ -38,7 +38,7 @@ def found(
     of: KubeletConfig, machine: MachineInfo = TWO, pods: tuple[Pod, ...] = ()
 ) -> dict[str, Finding]:
     """What our own rules find, by code without ``lint/``."""
-    checked = rules.check(Subject(config=of, machine=machine, pods=pods))
+    checked = rules.check(LintSubject(config=of, machine=machine, pods=pods))
     own = {finding.code.removeprefix("lint/"): finding for finding in checked.own}
     assert len(own) == len(checked.own), checked.own
     return own
@@ -49,7 +49,7 @@ def shown(finding: Finding) -> Mapping[str, str]:
 
 
 def test_a_configuration_that_adds_up_is_clean() -> None:
-    checked = rules.check(Subject(config=config(entry(0, memory="100Mi")), machine=TWO))
+    checked = rules.check(LintSubject(config=config(entry(0, memory="100Mi")), machine=TWO))
     assert (checked.refused, checked.findings, checked.has_errors) == (None, (), False)
 
 
@@ -220,7 +220,7 @@ def test_memory_without_cpus_that_pods_may_get_is_told() -> None:
 
 def test_memory_without_cpus_is_not_for_pods_in_native_mode() -> None:
     nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
-    far = Subject(config=config(entry(0, memory="100Mi")), machine=replace(TWO, nodes=nodes))
+    far = LintSubject(config=config(entry(0, memory="100Mi")), machine=replace(TWO, nodes=nodes))
     for classes, codes in (
         ((NodeClass.CPU,), []),
         ((NodeClass.CPU, NodeClass.MEMORY), ["lint/memory-on-cpuless-nodes"]),

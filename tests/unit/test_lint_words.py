@@ -7,18 +7,18 @@ from string import Formatter
 import pytest
 
 from architecture import codes, references, tree
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.insight.lint import github, rows, sarif
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
 
 START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")
 
 SUM = Finding(
     "config/reserved-memory-sum",
-    {"total": "3Gi", "type": Text("memory"), "expected": "3172Mi"},
+    {"total": "3Gi", "type": GoText("memory"), "expected": "3172Mi"},
     Location("kubelet.yaml", "$.reservedMemory", 12),
 )
 PERCENT = Finding(
@@ -29,14 +29,14 @@ PERCENT = Finding(
 )
 
 
-def row(**changes: object) -> Row:
+def row(**changes: object) -> FindingRow:
     fields: dict[str, object] = {
         "code": "lint/numa-balancing",
         "severity": Severity.NOTE,
         "where": NOWHERE,
         "sentence": "it is on",
     }
-    return Row(**(fields | changes))  # type: ignore[arg-type]
+    return FindingRow(**(fields | changes))  # type: ignore[arg-type]
 
 
 def test_a_start_error_has_the_kubelets_text_a_rule_and_a_mend() -> None:
@@ -65,7 +65,7 @@ def test_a_rule_of_ours_shows_sizes_as_people_read_them() -> None:
 def test_a_state_file_has_the_kubelets_whole_text() -> None:
     finding = Finding("memory-state/other-policy", {"configured": "Static", "found": "None"})
     (found,) = rows.rows([finding])
-    refused = StartRefused(Stage.MEMORY_MANAGER_START, (finding,))
+    refused = StartRefused(StartStage.MEMORY_MANAGER_START, (finding,))
     assert found.kubelet_text == kubelet_start.text(refused)
     assert "numalet state rebase" in found.mend
     assert "must be whole" in found.rule

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from numalet.agent.host.logs import Log, LogFormat, to_stderr
+from numalet.agent.host.logs import LeveledLog, LogFormat, to_stderr
 from numalet.agent.telemetry.log_line import LogLine
 
 LINES = [
@@ -27,7 +27,7 @@ class Broken(io.StringIO):
 
 def test_json_has_one_object_a_line() -> None:
     stream = io.StringIO()
-    Log(stream, LogFormat.JSON, verbosity=2).write(LINES)
+    LeveledLog(stream, LogFormat.JSON, verbosity=2).write(LINES)
     first, second, third = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert first.pop("ts").endswith("Z")
     assert first == {
@@ -42,7 +42,7 @@ def test_json_has_one_object_a_line() -> None:
 
 def test_the_verbosity_leaves_lines_out_but_no_errors() -> None:
     stream = io.StringIO()
-    Log(stream, LogFormat.CONSOLE).write(LINES)
+    LeveledLog(stream, LogFormat.CONSOLE).write(LINES)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 2
     assert "Allocate error" in lines[1]
@@ -50,7 +50,7 @@ def test_the_verbosity_leaves_lines_out_but_no_errors() -> None:
 
 def test_console_lines_have_no_colour_off_a_terminal_and_stay_one_line() -> None:
     stream = io.StringIO()
-    Log(stream, LogFormat.CONSOLE, verbosity=2).write(LINES)
+    LeveledLog(stream, LogFormat.CONSOLE, verbosity=2).write(LINES)
     assert "\x1b" not in stream.getvalue()
     assert len(stream.getvalue().splitlines()) == 3
     assert "v=2" in stream.getvalue()
@@ -72,8 +72,8 @@ def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
     keys = {f"key{at}": text for at, text in enumerate(texts)} | {"aa": None, "n": {"x": [1]}}
     lines = [LogLine("Short", keys), LogLine("x" * 40, level=3), LogLine("Bad", is_error=True)]
     terminal, file = Terminal(), io.StringIO()
-    Log(terminal, LogFormat.CONSOLE, verbosity=5).write(lines)
-    Log(file, LogFormat.CONSOLE, verbosity=5).write(lines)
+    LeveledLog(terminal, LogFormat.CONSOLE, verbosity=5).write(lines)
+    LeveledLog(file, LogFormat.CONSOLE, verbosity=5).write(lines)
 
     def without_time(text: str) -> list[str]:
         plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
@@ -84,7 +84,7 @@ def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
 
 
 def test_a_log_that_can_not_be_written_stops_nobody() -> None:
-    Log(Broken()).write(LINES)
+    LeveledLog(Broken()).write(LINES)
 
 
 def test_the_agents_log_goes_to_the_error_stream() -> None:

@@ -10,11 +10,11 @@ from numalet.core.config.machine_notes import machine_notes
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
-from numalet.core.model.machine_shape import Shape, machine_of_shape
+from numalet.core.model.machine_shape import MachineShape, machine_of_shape
 from numalet.insight.maps.machine_map import View, document, machine_map
 from numalet.wording.english_machine import SENTENCES
 
-EVEN = machine_of_shape(Shape(2, 2, 1, 2), 1 << 30, {2048: 2}, "2n1c2t")
+EVEN = machine_of_shape(MachineShape(2, 2, 1, 2), 1 << 30, {2048: 2}, "2n1c2t")
 
 
 def _notes(machine: Machine) -> dict[str, dict[str, Any]]:
@@ -107,7 +107,7 @@ def test_every_note_has_a_sentence_that_shows_its_values() -> None:
 
 
 def test_more_than_eight_nodes_are_noted() -> None:
-    machine = machine_of_shape(Shape(9, 9, 1), 1 << 30, {}, "9n1c")
+    machine = machine_of_shape(MachineShape(9, 9, 1), 1 << 30, {}, "9n1c")
     assert _notes(machine) == {"many-nodes": {"value": 9, "limit": 8}}
 
 

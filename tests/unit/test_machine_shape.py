@@ -8,18 +8,23 @@ from numalet.core.model.findings import BadInput
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import HugePagePool
 from numalet.core.model.machine_info import CoreInfo
-from numalet.core.model.machine_shape import Shape, looks_like_shape, machine_of_shape, parse_shape
+from numalet.core.model.machine_shape import (
+    MachineShape,
+    looks_like_shape,
+    machine_of_shape,
+    parse_shape,
+)
 
 
 @pytest.mark.parametrize(
     ("text", "shape"),
     [
-        ("2n16c2t", Shape(2, 2, 16, 2)),
-        ("1n4c", Shape(1, 1, 4, 1)),
-        ("2s4n8c2t", Shape(2, 4, 8, 2)),
+        ("2n16c2t", MachineShape(2, 2, 16, 2)),
+        ("1n4c", MachineShape(1, 1, 4, 1)),
+        ("2s4n8c2t", MachineShape(2, 4, 8, 2)),
     ],
 )
-def test_a_shape_is_read(text: str, shape: Shape) -> None:
+def test_a_shape_is_read(text: str, shape: MachineShape) -> None:
     assert parse_shape(text) == shape
 
 
@@ -52,26 +57,26 @@ def test_a_misspelt_shape_still_looks_like_one() -> None:
 
 
 def test_siblings_are_numbered_after_all_first_threads() -> None:
-    machine = machine_of_shape(Shape(2, 2, 2, 2), 1 << 30, {}, "2n2c2t")
+    machine = machine_of_shape(MachineShape(2, 2, 2, 2), 1 << 30, {}, "2n2c2t")
     first, second = kubelet_view(machine).nodes
     assert first.cores == (CoreInfo(0, 0, (0, 4)), CoreInfo(0, 1, (1, 5)))
     assert second.cores == (CoreInfo(1, 0, (2, 6)), CoreInfo(1, 1, (3, 7)))
 
 
 def test_core_ids_go_on_over_the_nodes_of_a_socket() -> None:
-    machine = machine_of_shape(Shape(1, 2, 2), 1 << 30, {}, "1s2n2c")
+    machine = machine_of_shape(MachineShape(1, 2, 2), 1 << 30, {}, "1s2n2c")
     cores = [core.core_id for node in kubelet_view(machine).nodes for core in node.cores]
     assert cores == [0, 1, 2, 3]
 
 
 def test_distances_tell_home_socket_and_elsewhere_apart() -> None:
-    machine = machine_of_shape(Shape(2, 4, 1), 1 << 30, {}, "2s4n1c")
+    machine = machine_of_shape(MachineShape(2, 4, 1), 1 << 30, {}, "2s4n1c")
     assert machine.nodes[0].distances == (10, 12, 20, 20)
     assert machine.nodes[3].distances == (20, 20, 12, 10)
 
 
 def test_memory_and_pages_are_per_node_and_summed() -> None:
-    machine = machine_of_shape(Shape(2, 2, 1), 1 << 40, {2048: 8, 1048576: 3}, "2n1c")
+    machine = machine_of_shape(MachineShape(2, 2, 1), 1 << 40, {2048: 8, 1048576: 3}, "2n1c")
     info = kubelet_view(machine)
     assert info.memory_capacity_bytes == 2 << 40
     assert machine.hugepages == (HugePagePool(1048576, 6), HugePagePool(2048, 16))
@@ -80,6 +85,6 @@ def test_memory_and_pages_are_per_node_and_summed() -> None:
 
 
 def test_many_nodes_are_listed_by_name() -> None:
-    machine = machine_of_shape(Shape(12, 12, 1), 1 << 30, {}, "12n1c")
+    machine = machine_of_shape(MachineShape(12, 12, 1), 1 << 30, {}, "12n1c")
     assert [node.node_id for node in machine.nodes][:4] == [0, 1, 10, 11]
     assert machine.nodes[2].distances == (20,) * 10 + (10, 20)

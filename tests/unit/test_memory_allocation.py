@@ -27,13 +27,13 @@ from numalet.core.managers.memory.reasons import (
     NotAnInteger,
     UnknownMemoryType,
 )
-from numalet.core.managers.memory.static_policy import StaticPolicy
+from numalet.core.managers.memory.static_policy import MemoryStaticPolicy
 from numalet.core.model.pod import ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 
 
-def manager(nodes: int) -> StaticPolicy:
-    return StaticPolicy()
+def manager(nodes: int) -> MemoryStaticPolicy:
+    return MemoryStaticPolicy()
 
 
 def empty(*memory_gib: int, **hugepages: int) -> MemoryLedger:

@@ -6,8 +6,13 @@ import builders
 from builders import GI
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.managers.memory import hints, tables
-from numalet.core.managers.memory.hints import OfferedSets
-from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, NodeMemory, Reusable
+from numalet.core.managers.memory.hints import MemoryHintFamily
+from numalet.core.managers.memory.ledger import (
+    MemoryBlock,
+    MemoryLedger,
+    NodeMemory,
+    ReusableMemory,
+)
 from numalet.core.managers.memory.reasons import (
     NodeInGroup,
     NodeInUse,
@@ -28,8 +33,8 @@ def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger
     return MemoryLedger(nodes, {})
 
 
-def offered(of: MemoryLedger, gib: int, pod_uid: str = "u") -> OfferedSets:
-    return OfferedSets(of, pod_uid, {"memory": gib * GI})
+def offered(of: MemoryLedger, gib: int, pod_uid: str = "u") -> MemoryHintFamily:
+    return MemoryHintFamily(of, pod_uid, {"memory": gib * GI})
 
 
 def test_on_an_empty_machine_every_set_is_offered_and_the_smallest_are_preferred() -> None:
@@ -66,7 +71,7 @@ def test_a_broken_group_is_not_offered() -> None:
 
 def test_memory_to_be_used_again_counts_only_on_exactly_its_set() -> None:
     full = ledger(2, 2)
-    reusable = Reusable("u", {(0b01, "memory"): 5 * GI})
+    reusable = ReusableMemory("u", {(0b01, "memory"): 5 * GI})
     again = MemoryLedger(full.nodes, {}, reusable)
 
     assert offered(again, 6).masks == (0b01,)

@@ -9,7 +9,7 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
 from numalet.insight.maps import memory_map
-from numalet.insight.maps.memory_map import Holder, MemoryMap, NodeRow, TypeRow
+from numalet.insight.maps.memory_map import MemoryHolder, MemoryMap, MemoryNodeRow, TypeRow
 
 RULES = rules(
     builders.machine(10, 10, node_ids=(0, 4)), aligned(TopologyPolicy.BEST_EFFORT), {0: GI}
@@ -25,8 +25,10 @@ def test_every_node_has_its_figures_and_its_group() -> None:
     after, _ = node(RULES).admit(simple("u", "15Gi"))
 
     assert shown(after).nodes == (
-        NodeRow(0, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0),)),
-        NodeRow(
+        MemoryNodeRow(
+            0, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, GI, 9 * GI, 9 * GI, 0),)
+        ),
+        MemoryNodeRow(
             4, NodeClass.CPU, 1, (0, 4), (TypeRow("memory", 10 * GI, 0, 10 * GI, 6 * GI, 4 * GI),)
         ),
     )
@@ -43,7 +45,7 @@ def test_types_are_in_the_order_of_their_names() -> None:
 def test_an_active_pod_is_called_by_its_name() -> None:
     after, _ = node(RULES).admit(simple("u", "15Gi"))
 
-    assert shown(after).active == (Holder(ContainerKey("u", "c"), "default/u", BOTH),)
+    assert shown(after).active == (MemoryHolder(ContainerKey("u", "c"), "default/u", BOTH),)
     assert shown(after).left_behind == ()
 
 
@@ -51,7 +53,7 @@ def test_a_pod_without_a_manifest_is_called_by_its_uid() -> None:
     before, _ = node(RULES).admit(simple("u", "15Gi"))
     found = node(RULES, before.state_files()).assume_running([ContainerKey("u", "c")])
 
-    assert shown(found).active == (Holder(ContainerKey("u", "c"), "u", BOTH),)
+    assert shown(found).active == (MemoryHolder(ContainerKey("u", "c"), "u", BOTH),)
 
 
 def test_what_is_left_behind_stands_apart() -> None:

@@ -8,8 +8,13 @@ import builders
 from builders import GI
 from numalet.core.hints.hint import Hint
 from numalet.core.managers.memory import affinity, tables
-from numalet.core.managers.memory.hints import OfferedSets
-from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable, NodeMemory, Reusable
+from numalet.core.managers.memory.hints import MemoryHintFamily
+from numalet.core.managers.memory.ledger import (
+    MemoryLedger,
+    MemoryTable,
+    NodeMemory,
+    ReusableMemory,
+)
 from numalet.core.model import numa_mask
 
 
@@ -23,8 +28,8 @@ def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger
     return MemoryLedger(nodes, {})
 
 
-def offered(of: MemoryLedger, gib: int) -> OfferedSets:
-    return OfferedSets(of, "u", {"memory": gib * GI})
+def offered(of: MemoryLedger, gib: int) -> MemoryHintFamily:
+    return MemoryHintFamily(of, "u", {"memory": gib * GI})
 
 
 def reserved_beyond(sizes_gib: tuple[int, ...], reserved_gib: int) -> MemoryLedger:
@@ -54,7 +59,7 @@ def test_all_nodes_are_preferred_if_not_even_what_wraps_around_is_enough() -> No
 def test_more_free_than_allocatable_is_no_rule_either() -> None:
     node = NodeMemory(0, {"memory": MemoryTable(10, 0, 8, 0, 9)}, 0b1)
 
-    assert OfferedSets(MemoryLedger({0: node}, {}), "u", {"memory": 9}).rule is None
+    assert MemoryHintFamily(MemoryLedger({0: node}, {}), "u", {"memory": 9}).rule is None
 
 
 def test_an_unused_node_in_a_group_is_never_offered_alone() -> None:
@@ -69,18 +74,18 @@ def test_an_unused_node_in_a_group_is_never_offered_alone() -> None:
 
 def test_memory_to_be_used_again_makes_an_island_of_unused_nodes() -> None:
     state = ledger(2, 2, 2)
-    again = MemoryLedger(state.nodes, {}, Reusable("u", {(0b011, "memory"): 5 * GI}))
+    again = MemoryLedger(state.nodes, {}, ReusableMemory("u", {(0b011, "memory"): 5 * GI}))
     family = offered(again, 8)
 
     assert family.rule is not None
     assert ((0b011,), (0b011,)) == (family.masks, family.rule.islands)
     assert Hint(0b011, False) == affinity.best(family)
-    other = OfferedSets(again, "other", {"memory": 8 * GI})
+    other = MemoryHintFamily(again, "other", {"memory": 8 * GI})
     assert (True, None) == (other.is_empty, affinity.best(other))
 
 
 def test_a_demand_for_nothing_is_offered_nowhere() -> None:
-    family = OfferedSets(ledger(10, 10), "u", {})
+    family = MemoryHintFamily(ledger(10, 10), "u", {})
 
     assert ((), True) == (family.masks, family.is_empty)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import builders
 from builders import GI, simple
-from numalet.core.admission.recorder import Silent
+from numalet.core.admission.recorder import SilentRecorder
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.hint import ProviderHints
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 from numalet.core.model.pod import ContainerKey, Pod
@@ -41,14 +41,14 @@ def test_a_configuration_that_is_not_legal_does_not_start() -> None:
     refused = nodes.start(replace(CONFIG, topology_manager_policy="sometimes"), MACHINE)
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.CONFIG_VALIDATION
+    assert refused.stage is StartStage.CONFIG_VALIDATION
 
 
 def test_state_files_that_do_not_fit_do_not_start() -> None:
     refused = nodes.start(CONFIG, MACHINE, {"memory_manager_state": "{}"})
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.MEMORY_MANAGER_START
+    assert refused.stage is StartStage.MEMORY_MANAGER_START
 
 
 def test_reservations_above_the_capacity_do_not_start_at_all() -> None:
@@ -59,7 +59,7 @@ def test_reservations_above_the_capacity_do_not_start_at_all() -> None:
     refused = nodes.start(greedy, small)
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.NODE_ALLOCATABLE
+    assert refused.stage is StartStage.NODE_ALLOCATABLE
 
 
 def test_a_static_cpu_policy_without_reserved_cpus_does_not_start() -> None:
@@ -92,7 +92,7 @@ def test_a_reservation_over_which_the_kubelet_hangs_does_not_start() -> None:
 
     assert isinstance(refused, StartRefused)
     assert (refused.stage, refused.findings[0].code) == (
-        Stage.NUMALET,
+        StartStage.NUMALET,
         "cpu-manager/reserving-would-hang",
     )
 
@@ -148,7 +148,7 @@ def test_the_node_before_an_event_stays_as_it_was() -> None:
     assert list(before.snapshot.pods) == ["u"]
 
 
-class Listening(Silent):
+class Listening(SilentRecorder):
     """Remembers who was asked about."""
 
     def __init__(self) -> None:

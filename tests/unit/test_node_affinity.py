@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from numalet.core.admission import node_affinity
-from numalet.core.model.node_constraints import NodeConstraints, Requirement, Term
+from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement, Term
 from numalet.core.model.node_identity import NodeIdentity
 
 LABELS = {"kubernetes.io/os": "linux", "disk": "ssd", "cores": "8", "empty": "", "word": "eight"}
@@ -20,11 +20,11 @@ def _matches(terms: Iterable[Term], labels: Mapping[str, str], name: str) -> boo
 
 
 def label(key: str, operator: str, *values: str) -> Term:
-    return Term((Requirement(key, operator, values),))
+    return Term((NodeRequirement(key, operator, values),))
 
 
 def name(operator: str, *values: str, key: str = "metadata.name") -> Term:
-    return Term((), (Requirement(key, operator, values),))
+    return Term((), (NodeRequirement(key, operator, values),))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,9 @@ def name(operator: str, *values: str, key: str = "metadata.name") -> Term:
         name("In", "n1"),
         name("NotIn", "n2"),
         name("In", "", key="metadata.namespace"),
-        Term((Requirement("disk", "Exists"),), (Requirement("metadata.name", "In", ("n1",)),)),
+        Term(
+            (NodeRequirement("disk", "Exists"),), (NodeRequirement("metadata.name", "In", ("n1",)),)
+        ),
     ],
 )
 def test_terms_that_match(term: Term) -> None:
@@ -65,8 +67,10 @@ def test_terms_that_match(term: Term) -> None:
         name("In", "n2"),
         name("NotIn", "n1"),
         name("In", "n1", key="metadata.namespace"),
-        Term((Requirement("disk", "Exists"),), (Requirement("metadata.name", "In", ("n2",)),)),
-        Term((Requirement("disk", "Exists"), Requirement("gpu", "Exists"))),
+        Term(
+            (NodeRequirement("disk", "Exists"),), (NodeRequirement("metadata.name", "In", ("n2",)),)
+        ),
+        Term((NodeRequirement("disk", "Exists"), NodeRequirement("gpu", "Exists"))),
     ],
 )
 def test_terms_that_do_not_match(term: Term) -> None:
@@ -117,7 +121,10 @@ def test_of_a_node_without_a_name_no_field_is_asked() -> None:
         ([label("gpu", "Exists"), label("disk", "In", "hdd")], None),
         ([label("disk", "In", "hdd")], False),
         # One expression that does not hold is enough, whatever is not known.
-        ([Term((Requirement("gpu", "Exists"), Requirement("disk", "In", ("hdd",))))], False),
+        (
+            [Term((NodeRequirement("gpu", "Exists"), NodeRequirement("disk", "In", ("hdd",))))],
+            False,
+        ),
         ([name("In", "n1")], None),
         ([], False),
     ],

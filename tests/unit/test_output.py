@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from numalet.cli import output
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.core.model.findings import Finding, Location, Severity
 
 
@@ -83,13 +83,13 @@ DOCUMENT = {"a": [shared := [1, 2], shared], "b": "ü"}
 
 
 def test_documents_are_json(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_document(DOCUMENT, Format.JSON)
+    output.print_document(DOCUMENT, OutputFormat.JSON)
 
     assert capsys.readouterr().out.startswith('{\n  "a": [\n    [\n      1,')
 
 
 def test_documents_are_yaml_without_anchors(capsys: pytest.CaptureFixture[str]) -> None:
-    output.print_document(DOCUMENT, Format.YAML)
+    output.print_document(DOCUMENT, OutputFormat.YAML)
     printed = capsys.readouterr().out
 
     assert yaml.safe_load(printed) == DOCUMENT

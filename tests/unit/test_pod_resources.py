@@ -7,7 +7,7 @@ from dataclasses import replace
 import served_node
 from device_bench import GPU, NIC, devices
 from numalet.agent.kubernetes import pod_resources
-from numalet.agent.kubernetes.pod_resources import ContainerEntry, DeviceEntry, MemoryEntry
+from numalet.agent.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
 from numalet.core.managers.device.inventory import Health
 from numalet.core.model import cpu_set
 from served_node import ALIGNED, SHARED, TOO_LARGE, WIDE
@@ -22,7 +22,7 @@ def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one
     app = shown.containers[1]
     assert app == ContainerEntry(
         "app",
-        (DeviceEntry(GPU, "gpu0", 0), DeviceEntry(NIC, "nic0", None)),
+        (PodResourcesDevice(GPU, "gpu0", 0), PodResourcesDevice(NIC, "nic0", None)),
         app.cpus,
         (MemoryEntry("hugepages-1Gi", GI, (0,)), MemoryEntry("memory", 4 * GI, (0,))),
     )
@@ -54,10 +54,10 @@ def test_a_device_of_two_nodes_has_two_entries() -> None:
     node = served_node.with_pods([taking_all])
     (shown,) = pod_resources.pods(node.snapshot, [taking_all])
     assert [
-        DeviceEntry(GPU, "gpu0", 0),
-        DeviceEntry(GPU, "gpu1", 1),
-        DeviceEntry(GPU, "gpu2", 0),
-        DeviceEntry(GPU, "gpu2", 1),
+        PodResourcesDevice(GPU, "gpu0", 0),
+        PodResourcesDevice(GPU, "gpu1", 1),
+        PodResourcesDevice(GPU, "gpu2", 0),
+        PodResourcesDevice(GPU, "gpu2", 1),
     ] == list(shown.containers[0].devices)
 
 
@@ -99,7 +99,9 @@ def test_allocatable_devices_are_the_healthy_ones() -> None:
     node = served_node.with_pods([])
     gone = [*devices("gpu0@0"), *devices("gpu1@1", Health.UNHEALTHY)]
     shown = pod_resources.allocatable(node.devices_reported({GPU: gone})).devices
-    assert [DeviceEntry(GPU, "gpu0", 0), DeviceEntry(NIC, "nic0", None)] == list(shown)
+    assert [PodResourcesDevice(GPU, "gpu0", 0), PodResourcesDevice(NIC, "nic0", None)] == list(
+        shown
+    )
 
 
 def test_without_policies_nothing_but_devices_is_allocatable() -> None:

@@ -21,7 +21,7 @@ from numalet.core.admission.reasons import (
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model.node_constraints import HostPort, NodeConstraints, Requirement, Term
+from numalet.core.model.node_constraints import HostPort, NodeConstraints, NodeRequirement, Term
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
@@ -211,8 +211,8 @@ def _with_ports(uid: str, *ports: HostPort) -> Pod:
 
 
 def test_the_required_node_affinity_counts_beside_the_selector() -> None:
-    term = Term((Requirement("kubernetes.io/os", "In", ("linux",)),))
-    named = Term((), (Requirement("metadata.name", "NotIn", ("n1",)),))
+    term = Term((NodeRequirement("kubernetes.io/os", "In", ("linux",)),))
+    named = Term((), (NodeRequirement("metadata.name", "NotIn", ("n1",)),))
 
     def said(selector: Mapping[str, str], *terms: Term) -> Rejection | None:
         constraints = NodeConstraints(selector=selector, affinity=terms)

@@ -10,7 +10,7 @@ import pytest
 from bad_inputs import refused_with
 from numalet.agent.host.cgroup_v2 import numa_stat
 from numalet.agent.host.procfs import kernel, numa_maps, status
-from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 
@@ -27,9 +27,9 @@ kernelpagesize_kB=2048
 
 def test_bytes_are_summed_by_node_in_units_of_each_areas_page_size() -> None:
     maps = numa_maps.parse(MAPS)
-    assert maps.bytes_by_node(Kind.ANONYMOUS) == {0: 3 * 4096, 1: (700 + 16384) * 4096}
-    assert maps.bytes_by_node(Kind.FILE) == {0: 30 * 4096, 1: 4096}
-    assert maps.bytes_by_node(Kind.HUGE) == {0: 2 * 2**21, 2: 2**21}
+    assert maps.bytes_by_node(AreaKind.ANONYMOUS) == {0: 3 * 4096, 1: (700 + 16384) * 4096}
+    assert maps.bytes_by_node(AreaKind.FILE) == {0: 30 * 4096, 1: 4096}
+    assert maps.bytes_by_node(AreaKind.HUGE) == {0: 2 * 2**21, 2: 2**21}
     assert maps.bytes_by_node()[0] == 33 * 4096 + 2 * 2**21
 
 
@@ -47,7 +47,11 @@ def test_an_area_is_found_by_its_address() -> None:
     maps = numa_maps.parse(MAPS)
     area = maps.area_at(0x7F0000000000)
     assert area is not None
-    assert ("bind:1", Kind.ANONYMOUS, {1: 16384}) == (area.policy, area.kind, area.pages_by_node)
+    assert ("bind:1", AreaKind.ANONYMOUS, {1: 16384}) == (
+        area.policy,
+        area.kind,
+        area.pages_by_node,
+    )
     assert maps.area_at(1) is None
 
 

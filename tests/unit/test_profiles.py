@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from numalet.core.config.behaviour import NATIVE
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, BadInput, Location
 from numalet.insight.maps import machine_map, profile_list
 from numalet.insight.maps.machine_map import View
@@ -132,7 +132,7 @@ def test_a_pod_with_a_device_and_memory_stays_on_one_node_with_cpus(name: str) -
 def test_ids_above_63_are_refused_by_the_exact_mode() -> None:
     refused = start_profile("ac922-6n")
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.NUMALET
+    assert refused.stage is StartStage.NUMALET
 
 
 def test_ids_above_63_are_ordinary_in_native_mode() -> None:
@@ -147,7 +147,7 @@ def test_ids_above_63_are_ordinary_in_native_mode() -> None:
 def test_more_than_eight_nodes_need_the_kubelets_option(name: str) -> None:
     refused = start_profile(name, topologyManagerPolicyOptions={})
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.TOPOLOGY_MANAGER
+    assert refused.stage is StartStage.TOPOLOGY_MANAGER
 
 
 def test_gb200_has_a_gpus_memory_in_the_first_of_its_eight_nodes() -> None:

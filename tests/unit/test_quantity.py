@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.model.quantity import Format, Quantity, QuantityError, QuantityProblem
+from numalet.core.model.quantity import Quantity, QuantityError, QuantityFormat, QuantityProblem
 
 BAD_FORMAT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -274,8 +274,8 @@ def test_the_format_is_remembered() -> None:
     formats = [Quantity.parse(text).format for text in ("1", "1Ki", "1e3", "0.0001Ki")]
 
     assert formats == [
-        Format.DECIMAL_SI,
-        Format.BINARY_SI,
-        Format.DECIMAL_EXPONENT,
-        Format.DECIMAL_SI,
+        QuantityFormat.DECIMAL_SI,
+        QuantityFormat.BINARY_SI,
+        QuantityFormat.DECIMAL_EXPONENT,
+        QuantityFormat.DECIMAL_SI,
     ]

@@ -24,7 +24,7 @@ def test_a_text_is_quoted_as_in_go(text: str, expected: str) -> None:
 
 
 def test_a_text_formats_itself_or_quoted() -> None:
-    text = go_text.Text("x")
+    text = go_text.GoText("x")
 
     assert f"{text} {text:q} {text:>3}" == 'x "x"   x'
 

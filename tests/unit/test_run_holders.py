@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.host.runtime.watcher import family
-from numalet.agent.run.holders import FOLDER, Holder, Holders
+from numalet.agent.run.holders import FOLDER, Holders, RunHolder
 from numalet.agent.run.shared_books import SharedBooks
 
 HOLDS = """
@@ -25,12 +25,12 @@ sys.stdin.readline()
 """
 
 
-def holder(uid: str = "uid-one", pid: int = 0) -> Holder:
+def holder(uid: str = "uid-one", pid: int = 0) -> RunHolder:
     """A run of this process, or of one that is given."""
     pid = pid or os.getpid()
     found = family.process(pid)
     ticks = 0 if found is None else found.started
-    return Holder(
+    return RunHolder(
         uid=uid, pid=pid, ticks=ticks, boot=family.boot_id(), command="x", is_shared=False
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 import builders
 from builders import GI, simple
-from numalet.core.config.rules import Stage
+from numalet.core.config.rules import StartStage
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.simulate.scenario import MEMORY_STATE_FILE, AdmitStep, RemoveStep, RestartStep
 from numalet.insight.simulate.session import Asked, NotRestarted, Removed, Restarted, Session
@@ -92,7 +92,7 @@ def test_a_restart_on_another_machine_with_its_old_state_fails() -> None:
     after, (record,) = taken(arrived, RestartStep(("a",), machine=builders.machine(12, 10)))
 
     assert isinstance(record, NotRestarted)
-    assert record.refused.stage is Stage.MEMORY_MANAGER_START
+    assert record.refused.stage is StartStage.MEMORY_MANAGER_START
     assert after == arrived
 
 

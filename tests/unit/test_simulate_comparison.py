@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numalet.insight.simulate.comparison import ABSENT, Difference, compare, first_difference
+from numalet.insight.simulate.comparison import ABSENT, OutcomeDifference, compare, first_difference
 
 STATE = {"checksum": 7, "machineState": {"0": {"cells": [0, 1]}}, "policyName": "Static"}
 FULL: dict[str, Any] = {
@@ -29,14 +29,14 @@ def test_an_outcome_equals_itself() -> None:
 
 def test_a_difference_names_the_path_and_both_values() -> None:
     other = changed(FULL, memory_state=STATE | {"machineState": {"0": {"cells": [0, 2]}}})
-    expected = Difference("steps[0].memory_state.machineState.0.cells[1]", 1, 2)
+    expected = OutcomeDifference("steps[0].memory_state.machineState.0.cells[1]", 1, 2)
     assert (expected,) == compare(FULL, other)
     assert expected == first_difference(FULL, other)
 
 
 def test_the_order_of_members_does_not_matter_and_the_order_of_lists_does() -> None:
     assert compare({"memory": {"a": 1, "b": 2}}, {"memory": {"b": 2, "a": 1}}) == ()
-    assert (Difference("cells[0]", 0, 1), Difference("cells[1]", 1, 0)) == compare(
+    assert (OutcomeDifference("cells[0]", 0, 1), OutcomeDifference("cells[1]", 1, 0)) == compare(
         {"cells": [0, 1]}, {"cells": [1, 0]}
     )
 
@@ -53,25 +53,31 @@ def test_causes_come_before_consequences() -> None:
     [(True, 1), (1, 1.0), (0, False), ("1", 1), (None, ""), ([], {}), ({}, None), ([0], 0)],
 )
 def test_values_of_different_types_differ(expected: Any, actual: Any) -> None:
-    assert (Difference("size", expected, actual),) == compare({"size": expected}, {"size": actual})
+    assert (OutcomeDifference("size", expected, actual),) == compare(
+        {"size": expected}, {"size": actual}
+    )
 
 
 def test_what_is_recorded_and_was_not_computed_is_a_difference() -> None:
-    assert (Difference("memory", {}, ABSENT),) == compare({"memory": {}}, {})
-    assert (Difference("memory.c0", [], ABSENT),) == compare({"memory": {"c0": []}}, {"memory": {}})
-    assert (Difference("memory.c0[1]", 2, ABSENT),) == compare(
+    assert (OutcomeDifference("memory", {}, ABSENT),) == compare({"memory": {}}, {})
+    assert (OutcomeDifference("memory.c0", [], ABSENT),) == compare(
+        {"memory": {"c0": []}}, {"memory": {}}
+    )
+    assert (OutcomeDifference("memory.c0[1]", 2, ABSENT),) == compare(
         {"memory": {"c0": [1, 2]}}, {"memory": {"c0": [1]}}
     )
 
 
 def test_what_was_computed_beyond_a_recorded_field_is_a_difference() -> None:
-    assert (Difference("memory.c0", ABSENT, []),) == compare({"memory": {}}, {"memory": {"c0": []}})
-    assert (Difference("cells[0]", ABSENT, 1),) == compare({"cells": []}, {"cells": [1]})
+    assert (OutcomeDifference("memory.c0", ABSENT, []),) == compare(
+        {"memory": {}}, {"memory": {"c0": []}}
+    )
+    assert (OutcomeDifference("cells[0]", ABSENT, 1),) == compare({"cells": []}, {"cells": [1]})
 
 
 def test_a_full_record_says_something_by_what_it_leaves_out() -> None:
     computed = changed(FULL, merged={"c0": {"nodes": [0]}})
-    assert (Difference("steps[0].merged", ABSENT, {"c0": {"nodes": [0]}}),) == compare(
+    assert (OutcomeDifference("steps[0].merged", ABSENT, {"c0": {"nodes": [0]}}),) == compare(
         FULL, computed
     )
 
@@ -82,16 +88,16 @@ def test_an_expectation_by_hand_compares_only_what_it_names() -> None:
 
 def test_a_missing_or_surplus_step_is_a_difference() -> None:
     step = FULL["steps"][0]
-    assert (Difference("steps[0]", step, ABSENT),) == compare(FULL, FULL | {"steps": []})
+    assert (OutcomeDifference("steps[0]", step, ABSENT),) == compare(FULL, FULL | {"steps": []})
     twice = FULL | {"steps": [step, step]}
-    assert (Difference("steps[1]", ABSENT, step),) == compare(FULL, twice)
+    assert (OutcomeDifference("steps[1]", ABSENT, step),) == compare(FULL, twice)
 
 
 def test_steps_that_are_no_list_of_objects_differ_as_they_are() -> None:
-    assert (Difference("steps", [], None),) == compare({"steps": []}, {"steps": None})
-    assert (Difference("steps", 3, []),) == compare({"steps": 3}, {"steps": []})
-    assert (Difference("steps[0]", 3, {}),) == compare({"steps": [3]}, {"steps": [{}]})
-    assert (Difference("steps[0]", {}, 3),) == compare({"steps": [{}]}, {"steps": [3]})
+    assert (OutcomeDifference("steps", [], None),) == compare({"steps": []}, {"steps": None})
+    assert (OutcomeDifference("steps", 3, []),) == compare({"steps": 3}, {"steps": []})
+    assert (OutcomeDifference("steps[0]", 3, {}),) == compare({"steps": [3]}, {"steps": [{}]})
+    assert (OutcomeDifference("steps[0]", {}, 3),) == compare({"steps": [{}]}, {"steps": [3]})
 
 
 def test_other_forms_of_a_state_need_not_be_recorded() -> None:
@@ -118,10 +124,10 @@ def test_nothing_but_devices_can_be_declared_nondeterministic() -> None:
     recorded = changed(FULL, nondeterministic=["devices", "memory"], memory={})
     allowed = ["devices", "devices_by_numa"]
     assert (
-        Difference("steps[0].memory.c0", ABSENT, [{"size": 5}]),
-        Difference("steps[0].nondeterministic[1]", "memory", allowed),
+        OutcomeDifference("steps[0].memory.c0", ABSENT, [{"size": 5}]),
+        OutcomeDifference("steps[0].nondeterministic[1]", "memory", allowed),
     ) == tuple(sorted(compare(recorded, FULL), key=lambda d: d.path))
-    assert (Difference("steps[0].nondeterministic", True, allowed),) == compare(
+    assert (OutcomeDifference("steps[0].nondeterministic", True, allowed),) == compare(
         changed(FULL, nondeterministic=True), FULL
     )
 
@@ -129,7 +135,7 @@ def test_nothing_but_devices_can_be_declared_nondeterministic() -> None:
 def test_pods_of_a_restart_are_compared_like_steps() -> None:
     recorded = {"readmitted": [{"uid": "a", "nondeterministic": ["devices"], "devices": {}}]}
     assert compare(recorded, {"readmitted": [{"uid": "a", "devices": {"c0": {}}}]}) == ()
-    assert (Difference("readmitted[0].uid", "a", "b"),) == compare(
+    assert (OutcomeDifference("readmitted[0].uid", "a", "b"),) == compare(
         recorded, {"readmitted": [{"uid": "b"}]}
     )
 
@@ -139,24 +145,26 @@ def test_the_text_of_a_node_allocatable_error_is_skipped_and_the_stage_is_not() 
     computed = {"start_error": "17", "start_error_stage": "node-allocatable"}
     assert compare(recorded, computed) == ()
     elsewhere = {"start_error": "{{17 0}}", "start_error_stage": "memory-manager"}
-    assert (Difference("start_error_stage", "node-allocatable", "memory-manager"),) == compare(
-        recorded, elsewhere
-    )
+    assert (
+        OutcomeDifference("start_error_stage", "node-allocatable", "memory-manager"),
+    ) == compare(recorded, elsewhere)
     assert [d.path for d in compare(recorded, {"start_error": None})] == [
         "start_error_stage",
         "start_error",
     ]
-    assert (Difference("start_error", None, "17"),) == compare({"start_error": None}, computed)
+    assert (OutcomeDifference("start_error", None, "17"),) == compare(
+        {"start_error": None}, computed
+    )
 
 
 def test_a_text_of_another_stage_is_compared() -> None:
     recorded = {"start_error": "a", "start_error_stage": "memory-manager"}
-    assert (Difference("start_error", "a", "b"),) == compare(
+    assert (OutcomeDifference("start_error", "a", "b"),) == compare(
         recorded, {"start_error": "b", "start_error_stage": "memory-manager"}
     )
 
 
 def test_names_that_are_no_words_are_quoted_in_the_path() -> None:
-    assert (Difference('devices.c0["example.com/gpu"]', [], ABSENT),) == compare(
+    assert (OutcomeDifference('devices.c0["example.com/gpu"]', [], ABSENT),) == compare(
         {"devices": {"c0": {"example.com/gpu": []}}}, {"devices": {"c0": {}}}
     )

@@ -25,7 +25,7 @@ from numalet.core.model.node_constraints import (
     UNCONSTRAINED,
     HostPort,
     NodeConstraints,
-    Requirement,
+    NodeRequirement,
     Term,
 )
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
@@ -254,7 +254,7 @@ def test_a_recorded_pod_reads_as_the_same_pod() -> None:
         is_static=True,
         constraints=NodeConstraints(
             selector={"disk": "ssd"},
-            affinity=(Term((Requirement("disk", "In", ("ssd",)),), ()),),
+            affinity=(Term((NodeRequirement("disk", "In", ("ssd",)),), ()),),
             ports=(HostPort(80), HostPort(53, "UDP", "127.0.0.1")),
             os_name="linux",
         ),

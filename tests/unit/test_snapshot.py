@@ -12,7 +12,7 @@ from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import changes, invariants
 from numalet.core.snapshot.changes import Changes
-from numalet.core.snapshot.invariants import Rule
+from numalet.core.snapshot.invariants import Invariant
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -62,7 +62,7 @@ def test_a_sound_snapshot_breaks_no_rule() -> None:
     assert invariants.violations(grouped()) == ()
 
 
-def broken(**fields: object) -> list[tuple[Rule, str]]:
+def broken(**fields: object) -> list[tuple[Invariant, str]]:
     snapshot = grouped()
     node_map = dict(snapshot.memory.nodes)
     node_map[1] = replace(node_map[1], **fields)  # type: ignore[arg-type]
@@ -73,10 +73,12 @@ def broken(**fields: object) -> list[tuple[Rule, str]]:
 def test_every_broken_rule_is_named() -> None:
     table = grouped().memory.nodes[1].tables["memory"]
 
-    assert broken(assignments=5) == [(Rule.ASSIGNMENTS_COUNT_BLOCKS, "1")]
-    assert broken(group=0b10) == [(Rule.GROUPS_AGREE, "0")]
-    assert broken(group=0b101) == [(Rule.GROUPS_AGREE, "0"), (Rule.GROUPS_AGREE, "1")]
-    assert broken(tables={"memory": replace(table, free=0)}) == [(Rule.TABLES_ADD_UP, "1 memory")]
+    assert broken(assignments=5) == [(Invariant.ASSIGNMENTS_COUNT_BLOCKS, "1")]
+    assert broken(group=0b10) == [(Invariant.GROUPS_AGREE, "0")]
+    assert broken(group=0b101) == [(Invariant.GROUPS_AGREE, "0"), (Invariant.GROUPS_AGREE, "1")]
+    assert broken(tables={"memory": replace(table, free=0)}) == [
+        (Invariant.TABLES_ADD_UP, "1 memory")
+    ]
     assert broken(tables={"memory": replace(table, reserved=6 * GI, free=4 * GI)}) == [
-        (Rule.SUMS_AGREE, "memory")
+        (Invariant.SUMS_AGREE, "memory")
     ]

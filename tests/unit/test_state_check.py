@@ -16,7 +16,7 @@ from numalet.core.checkpoint import go_dump, memory_file
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.memory_document import MemoryDocument, with_early_groups
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
-from numalet.core.config.rules import Stage
+from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo, OperatingSystem
 from numalet.core.model.pod import Pod
@@ -24,7 +24,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.state import restart_check
-from numalet.insight.state.restart_check import Answer, RestoreCheck
+from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.wording import english
 from state_builders import CPU, DEVICE, MEMORY, PODS, Files
 
@@ -105,14 +105,14 @@ def with_totals(*change_bytes: int) -> MachineInfo:
 def test_what_a_kubelet_wrote_it_accepts() -> None:
     found = check()
 
-    assert (Answer.ACCEPTED, None, ()) == (found.answer, found.refused, found.drift)
+    assert (RestartAnswer.ACCEPTED, None, ()) == (found.answer, found.refused, found.drift)
     assert found.rebased is not None
     assert {} == found.rebased.files
 
 
 def test_a_kubelet_without_files_starts() -> None:
-    assert Answer.ACCEPTED is check(of={}).answer
-    assert Answer.ACCEPTED is check(of={CPU: '{"policyName":"static"}'}).answer
+    assert RestartAnswer.ACCEPTED is check(of={}).answer
+    assert RestartAnswer.ACCEPTED is check(of={CPU: '{"policyName":"static"}'}).answer
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_a_kubelet_without_files_starts() -> None:
 def test_other_totals_are_classified(change_bytes: tuple[int, ...], expected: list[str]) -> None:
     found = check(machine=with_totals(*change_bytes))
 
-    assert (Answer.REFUSED, expected) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, expected) == (found.answer, drift(found))
     assert found.refused is not None
-    assert Stage.MEMORY_MANAGER_START is found.refused.stage
+    assert StartStage.MEMORY_MANAGER_START is found.refused.stage
 
 
 def test_a_reboot_loses_nothing() -> None:
@@ -142,7 +142,7 @@ def test_a_reboot_loses_nothing() -> None:
     assert found.rebased is not None
     assert ((), [MEMORY]) == (found.rebased.lost, list(found.rebased.files))
     after = check(machine=with_totals(-50 * MI, 50 * MI, 0), of={**FILES, **found.rebased.files})
-    assert (Answer.ACCEPTED, ()) == (after.answer, after.drift)
+    assert (RestartAnswer.ACCEPTED, ()) == (after.answer, after.drift)
 
 
 def test_other_reserved_memory_is_named_by_node() -> None:
@@ -153,7 +153,7 @@ def test_other_reserved_memory_is_named_by_node() -> None:
     )
     found = check(more)
 
-    assert (Answer.REFUSED, ["reserved 0"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["reserved 0"]) == (found.answer, drift(found))
     assert [GI, 2 * GI] == [found.drift[0].fields[side] for side in ("found", "expected")]
 
 
@@ -187,14 +187,14 @@ def test_another_policy_is_named_and_nothing_else() -> None:
     )
     found = check(off)
 
-    assert (Answer.REFUSED, ["policy", "policy"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["policy", "policy"]) == (found.answer, drift(found))
     assert ["none", "None"] == [finding.fields["configured"] for finding in found.drift]
 
 
 def test_reserved_cpus_that_are_given_away_are_named() -> None:
     found = check(replace(CONFIG, reserved_system_cpus="0,4"))
 
-    assert (Answer.REFUSED, ["reserved-cpus-held"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["reserved-cpus-held"]) == (found.answer, drift(found))
     assert ("4", 1) == tuple(found.drift[0].fields[name] for name in ("cpus", "containers"))
 
 
@@ -205,27 +205,27 @@ def test_strict_reservation_switched_on_or_off() -> None:
         feature_gates={"CPUManagerPolicyAlphaOptions": True},
     )
     on = check(strict)
-    assert (Answer.REFUSED, ["strict-reservation"]) == (on.answer, drift(on))
+    assert (RestartAnswer.REFUSED, ["strict-reservation"]) == (on.answer, drift(on))
     written = nodes.start(strict, MACHINE)
     assert isinstance(written, Node)
     off = check(of=written.state_files())
-    assert (Answer.REFUSED, ["cpus-new"]) == (off.answer, drift(off))
+    assert (RestartAnswer.REFUSED, ["cpus-new"]) == (off.answer, drift(off))
 
     def take_all(value: Any) -> None:
         value["defaultCpuSet"] = ""
         value["entries"]["u9"] = {"c": "6-11"}
 
     empty = check(strict, of=changed(CPU, take_all))
-    assert (Answer.REFUSED, ["empty-pool"]) == (empty.answer, drift(empty))
+    assert (RestartAnswer.REFUSED, ["empty-pool"]) == (empty.answer, drift(empty))
 
 
 def test_a_damaged_file_is_said_to_be_damaged() -> None:
     found = check(of=FILES | {MEMORY: "{", CPU: FILES[CPU].replace("4-5", "4")})
-    assert (Answer.REFUSED, ["unreadable", "corrupted"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["unreadable", "corrupted"]) == (found.answer, drift(found))
     assert found.rebased is not None
     assert {MEMORY, CPU} == found.rebased.unusable.keys()
     found = check(of=FILES | {MEMORY: FILES[MEMORY].replace("u1", "u9")})
-    assert (Answer.REFUSED, ["corrupted"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["corrupted"]) == (found.answer, drift(found))
 
 
 def test_the_device_checkpoint_is_never_in_the_way() -> None:
@@ -234,7 +234,7 @@ def test_the_device_checkpoint_is_never_in_the_way() -> None:
         (FILES[DEVICE].replace("gpu0", "gpu9"), ["corrupted"]),
     ):
         found = check(of=FILES | {DEVICE: text})
-        assert (Answer.ACCEPTED, expected) == (found.answer, drift(found))
+        assert (RestartAnswer.ACCEPTED, expected) == (found.answer, drift(found))
         assert [Severity.WARNING] == [finding.severity for finding in found.drift]
 
 
@@ -254,7 +254,7 @@ def test_the_early_layout_is_recognised() -> None:
     assert isinstance(document, MemoryDocument)
     value["checksum"] = fnv1a_32(go_dump.memory(with_early_groups(document), go_dump.EARLY))
     found = check(of=FILES | {MEMORY: json.dumps(value)})
-    assert (Answer.REFUSED, ["early-layout"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["early-layout"]) == (found.answer, drift(found))
 
 
 def test_a_file_that_contradicts_itself_is_no_drift_of_the_machine() -> None:
@@ -262,14 +262,14 @@ def test_a_file_that_contradicts_itself_is_no_drift_of_the_machine() -> None:
         value["entries"]["u1"]["c"][1]["size"] = 3 * GI
 
     found = check(of=changed(MEMORY, grow))
-    assert (Answer.REFUSED, ["sums", "would-not-restart 0"]) == (found.answer, drift(found))
+    assert (RestartAnswer.REFUSED, ["sums", "would-not-restart 0"]) == (found.answer, drift(found))
 
     def overlap(value: Any) -> None:
         value["entries"]["u9"] = {"c": [{"numaAffinity": [0, 1], "type": "memory", "size": 0}]}
 
     found = check(of=changed(MEMORY, overlap))
     assert "groups-overlap 0" in drift(found)
-    assert Answer.REFUSED is found.answer
+    assert RestartAnswer.REFUSED is found.answer
 
 
 def test_groups_that_overlap_leave_the_start_to_chance() -> None:
@@ -282,19 +282,19 @@ def test_groups_that_overlap_leave_the_start_to_chance() -> None:
 
     found = check(of=changed(MEMORY, overlap))
 
-    assert Answer.BY_CHANCE is found.answer
+    assert RestartAnswer.BY_CHANCE is found.answer
     assert {"groups-overlap"} == {each.split()[0] for each in drift(found)}
 
 
 def test_without_a_node_map_nothing_is_compared() -> None:
     empty = state_builders.sealed(MEMORY, {"policyName": "Static", "machineState": {}})
 
-    assert Answer.ACCEPTED is check(of=FILES | {MEMORY: empty}).answer
+    assert RestartAnswer.ACCEPTED is check(of=FILES | {MEMORY: empty}).answer
 
 
 def test_a_configuration_that_starts_no_kubelet_is_not_asked() -> None:
     found = check(replace(CONFIG, memory_manager_policy="Sometimes"))
-    assert (Answer.NOT_ASKED, (), None) == (found.answer, found.drift, found.rebased)
+    assert (RestartAnswer.NOT_ASKED, (), None) == (found.answer, found.drift, found.rebased)
     too_much = replace(
         CONFIG,
         memory_manager_policy="None",
@@ -302,15 +302,15 @@ def test_a_configuration_that_starts_no_kubelet_is_not_asked() -> None:
         kube_reserved={"memory": "100Gi"},
     )
     found = check(too_much, of={CPU: FILES[CPU]})
-    assert Answer.NOT_ASKED is found.answer
+    assert RestartAnswer.NOT_ASKED is found.answer
     assert found.refused is not None
-    assert Stage.NODE_ALLOCATABLE is found.refused.stage
+    assert StartStage.NODE_ALLOCATABLE is found.refused.stage
 
 
 def test_reserved_cpus_that_can_not_be_chosen_are_not_the_files_fault() -> None:
     found = check(replace(CONFIG, reserved_system_cpus="", kube_reserved={"cpu": "99"}))
 
-    assert Answer.NOT_ASKED is found.answer
+    assert RestartAnswer.NOT_ASKED is found.answer
 
 
 def test_where_the_kubelet_would_hang_nobody_is_asked() -> None:
@@ -335,9 +335,9 @@ def test_where_the_kubelet_would_hang_nobody_is_asked() -> None:
     )
     found = check(config, uneven, {})
 
-    assert Answer.NOT_ASKED is found.answer
+    assert RestartAnswer.NOT_ASKED is found.answer
     assert found.refused is not None
-    assert Stage.NUMALET is found.refused.stage
+    assert StartStage.NUMALET is found.refused.stage
 
 
 def test_a_file_over_which_the_kubelet_crashes_is_refused() -> None:
@@ -352,7 +352,7 @@ def test_a_file_over_which_the_kubelet_crashes_is_refused() -> None:
     machine = replace(MACHINE, nodes=(first, second, replace(third, hugepages=())))
     found = check(machine=machine, of=changed(MEMORY, drop))
 
-    assert Answer.REFUSED is found.answer
+    assert RestartAnswer.REFUSED is found.answer
     assert ["types-differ", "would-crash 1"] == drift(found)
     assert found.rebased is not None
     assert ["u2"] == [lost.key.pod_uid for lost in found.rebased.lost]
@@ -363,7 +363,7 @@ def test_cpus_of_two_pods_are_named() -> None:
         value["entries"]["u1"]["c"] = "1,4"
 
     found = check(of=changed(CPU, share))
-    assert (Answer.ACCEPTED, ["cpus-of-two-pods"]) == (found.answer, drift(found))
+    assert (RestartAnswer.ACCEPTED, ["cpus-of-two-pods"]) == (found.answer, drift(found))
 
 
 def test_a_kubelet_with_stand_ins_looks_at_no_file() -> None:
@@ -371,7 +371,7 @@ def test_a_kubelet_with_stand_ins_looks_at_no_file() -> None:
     config = KubeletConfig()
     found = check(config, windows, FILES | {MEMORY: "{"})
 
-    assert (Answer.ACCEPTED, ["unreadable"]) == (found.answer, drift(found))
+    assert (RestartAnswer.ACCEPTED, ["unreadable"]) == (found.answer, drift(found))
 
 
 def test_a_table_of_memory_that_is_missing_is_no_change_of_memory() -> None:

@@ -6,13 +6,13 @@ import json
 
 import state_builders
 from numalet.insight.state import reading, state_diff
-from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.state_diff import StateDifference
 from state_builders import CPU, DEVICE, GPU, MEMORY, PODS, Files
 
 FILES = state_builders.files()
 
 
-def differences(before: Files, after: Files) -> list[Difference]:
+def differences(before: Files, after: Files) -> list[StateDifference]:
     """The differences between the files."""
     return list(state_diff.differences(reading.read(before), reading.read(after)))
 
@@ -61,7 +61,7 @@ def test_a_container_without_memory_is_a_record_too() -> None:
     value = json.loads(FILES[MEMORY])
     value["entries"]["u9"] = {"c": []}
 
-    assert [Difference(MEMORY, "u9/c", "memory", None, "none")] == differences(
+    assert [StateDifference(MEMORY, "u9/c", "memory", None, "none")] == differences(
         FILES, FILES | {MEMORY: json.dumps(value)}
     )
 

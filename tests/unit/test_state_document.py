@@ -8,7 +8,7 @@ from typing import Any
 import builders
 import state_builders
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.insight.state import (
     reading,
@@ -70,7 +70,7 @@ def test_a_check_has_the_kubelets_error() -> None:
 
 
 def test_where_the_kubelet_has_no_words_there_are_none() -> None:
-    crash = StartRefused(Stage.NUMALET, (Finding("numalet/x"),))
+    crash = StartRefused(StartStage.NUMALET, (Finding("numalet/x"),))
 
     assert None is state_document.start_error(crash, "/x")
 

@@ -8,7 +8,7 @@ import builders
 from builders import container, node, rules, simple
 from numalet.core.admission import roster
 from numalet.core.checkpoint import cpu_file, state_files
-from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, Stage, StartRefused
+from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, StartRefused, StartStage
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.findings import Severity
@@ -86,7 +86,7 @@ def test_a_reservation_on_which_the_kubelet_hangs_is_refused_in_our_own_words() 
     refused = roster.build(NodeRules(machine=machine, cpu=spread))
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.NUMALET
+    assert refused.stage is StartStage.NUMALET
     assert "14" in kubelet_start.text(refused)
 
 
@@ -100,7 +100,7 @@ def test_a_group_over_which_the_kubelet_crashes_at_a_restart_is_refused_in_our_o
     refused = builders.restored(uneven, grouped.state_files())
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.NUMALET
+    assert refused.stage is StartStage.NUMALET
     assert kubelet_start.text(refused) == (
         "Refused, because the kubelet v1.32 itself would crash at this start: the memory manager's"
         " state file has the NUMA nodes 0 and 1 in one group, and while it adds up hugepages-2Mi"
@@ -114,7 +114,7 @@ def test_reserved_cpus_that_the_machine_lacks_are_refused_in_the_kubelets_words(
     refused = roster.build(gone)
 
     assert isinstance(refused, StartRefused)
-    assert refused.stage is Stage.CPU_MANAGER
+    assert refused.stage is StartStage.CPU_MANAGER
     assert kubelet_start.text(refused) == (
         "new static policy error: [cpumanager] unable to build the reserved physical CPUs from the"
         " reserved set: unknown CPU ID: 9"

@@ -9,7 +9,7 @@ from builders import GI
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state import holder_map, pod_names, reading, state_document
-from numalet.insight.state.holder_map import MemoryPart, StateMap
+from numalet.insight.state.holder_map import HeldMemory, StateMap
 from state_builders import CPU, DEVICE, GPU, MEMORY
 
 FILES = state_builders.files()
@@ -45,8 +45,8 @@ def test_holders_have_everything_they_hold() -> None:
 
     assert ("default/one", "u2") == (rows[U1].name, rows[U2].name)
     assert (
-        MemoryPart((0,), "hugepages-2Mi", 4 << 20),
-        MemoryPart((0,), "memory", 2 * GI),
+        HeldMemory((0,), "hugepages-2Mi", 4 << 20),
+        HeldMemory((0,), "memory", 2 * GI),
     ) == rows[U1].memory
     assert ("1", {GPU: "gpu0@0"}) == (rows[U1].cpus, dict(rows[U1].devices))
     assert ("4-5", {}) == (rows[U2].cpus, dict(rows[U2].devices))

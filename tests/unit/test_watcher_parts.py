@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.host.runtime.watcher import begin, family, papers
-from numalet.agent.host.runtime.watcher.outputs import Log, Stream, stamp
+from numalet.agent.host.runtime.watcher.outputs import AttemptLog, Stream, stamp
 from numalet.agent.host.runtime.watcher.papers import Paper
 
 
 def _carried(folder: Path, *pieces: bytes, most_bytes: int = 1 << 20, files: int = 3) -> Path:
     """The log after these pieces came through a pipe."""
     reading, writing = os.pipe()
-    log = Log(folder / "log", most_bytes, files)
+    log = AttemptLog(folder / "log", most_bytes, files)
     stream = Stream(reading, "stdout", log)
     for piece in pieces:
         os.write(writing, piece)
@@ -73,7 +73,7 @@ def test_a_log_that_can_not_be_written_costs_lines_only(tmp_path: Path) -> None:
 
 def test_a_stream_that_says_nothing_now_may_say_more(tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    stream = Stream(reading, "stderr", Log(tmp_path / "log", 100, 1))
+    stream = Stream(reading, "stderr", AttemptLog(tmp_path / "log", 100, 1))
     assert stream.carry()
     os.close(writing)
     assert not stream.carry()

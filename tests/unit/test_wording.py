@@ -10,7 +10,7 @@ from numalet.core.admission.reasons import (
     NotAligned,
     Rejection,
 )
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu.reasons import NotWholeCores
@@ -21,7 +21,7 @@ from numalet.core.managers.memory.reasons import (
     UnknownMemoryType,
 )
 from numalet.core.model.findings import Finding, Location
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.wording import english, kubelet, kubelet_start
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
@@ -153,14 +153,14 @@ def test_a_reservation_error_has_the_kubelets_prefix() -> None:
     finding = Finding(
         "config/reserved-more-than-capacity",
         {
-            "resource": Text("memory"),
+            "resource": GoText("memory"),
             "reserved": "2Gi",
             "capacity": "1Gi",
             "reserved_raw": "2Gi",
             "capacity_raw": "1Gi",
         },
     )
-    refused = StartRefused(Stage.NODE_ALLOCATABLE, (finding,))
+    refused = StartRefused(StartStage.NODE_ALLOCATABLE, (finding,))
 
     assert kubelet_start.text(refused).startswith("invalid Node Allocatable configuration. ")
 
@@ -169,13 +169,13 @@ def test_a_reservation_error_has_the_kubelets_prefix() -> None:
     ("stage", "finding", "text"),
     [
         (
-            Stage.MEMORY_MANAGER_START,
+            StartStage.MEMORY_MANAGER_START,
             Finding("memory-state/no-machine-state", {"pods": "u"}),
             "start memory manager error: [memorymanager] machine state can not be empty when it"
             " has memory assignments",
         ),
         (
-            Stage.CPU_MANAGER_START,
+            StartStage.CPU_MANAGER_START,
             Finding("cpu-state/corrupted", {"checksum": 1, "expected": 2}),
             "start cpu manager error: could not restore state from checkpoint: checkpoint is"
             " corrupted, please drain this node and delete the CPU manager checkpoint file"
@@ -184,6 +184,6 @@ def test_a_reservation_error_has_the_kubelets_prefix() -> None:
     ],
 )
 def test_a_state_file_error_names_the_manager_and_the_file(
-    stage: Stage, finding: Finding, text: str
+    stage: StartStage, finding: Finding, text: str
 ) -> None:
     assert kubelet_start.text(StartRefused(stage, (finding,)), "/here") == text

@@ -11,7 +11,7 @@ import pytest
 
 import agents
 from numalet.core.workload import changes
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 
 TOLERATION = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
 
@@ -110,7 +110,7 @@ def test_a_toleration_of_an_unknown_form_stays_as_it_is(tolerations: object) -> 
 
 
 def test_nothing_of_a_pod_of_the_manifest_folder_may_change() -> None:
-    of_file = replace(OLD, source=Source.FILE)
+    of_file = replace(OLD, source=WorkloadSource.FILE)
     assert changes.unchangeable(of_file, OLD) == ()
     labelled = _edited(lambda given: given["metadata"].update(labels={"app": "db"}))
     assert changes.unchangeable(of_file, labelled) == ("metadata.labels",)

@@ -8,7 +8,7 @@ import pytest
 
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.pod import ContainerKind, QosClass
-from numalet.core.workload.spec import RestartPolicy, Source, Workload
+from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import (
     LONGEST_GRACE_SECONDS,
@@ -98,7 +98,7 @@ def test_what_is_not_said_has_kubernetes_defaults() -> None:
     workload = workload_of(manifest())
     assert workload.restart_policy is RestartPolicy.ALWAYS
     assert workload.grace_period_seconds == 30
-    assert workload.source is Source.API
+    assert workload.source is WorkloadSource.API
     spec = workload.manifest["spec"]
     assert spec["restartPolicy"] == "Always"
     assert spec["terminationGracePeriodSeconds"] == 30
@@ -156,11 +156,15 @@ def test_the_pull_policy_shown_is_the_one_of_the_image(image: str, policy: str) 
 
 def test_options_fill_in_who_the_pod_is() -> None:
     options = WorkloadOptions(
-        source=Source.FILE, origin="/etc/p/web.yaml", uid="u1", namespace="shop", node_name="n1"
+        source=WorkloadSource.FILE,
+        origin="/etc/p/web.yaml",
+        uid="u1",
+        namespace="shop",
+        node_name="n1",
     )
     workload = workload_of(manifest(), options)
     assert (workload.uid, workload.pod.namespace) == ("u1", "shop")
-    assert (workload.source, workload.origin) == (Source.FILE, "/etc/p/web.yaml")
+    assert (workload.source, workload.origin) == (WorkloadSource.FILE, "/etc/p/web.yaml")
     assert workload.manifest["spec"]["nodeName"] == "n1"
 
 

@@ -38,7 +38,7 @@ start, 3 a bug.
 _HELD: Final = frozenset({"agent/books-held", "agent/other-books", "cgroup/held"})
 
 
-class Runtime(StrEnum):
+class RuntimeOption(StrEnum):
     """Which runtime starts the containers."""
 
     PROCESS = "process"
@@ -61,7 +61,7 @@ class Ownership(StrEnum):
     OBSERVE = "observe"
 
 
-class Log(StrEnum):
+class LogFormatOption(StrEnum):
     """How the log looks."""
 
     CONSOLE = "console"
@@ -92,8 +92,8 @@ def agent(
         ),
     ] = None,
     runtime: Annotated[
-        Runtime, typer.Option("--runtime", help="Real processes, or none at all.")
-    ] = Runtime.PROCESS,
+        RuntimeOption, typer.Option("--runtime", help="Real processes, or none at all.")
+    ] = RuntimeOption.PROCESS,
     manifests: Annotated[
         Path | None,
         typer.Option("--manifests", metavar="DIR", help="A folder of pod manifests to run."),
@@ -163,7 +163,9 @@ def agent(
         Path | None,
         typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
     ] = None,
-    log_format: Annotated[Log, typer.Option("--log-format", help="Form of the log.")] = Log.CONSOLE,
+    log_format: Annotated[
+        LogFormatOption, typer.Option("--log-format", help="Form of the log.")
+    ] = LogFormatOption.CONSOLE,
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
     """Admit, start and pin pods on this machine, and keep the books across crashes."""

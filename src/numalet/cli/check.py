@@ -15,8 +15,8 @@ from numalet.cli.option_groups import expanded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numalet.insight.lint.rows import Row
-    from numalet.insight.usecases.checking import Pieces
+    from numalet.insight.lint.rows import FindingRow
+    from numalet.insight.usecases.checking import CheckInputs
 
 EPILOG = """Examples:
 
@@ -38,7 +38,7 @@ not be used, 3 a bug.
 """
 
 
-class Format(StrEnum):
+class CheckFormat(StrEnum):
     """How the findings are printed."""
 
     TABLE = "table"
@@ -61,7 +61,9 @@ StateDir = Annotated[
         "--state-dir", metavar="DIR", help="State files that the kubelet would find; only read."
     ),
 ]
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the findings are printed.")]
+Output = Annotated[
+    CheckFormat, typer.Option("-o", "--output", help="How the findings are printed.")
+]
 
 
 @expanded
@@ -72,13 +74,13 @@ def check(
     machine: machine_options.Chosen,
     state_dir: StateDir = None,
     taken: machine_options.Taken,
-    output: Output = Format.TABLE,
+    output: Output = CheckFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Say whether the kubelet v1.32 would start with this configuration, and what is unwise."""
-    from numalet.insight.usecases.checking import Pieces
+    from numalet.insight.usecases.checking import CheckInputs
 
-    pieces = Pieces(
+    pieces = CheckInputs(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
@@ -88,7 +90,7 @@ def check(
     raise typer.Exit(_run(pieces, output))
 
 
-def _run(pieces: Pieces, output: Format) -> int:
+def _run(pieces: CheckInputs, output: CheckFormat) -> int:
     from numalet.cli import check_view
     from numalet.core.model.findings import BadInput
     from numalet.insight.lint import rows
@@ -97,30 +99,30 @@ def _run(pieces: Pieces, output: Format) -> int:
     try:
         result = checking.check(pieces)
     except BadInput as bad:
-        if output is Format.TABLE:
+        if output is CheckFormat.TABLE:
             raise
         _print_rows(pieces, output, rows.rows(bad.findings))
         return 2
     match output:
-        case Format.TABLE:
+        case CheckFormat.TABLE:
             check_view.print_findings(result)
-        case Format.JSON:
+        case CheckFormat.JSON:
             check_view.print_json(result.rows, result.checked, result.mode)
         case _:
             _print_rows(pieces, output, result.rows)
     return 1 if result.checked.has_errors else 0
 
 
-def _print_rows(pieces: Pieces, output: Format, rows: Sequence[Row]) -> None:
+def _print_rows(pieces: CheckInputs, output: CheckFormat, rows: Sequence[FindingRow]) -> None:
     """Print findings alone, for a program."""
     from numalet.cli import check_view
 
     config = pieces.config.config_file
     main_file = str(config) if config is not None else next(iter(pieces.pods), "")
     match output:
-        case Format.SARIF:
+        case CheckFormat.SARIF:
             check_view.print_sarif(rows, main_file)
-        case Format.GITHUB:
+        case CheckFormat.GITHUB:
             check_view.print_github(rows)
         case _:
             check_view.print_json(rows)

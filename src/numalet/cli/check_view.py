@@ -17,26 +17,26 @@ from numalet.cli import output
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.insight.lint import github, sarif
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 from numalet.wording import english_lint, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from numalet.insight.lint.rules import Checked
-    from numalet.insight.usecases.checking import Result
+    from numalet.insight.usecases.checking import CheckResult
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
 
 
-def print_findings(result: Result) -> None:
+def print_findings(result: CheckResult) -> None:
     """Print everything for people."""
     output.print_all(_drawn(result))
 
 
 def print_json(
-    rows: Sequence[Row], checked: Checked | None = None, mode: Mode = Mode.EXACT
+    rows: Sequence[FindingRow], checked: Checked | None = None, mode: Mode = Mode.EXACT
 ) -> None:
     """Print the document that ``numalet.check/1`` describes."""
     import msgspec
@@ -44,25 +44,25 @@ def print_json(
     from numalet.insight.output import check_document
 
     document = msgspec.to_builtins(check_document.of(checked, tuple(rows), mode))
-    output.print_document(document, output.Format.JSON)
+    output.print_document(document, output.OutputFormat.JSON)
 
 
-def print_sarif(rows: Sequence[Row], main_file: str) -> None:
+def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
     """Print a SARIF log; what is about no file is placed at the beginning of the main one."""
     from numalet import __version__
 
     placed = [_relative(row) for row in rows]
     main_file = os.path.relpath(main_file) if main_file not in ("", "-") else ""
-    output.print_document(sarif.document(placed, __version__, main_file), output.Format.JSON)
+    output.print_document(sarif.document(placed, __version__, main_file), output.OutputFormat.JSON)
 
 
-def print_github(rows: Sequence[Row]) -> None:
+def print_github(rows: Sequence[FindingRow]) -> None:
     """Print workflow commands."""
     for line in github.lines([_relative(row) for row in rows]):
         sys.stdout.write(output.printable(line) + "\n")
 
 
-def _relative(row: Row) -> Row:
+def _relative(row: FindingRow) -> FindingRow:
     """The row with its file as it is called from here; what is no file is part of the place."""
     document = row.where.document
     if not sarif.is_file(row.where):
@@ -72,7 +72,7 @@ def _relative(row: Row) -> Row:
     return replace(row, where=Location(path=" ".join(filter(None, (document, row.where.path)))))
 
 
-def _drawn(result: Result) -> Iterator[RenderableType]:
+def _drawn(result: CheckResult) -> Iterator[RenderableType]:
     refused = result.checked.refused
     # What native mode has no words of its own for, it says in the kubelet's.
     who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
@@ -95,14 +95,16 @@ def _drawn(result: Result) -> Iterator[RenderableType]:
     yield _text(_summary(result), "", 0)
 
 
-def _heading(row: Row) -> RenderableType:
+def _heading(row: FindingRow) -> RenderableType:
     from rich.text import Text
 
     heading = Text(f"{row.severity.value:<{_INDENT}}", style=f"bold {_COLOURS[row.severity]}")
     return heading.append(row.code, style="bold")
 
 
-def _paragraphs(row: Row, rules_said: set[str], first_text: str) -> Iterator[tuple[str, str]]:
+def _paragraphs(
+    row: FindingRow, rules_said: set[str], first_text: str
+) -> Iterator[tuple[str, str]]:
     """What a block says below its first line, each with a style.
 
     ``first_text`` is the kubelet's text that stands above all blocks.
@@ -126,7 +128,7 @@ def _text(text: str, style: str, indent: int) -> RenderableType:
     return Padding(Text(output.printable(text), style=style), (0, 0, 0, indent))
 
 
-def _summary(result: Result) -> str:
+def _summary(result: CheckResult) -> str:
     counts = [
         _counted(sum(row.severity is severity for row in result.rows), severity.value)
         for severity in Severity

@@ -11,13 +11,13 @@ from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli import simulate as simulating
 from numalet.cli.option_groups import expanded
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
     from numalet.insight.explain.case import Case
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
-    from numalet.insight.usecases.explaining import PreparedCase, Question
+    from numalet.insight.usecases.explaining import ExplainInputs, PreparedCase
 
 EPILOG = """Examples:
 
@@ -101,7 +101,7 @@ Budget = Annotated[
         help="How long to search for what would have admitted the pod; 0 for no search.",
     ),
 ]
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
 @expanded
@@ -119,14 +119,14 @@ def explain(
     sizes: machine_options.Sizes,
     taken: machine_options.Taken,
     budget: Budget = "5s",
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Tell why the kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
-    from numalet.insight.usecases.explaining import Question
-    from numalet.insight.usecases.simulating import Pieces
+    from numalet.insight.usecases.explaining import ExplainInputs
+    from numalet.insight.usecases.simulating import SimulateInputs
 
-    pieces = Pieces(
+    pieces = SimulateInputs(
         machine=sizes.choice(),
         config=flags.sources(config),
         **taken.fields(),
@@ -135,7 +135,7 @@ def explain(
         devices=devices.texts,
         device_file=devices.file,
     )
-    question = Question(
+    question = ExplainInputs(
         pieces=pieces,
         pod=pod,
         after=tuple(after or ()),
@@ -146,7 +146,7 @@ def explain(
     raise typer.Exit(_run(question, budget, output))
 
 
-def _run(question: Question, budget: str, output: Format) -> int:
+def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     """Prepare, tell, search, print; the exit status."""
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings

@@ -20,10 +20,10 @@ from numalet.cli import breaking, output
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.output.explanation_schema import (
-    CpusDocument,
     Explanation,
+    ExplanationCpusDocument,
+    ExplanationNodeDocument,
     HeldDocument,
-    NodeDocument,
     SizesDocument,
 )
 from numalet.wording import english
@@ -59,7 +59,7 @@ def drawing(told: Explanation) -> Iterator[RenderableType]:
     yield from _holders(told.held_before)
 
 
-def _box(node: NodeDocument) -> Panel:
+def _box(node: ExplanationNodeDocument) -> Panel:
     lines = Table.grid(padding=(0, 1))
     lines.add_column(style="dim", overflow="fold", max_width=18)
     lines.add_column(overflow="fold")
@@ -74,7 +74,7 @@ def _box(node: NodeDocument) -> Panel:
     return Panel(lines, box=shape, title=title, title_align="left")
 
 
-def _table(nodes: Sequence[NodeDocument]) -> Table:
+def _table(nodes: Sequence[ExplanationNodeDocument]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("NODE", justify="right")
     shows_class = {node.node_class for node in nodes} != {NodeClass.CPU}
@@ -95,10 +95,12 @@ def _table(nodes: Sequence[NodeDocument]) -> Table:
     return table
 
 
-def _alike(nodes: Sequence[NodeDocument]) -> Iterator[tuple[list[NodeDocument], list[Line]]]:
+def _alike(
+    nodes: Sequence[ExplanationNodeDocument],
+) -> Iterator[tuple[list[ExplanationNodeDocument], list[Line]]]:
     """The nodes with their lines; neighbours of which all says the same are told together."""
 
-    def said(node: NodeDocument) -> tuple[object, ...]:
+    def said(node: ExplanationNodeDocument) -> tuple[object, ...]:
         return (node.node_class, _group(node), *map(_in_figures, _lines(node)))
 
     for _, run in groupby(nodes, key=said):
@@ -116,11 +118,11 @@ def _in_figures(line: Line) -> Line:
     return name, drawn, text.partition(": ")[0]
 
 
-def _group(node: NodeDocument) -> str:
+def _group(node: ExplanationNodeDocument) -> str:
     return _set(node.group) if len(node.group) > 1 else ""
 
 
-def _lines(node: NodeDocument) -> Iterator[Line]:
+def _lines(node: ExplanationNodeDocument) -> Iterator[Line]:
     """What there is on a node."""
     for name, sizes in node.types.items():
         if sizes.allocatable_bytes or sizes.total_bytes:
@@ -138,7 +140,7 @@ def _memory_text(sizes: SizesDocument) -> str:
     return f"{free} of {there} free"
 
 
-def _cpu_line(cpus: CpusDocument) -> Line:
+def _cpu_line(cpus: ExplanationCpusDocument) -> Line:
     there, free = cpus.allocatable, len(cpu_set.parse(cpus.free))
     text = f"{free} of {there} free" + (f": {cpus.free}" if free else "")
     return "CPUs", bar(there - free, there), text

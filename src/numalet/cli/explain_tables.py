@@ -23,13 +23,13 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.insight.output.explanation_schema import (
+    AllocatedDocument,
     AnswerDocument,
     CategoryDocument,
     Explanation,
     OfferDocument,
     SetDocument,
     SubjectDocument,
-    TakenDocument,
 )
 from numalet.wording import english, explanations
 
@@ -231,7 +231,7 @@ def _was_shown(told: Explanation, answer: AnswerDocument) -> bool:
     return any(each.sets == answer.sets for subject in told.subjects for each in subject.answers)
 
 
-def _taken(taken: TakenDocument) -> Renderables:
+def _taken(taken: AllocatedDocument) -> Renderables:
     parts = [
         f"{english.rounded_size(each.size_bytes)} of {each.type} on {numa_mask.listed(each.nodes)}"
         for each in taken.memory

@@ -96,8 +96,8 @@ _DEFAULT: Final = "2n4c"
 )
 def show_list(
     chosen: Annotated[
-        output.Format, typer.Option("-o", "--output", help="What to print.")
-    ] = output.Format.TABLE,
+        output.OutputFormat, typer.Option("-o", "--output", help="What to print.")
+    ] = output.OutputFormat.TABLE,
 ) -> None:
     """Show the topologies that have names."""
     from numalet.cli import lab_view

@@ -16,7 +16,7 @@ from numalet.core.model.findings import Finding
 from numalet.wording import english, english_lab
 
 if TYPE_CHECKING:
-    from numalet.lab.guest import Ended
+    from numalet.lab.guest import EndedGuest
     from numalet.lab.request import GuestRequest, Terminal
     from numalet.lab.topology import Topology
 
@@ -24,11 +24,11 @@ _BETWEEN_SECONDS: Final = 0.2
 _WIPE: Final = "\r\x1b[K"
 
 
-def show_topologies(chosen: output.Format) -> None:
+def show_topologies(chosen: output.OutputFormat) -> None:
     """The topologies that have names."""
     from numalet.lab.topologies import TOPOLOGIES
 
-    if chosen is output.Format.TABLE:
+    if chosen is output.OutputFormat.TABLE:
         output.print_all([_table(TOPOLOGIES.values())])
     else:
         document = {
@@ -157,7 +157,7 @@ class Watching:
             self._is_drawn = False
 
 
-def show_ending(request: GuestRequest, ended: Ended) -> None:
+def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
     """Say what went wrong, if the guest did not come to the end of its command."""
     from numalet.lab.guest import Ending
 

@@ -56,7 +56,7 @@ Sysfs = Annotated[
 Viewed = Annotated[
     View, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
 ]
-Chosen = Annotated[output.Format, typer.Option("-o", "--output", help="What to print.")]
+Chosen = Annotated[output.OutputFormat, typer.Option("-o", "--output", help="What to print.")]
 Capture = Annotated[
     Path | None,
     typer.Option(
@@ -80,7 +80,7 @@ def machine(
     sysfs: Sysfs = None,
     sizes: machine_options.Sizes,
     view: Viewed = View.KERNEL,
-    chosen: Chosen = output.Format.TABLE,
+    chosen: Chosen = output.OutputFormat.TABLE,
     capture: Capture = None,
     profiles: Profiles = False,
 ) -> None:
@@ -94,7 +94,7 @@ def machine(
     loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
     chart = machine_map.machine_map(loaded.machine, view, loaded.reading_notes)
-    if chosen is output.Format.TABLE:
+    if chosen is output.OutputFormat.TABLE:
         _print_table(chart)
     else:
         output.print_document(_document(chart), chosen)
@@ -109,14 +109,14 @@ def _refuse_more(*others: str | Path | None) -> None:
         raise BadInput([Finding("machine/list-alone", {"value": given[0]})])
 
 
-def _list_profiles(chosen: output.Format) -> None:
+def _list_profiles(chosen: output.OutputFormat) -> None:
     """Print the list of the machine profiles."""
     from numalet.cli import profile_table
     from numalet.insight.maps import profile_list
     from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
-    if chosen is output.Format.TABLE:
+    if chosen is output.OutputFormat.TABLE:
         output.print_all([profile_table.table(rows), "", profile_table.HOW_TO])
     else:
         output.print_document(profile_list.document(rows), chosen)

@@ -36,7 +36,7 @@ class MachineOptions:
         return MachineChoice(self.machine, self.memory_per_node, counts)
 
 
-class PodSource(Enum):
+class PodSourceOption(Enum):
     """How the kubelet came to the pods."""
 
     API = "api"
@@ -49,7 +49,7 @@ class PodChoice:
 
     node_name: str | None
     node_labels: str | None
-    pod_source: PodSource
+    pod_source: PodSourceOption
 
     def fields(self) -> dict[str, Any]:
         """The same as fields of what is gathered for a command."""
@@ -175,14 +175,14 @@ _TAKEN: Final = (
     option(
         "pod_source",
         Annotated[
-            PodSource,
+            PodSourceOption,
             typer.Option(
                 "--pod-source",
                 help="Whether the pods come from the API server, which writes 1.5Gi as 1536Mi, or "
                 "are static pods in files of the node.",
             ),
         ],
-        PodSource.API,
+        PodSourceOption.API,
     ),
 )
 Taken = Annotated[PodChoice, OptionGroup(_TAKEN, PodChoice)]

@@ -13,7 +13,7 @@ from numalet.cli import breaking
 from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.machine_map import MachineMap, NodeRow, View
+from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -98,7 +98,7 @@ def _boxes(chart: MachineMap) -> list[RenderableType]:
     from rich.text import Text
 
     drawn: list[RenderableType] = []
-    groups: dict[tuple[int, ...], list[NodeRow]] = {}
+    groups: dict[tuple[int, ...], list[MachineNodeRow]] = {}
     for row in chart.nodes:
         groups.setdefault(row.sockets, []).append(row)
     for sockets, rows in groups.items():
@@ -122,7 +122,7 @@ def _socket_text(sockets: tuple[int, ...]) -> str:
             return f"Sockets {cpu_set.text(s for s in sockets if s >= 0)}"
 
 
-def _box(row: NodeRow) -> Panel:
+def _box(row: MachineNodeRow) -> Panel:
     """One node."""
     from rich.panel import Panel
     from rich.table import Table
@@ -141,16 +141,16 @@ def _box(row: NodeRow) -> Panel:
     return Panel(lines, title=f"NUMA node {row.node_id}", title_align="left")
 
 
-def _cpus_text(row: NodeRow) -> str:
+def _cpus_text(row: MachineNodeRow) -> str:
     text = f"{cpu_set.text(row.cpus)} ({len(row.cpus)})" if row.cpus else "none"
     return text + (f", offline {cpu_set.text(row.offline_cpus)}" if row.offline_cpus else "")
 
 
-def _memory_text(row: NodeRow) -> str:
+def _memory_text(row: MachineNodeRow) -> str:
     return "not said" if row.memory_bytes is None else size_text(row.memory_bytes)
 
 
-def _node_table(rows: tuple[NodeRow, ...]) -> Table:
+def _node_table(rows: tuple[MachineNodeRow, ...]) -> Table:
     """One line per node; their classes, if there are several."""
     from rich.table import Table
 
@@ -172,7 +172,7 @@ def _node_table(rows: tuple[NodeRow, ...]) -> Table:
     return table
 
 
-def _distances(rows: tuple[NodeRow, ...]) -> Table:
+def _distances(rows: tuple[MachineNodeRow, ...]) -> Table:
     """A matrix where it fits, else the nodes by distance."""
     from rich.table import Table
 
@@ -194,7 +194,7 @@ def _distances(rows: tuple[NodeRow, ...]) -> Table:
     return table
 
 
-def _by_distance(row: NodeRow, names: list[int] | None) -> str:
+def _by_distance(row: MachineNodeRow, names: list[int] | None) -> str:
     """``10: 0; 16: 1-3``; only the numbers where it is not known whose they are."""
     if row.distances is None:
         return "-"

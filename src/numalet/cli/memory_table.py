@@ -16,7 +16,7 @@ from rich.text import Text
 from numalet.cli import breaking, output
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.maps.memory_map import MemoryMap, NodeRow
+from numalet.insight.maps.memory_map import MemoryMap, MemoryNodeRow
 from numalet.wording import english
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
         yield Text(f"without memory: NUMA nodes {cpu_set.text(without)}", "dim")
 
 
-def _is_nothing(node: NodeRow) -> bool:
+def _is_nothing(node: MemoryNodeRow) -> bool:
     """Whether the node has no memory; a reservation can make the kubelet believe that it has."""
     counted = any(row.allocatable_bytes or row.reserved_bytes for row in node.types)
     return node.node_class is NodeClass.EMPTY and not counted
@@ -70,7 +70,7 @@ def _types(after: MemoryMap) -> frozenset[str]:
     return frozenset(row.resource for row in rows if is_small or row.total_bytes)
 
 
-def _group(node: NodeRow) -> str:
+def _group(node: MemoryNodeRow) -> str:
     return "{" + numa_mask.listed(node.group) + "}" if len(node.group) > 1 else ""
 
 

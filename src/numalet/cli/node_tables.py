@@ -15,7 +15,7 @@ from rich.text import Text
 
 from numalet.cli import output
 from numalet.core.model import cpu_set
-from numalet.insight.maps.cpu_map import CpuCell, NodeCpus, Use
+from numalet.insight.maps.cpu_map import CpuCell, CpuUse, NodeCpus
 from numalet.insight.maps.device_map import DeviceRow
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
@@ -42,8 +42,8 @@ def cpu_table(nodes: Iterable[NodeCpus], names: Mapping[str, str]) -> list[Table
         table.add_row(
             str(node.node_id),
             Text(" ").join(_core(core, numbers) for core in node.cores),
-            str(node.count(Use.EXCLUSIVE)),
-            str(node.count(Use.SHARED)),
+            str(node.count(CpuUse.EXCLUSIVE)),
+            str(node.count(CpuUse.SHARED)),
         )
     return [table, *_legend(nodes, names, numbers)]
 
@@ -54,11 +54,11 @@ def _core(core: Sequence[CpuCell], numbers: Mapping[str, int]) -> Text:
 
 def _cell(cell: CpuCell, numbers: Mapping[str, int]) -> Text:
     match cell.use:
-        case Use.EXCLUSIVE:
+        case CpuUse.EXCLUSIVE:
             return _letter(numbers[cell.pod_uid])
-        case Use.RESERVED:
+        case CpuUse.RESERVED:
             return Text(_RESERVED, "dim")
-        case Use.SHARED:
+        case CpuUse.SHARED:
             return Text(_SHARED, "dim")
 
 

@@ -34,7 +34,7 @@ _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MUL
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How a result is printed."""
 
     TABLE = "table"
@@ -42,7 +42,7 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-def asked_format(arguments: Iterable[str]) -> Format | None:
+def asked_format(arguments: Iterable[str]) -> OutputFormat | None:
     """The document that a command line asks for (-o json, -o yaml), whatever else is in it."""
     asked = ""
     words = iter(arguments)
@@ -55,7 +55,7 @@ def asked_format(arguments: Iterable[str]) -> Format | None:
             asked = word.removeprefix("--output=")
         elif word.startswith("-o") and len(word) > len("-o"):
             asked = word.removeprefix("-o")
-    return Format(asked) if asked in (Format.JSON, Format.YAML) else None
+    return OutputFormat(asked) if asked in (OutputFormat.JSON, OutputFormat.YAML) else None
 
 
 def console() -> Console:
@@ -157,9 +157,9 @@ def complain(severity: Severity, text: str) -> None:
     typer.echo(word + filled, err=True)
 
 
-def print_document(document: Any, chosen: Format) -> None:
+def print_document(document: Any, chosen: OutputFormat) -> None:
     """Print a plain document as JSON or YAML."""
-    if chosen is Format.YAML:
+    if chosen is OutputFormat.YAML:
         sys.stdout.write(_as_yaml(document))
     else:
         import json
@@ -170,10 +170,10 @@ def print_document(document: Any, chosen: Format) -> None:
 def _as_yaml(document: Any) -> str:
     import yaml
 
-    class Plain(yaml.CSafeDumper):
+    class NoAliasDumper(yaml.CSafeDumper):
         """Writes a value that occurs twice two times, without anchors."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    return str(yaml.dump(document, Dumper=Plain, sort_keys=False, allow_unicode=True))
+    return str(yaml.dump(document, Dumper=NoAliasDumper, sort_keys=False, allow_unicode=True))

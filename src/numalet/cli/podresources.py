@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli import output
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.wording import english
 
 if TYPE_CHECKING:
-    from numalet.io.pod_resources_client import Answered, CallRefused, PodResourcesClient
+    from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
 
 EPILOG = """Examples:
 
@@ -38,7 +38,7 @@ SOCKETS: Final = (
 EXIT_REFUSED: Final = 1
 
 
-class Question(StrEnum):
+class PodResourcesQuestion(StrEnum):
     """What is asked."""
 
     LIST = "list"
@@ -55,12 +55,12 @@ class Api(StrEnum):
 
 def podresources(
     question: Annotated[
-        Question,
+        PodResourcesQuestion,
         typer.Argument(
             metavar="[list|allocatable|get]",
             help="All pods (default), what the node has to give, or one pod.",
         ),
-    ] = Question.LIST,
+    ] = PodResourcesQuestion.LIST,
     name: Annotated[
         str | None, typer.Argument(metavar="[POD]", help="The pod's name, for 'get'.")
     ] = None,
@@ -78,7 +78,9 @@ def podresources(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait.")
     ] = 10.0,
-    chosen: Annotated[Format, typer.Option("-o", "--output", help="What to print.")] = Format.TABLE,
+    chosen: Annotated[
+        OutputFormat, typer.Option("-o", "--output", help="What to print.")
+    ] = OutputFormat.TABLE,
 ) -> None:
     """Show what the PodResources API says: who holds which CPUs, memory and devices."""
     _check(question, name, api)
@@ -93,12 +95,12 @@ def podresources(
     _print(question, dict(answer.document), chosen)
 
 
-def _check(question: Question, name: str | None, api: Api) -> None:
-    if (question is Question.GET) != (name is not None):
+def _check(question: PodResourcesQuestion, name: str | None, api: Api) -> None:
+    if (question is PodResourcesQuestion.GET) != (name is not None):
         code = "rpc/pod-name-missing" if name is None else "rpc/pod-name-unasked"
         fields = {"question": question.value, "name": name or ""}
         raise BadInput([Finding(code, fields, Location("podresources"))])
-    if api is Api.V1ALPHA1 and question is not Question.LIST:
+    if api is Api.V1ALPHA1 and question is not PodResourcesQuestion.LIST:
         fields = {"question": question.value, "api": api.value}
         raise BadInput([Finding("rpc/not-in-this-api", fields, Location("--api"))])
 
@@ -109,29 +111,29 @@ def _default_socket() -> Path:
 
 
 def _ask(
-    client: PodResourcesClient, question: Question, namespace: str, name: str, api: Api
-) -> Answered | CallRefused:
+    client: PodResourcesClient, question: PodResourcesQuestion, namespace: str, name: str, api: Api
+) -> JsonAnswer | CallRefused:
     match question:
-        case Question.LIST if api is Api.V1ALPHA1:
+        case PodResourcesQuestion.LIST if api is Api.V1ALPHA1:
             return client.list_pods_v1alpha1()
-        case Question.LIST:
+        case PodResourcesQuestion.LIST:
             return client.list_pods()
-        case Question.ALLOCATABLE:
+        case PodResourcesQuestion.ALLOCATABLE:
             return client.allocatable()
-        case Question.GET:
+        case PodResourcesQuestion.GET:
             return client.pod(namespace, name)
 
 
-def _print(question: Question, document: dict[str, Any], chosen: Format) -> None:
-    if chosen is not Format.TABLE:
+def _print(question: PodResourcesQuestion, document: dict[str, Any], chosen: OutputFormat) -> None:
+    if chosen is not OutputFormat.TABLE:
         output.print_document(document, chosen)
         return
     from numalet.cli import podresources_tables as tables
 
     match question:
-        case Question.LIST:
+        case PodResourcesQuestion.LIST:
             output.print_all(tables.of_pods(document.get("podResources", ())))
-        case Question.GET:
+        case PodResourcesQuestion.GET:
             output.print_all(tables.of_pods([document.get("podResources", {})]))
-        case Question.ALLOCATABLE:
+        case PodResourcesQuestion.ALLOCATABLE:
             output.print_all(tables.of_allocatable(document))

@@ -13,7 +13,7 @@ from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
-    from numalet.insight.usecases.reserving import Pieces
+    from numalet.insight.usecases.reserving import ReserveInputs
 
 EPILOG = """Examples:
 
@@ -31,7 +31,7 @@ there is no legal reservation, 3 a bug.
 """
 
 
-class Format(StrEnum):
+class ReserveFormat(StrEnum):
     """How the reservation is printed."""
 
     TABLE = "table"
@@ -58,7 +58,7 @@ Write = Annotated[
         " as FILE.bak.",
     ),
 ]
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+Output = Annotated[ReserveFormat, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
 @expanded
@@ -68,13 +68,13 @@ def reserve(
     machine: machine_options.Chosen,
     strategy: Strategy = "even",
     write: Write = None,
-    output: Output = Format.TABLE,
+    output: Output = ReserveFormat.TABLE,
     flags: kubelet.ReservationFlags,
 ) -> None:
     """Compute a reservedMemory with which the kubelet v1.32 starts, for every NUMA node."""
-    from numalet.insight.usecases.reserving import Pieces
+    from numalet.insight.usecases.reserving import ReserveInputs
 
-    pieces = Pieces(
+    pieces = ReserveInputs(
         machine=machine.choice(),
         config=flags.sources(config or write),
         strategy=strategy,
@@ -83,7 +83,7 @@ def reserve(
     raise typer.Exit(_run(pieces, output))
 
 
-def _run(pieces: Pieces, output: Format) -> int:
+def _run(pieces: ReserveInputs, output: ReserveFormat) -> int:
     from numalet.cli import reserve_view
     from numalet.cli.output import show_findings
     from numalet.insight.usecases import reserving
@@ -95,13 +95,13 @@ def _run(pieces: Pieces, output: Format) -> int:
         written = reserving.write(pieces, pieces.write, plan.entries)
         show_findings(reserving.must_stay(pieces))
     match output:
-        case Format.TABLE:
+        case ReserveFormat.TABLE:
             reserve_view.print_plan(plan)
-        case Format.JSON:
+        case ReserveFormat.JSON:
             reserve_view.print_json(plan, written)
-        case Format.YAML:
+        case ReserveFormat.YAML:
             reserve_view.print_yaml(plan)
-        case Format.FLAG:
+        case ReserveFormat.FLAG:
             reserve_view.print_flag(plan)
     if written is not None:
         reserve_view.say_written(written)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from numalet.core.config.rules import StartRefused
-    from numalet.insight.usecases.reserving import Plan, Written
+    from numalet.insight.usecases.reserving import ChangedFile, Plan
 
 _FLAG: Final = "--reserved-memory="
 _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("", 1))
@@ -53,17 +53,17 @@ def print_yaml(plan: Plan) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def print_json(plan: Plan, written: Written | None) -> None:
+def print_json(plan: Plan, written: ChangedFile | None) -> None:
     """Print the document that ``numalet.reserve/1`` describes."""
     import msgspec
 
     from numalet.insight.output import reserve_document
 
     document = msgspec.to_builtins(reserve_document.of(plan, written))
-    output.print_document(document, output.Format.JSON)
+    output.print_document(document, output.OutputFormat.JSON)
 
 
-def say_written(written: Written) -> None:
+def say_written(written: ChangedFile) -> None:
     """Say which file was changed, and where its former content is."""
     if written.backup is None:
         typer.echo(f"{written.path}: nothing to change", err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.helping import Command
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.core.model.findings import BadInput, Finding, Location
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ def run(
         bool, typer.Option("--dry-run", help="Say where it would go, and start nothing.")
     ] = False,
     output: Annotated[
-        Format, typer.Option("-o", "--output", help="How --dry-run prints where it would go.")
-    ] = Format.TABLE,
+        OutputFormat, typer.Option("-o", "--output", help="How --dry-run prints where it would go.")
+    ] = OutputFormat.TABLE,
     root: Annotated[
         Path | None,
         typer.Option(
@@ -219,7 +219,7 @@ def run(
 
     if not command:
         raise BadInput([Finding("run/no-command")])
-    if output is not Format.TABLE and not dry_run:
+    if output is not OutputFormat.TABLE and not dry_run:
         raise BadInput([Finding("run/output-without-dry-run", {}, Location("--output"))])
     pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
     pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
@@ -248,12 +248,12 @@ def run(
     raise typer.Exit(running.run(options, Voice(tell, _explained, _explain, _shown(output))))
 
 
-def _shown(chosen: Format) -> Callable[[RunDocument], None] | None:
+def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
     """What prints the answer of a dry run as a document; None for sentences."""
     from numalet.cli.output import print_document
     from numalet.insight.output import run_document
 
-    if chosen is Format.TABLE:
+    if chosen is OutputFormat.TABLE:
         return None
     return lambda document: print_document(run_document.as_plain(document), chosen)
 
@@ -292,4 +292,4 @@ def _explain(told: Explained) -> None:
     from numalet.cli import explain_view
 
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(told, Format.TABLE)
+        explain_view.show(told, OutputFormat.TABLE)

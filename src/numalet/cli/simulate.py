@@ -10,12 +10,12 @@ import typer
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
-    from numalet.cli.simulate_view import Result
+    from numalet.cli.simulate_view import SimulationResult
     from numalet.insight.simulate.session import Record, Session
-    from numalet.insight.usecases.simulating import Pieces, Prepared
+    from numalet.insight.usecases.simulating import Prepared, SimulateInputs
     from numalet.io.files.recording import Recording
 
 EPILOG = """Examples:
@@ -88,7 +88,7 @@ Record_ = Annotated[
         help="Append the scenario with its outcome, for 'numalet replay'.",
     ),
 ]
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
 
 
 @expanded
@@ -102,13 +102,13 @@ def simulate(
     forget: Forget = None,
     taken: machine_options.Taken,
     record: Record_ = None,
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Admit pods one after the other as the kubelet v1.32 would, and show the node after it."""
-    from numalet.insight.usecases.simulating import Pieces
+    from numalet.insight.usecases.simulating import SimulateInputs
 
-    pieces = Pieces(
+    pieces = SimulateInputs(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
@@ -121,7 +121,7 @@ def simulate(
     raise typer.Exit(_run(pieces, record, output))
 
 
-def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
+def _run(pieces: SimulateInputs, record: Path | None, output: OutputFormat) -> int:
     """Prepare, take the steps, keep what is to be kept, print; the exit status.
 
     Files come before the printing: who reads only the first lines gets the files all the same.
@@ -149,15 +149,15 @@ def _run(pieces: Pieces, record: Path | None, output: Format) -> int:
         _append(recording, prepared)
     decisions = [each for record in records for each in simulate_view.decisions_of(record)]
     show_findings(decision_notes.notes(decision_notes.collect(decisions)))
-    _show(simulate_view.Result(prepared, tuple(records), session), output)
+    _show(simulate_view.SimulationResult(prepared, tuple(records), session), output)
     return simulate_view.exit_status(records)
 
 
-def _show(result: Result, output: Format) -> None:
+def _show(result: SimulationResult, output: OutputFormat) -> None:
     """Print the simulation; the library that draws tables is loaded only for them."""
     from numalet.cli import simulate_tables, simulate_view
 
-    if output is Format.TABLE:
+    if output is OutputFormat.TABLE:
         simulate_tables.print_tables(result)
     else:
         simulate_view.print_document(result, output)

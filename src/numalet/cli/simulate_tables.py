@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from numalet.cli import breaking, memory_table, node_tables, output
-from numalet.cli.simulate_view import Result, decisions_of
+from numalet.cli.simulate_view import SimulationResult, decisions_of
 from numalet.core.admission.decision import Decision
 from numalet.core.config.behaviour import Mode
 from numalet.core.managers.memory.reasons import GivesNoMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.insight.maps import pod_sums
-from numalet.insight.maps.memory_map import Holder
+from numalet.insight.maps.memory_map import MemoryHolder
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
 from numalet.wording import english, explanations, kubelet, kubelet_start
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from numalet.insight.usecases.simulating import Prepared
 
 
-def print_tables(result: Result) -> None:
+def print_tables(result: SimulationResult) -> None:
     """Print the simulation as tables."""
     output.print_all(tables(result))
 
 
-def tables(result: Result) -> Iterator[RenderableType]:
+def tables(result: SimulationResult) -> Iterator[RenderableType]:
     """Counts, the pods, why some were rejected, the node map."""
     if result.mode is not Mode.EXACT:
         yield Text(f"mode: {result.mode.value}")
@@ -68,7 +68,7 @@ def tables(result: Result) -> Iterator[RenderableType]:
             yield _text(f"  {holder.name}/{holder.key.container}: {_held(holder)}")
 
 
-def _cpus_and_devices(result: Result) -> Iterator[RenderableType]:
+def _cpus_and_devices(result: SimulationResult) -> Iterator[RenderableType]:
     """Nothing of what the node does not have."""
     cpus, devices = result.cpus(), result.devices()
     if cpus:
@@ -94,7 +94,7 @@ def _counts(prepared: Prepared) -> Iterator[Text]:
         yield Text(f"ignored: {count} ({cause.value.replace('-', ' ')})")
 
 
-def _pod_table(result: Result) -> Table:
+def _pod_table(result: SimulationResult) -> Table:
     """The pods in order; columns for CPUs and devices only if a pod has some."""
     machine = result.session.machine
     sums = {id(each): pod_sums.pod_sums(each, machine) for each in _decisions(result)}
@@ -121,7 +121,7 @@ def _pod_table(result: Result) -> Table:
     return table
 
 
-def _decisions(result: Result) -> Iterator[Decision]:
+def _decisions(result: SimulationResult) -> Iterator[Decision]:
     return (decision for record in result.records for decision in decisions_of(record))
 
 
@@ -172,7 +172,7 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
                 yield Padding(_text(why, "dim"), (0, 0, 0, 2))
 
 
-def _held(holder: Holder) -> str:
+def _held(holder: MemoryHolder) -> str:
     parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
     parts += [
         f"{english.size(size)} of {resource} on {numa_mask.listed(nodes)}"

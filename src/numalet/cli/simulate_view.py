@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 import typer
 
 from numalet.cli import output
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import Rejection
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import document as explained
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SimulationResult:
     """A simulation that has ended."""
 
     prepared: Prepared
@@ -109,16 +109,16 @@ def decisions_of(record: Record) -> tuple[Decision, ...]:
 
 
 def show_start_error(
-    refused: StartRefused, chosen: Format, state_dir: StateDirectory | None
+    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None
 ) -> None:
     """Say why the kubelet would not start: its own text, then our sentences.
 
     Where the limit is ours and not the kubelet's, there are only our sentences.
     """
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         output.print_document(document.not_started(refused), chosen)
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
-    if refused.stage is not Stage.NUMALET:
+    if refused.stage is not StartStage.NUMALET:
         text = kubelet_start.text(refused, root_dir)
         output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
     findings = (*refused.findings, *refused.further)
@@ -139,12 +139,12 @@ def say_written(names: Sequence[str]) -> None:
         typer.echo(f"written: {', '.join(names)}", err=True)
 
 
-def print_document(result: Result, chosen: Format) -> None:
+def print_document(result: SimulationResult, chosen: OutputFormat) -> None:
     """Print the simulation as a document."""
     output.print_document(_document(result), chosen)
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _document(result: SimulationResult) -> dict[str, Any]:
     files = result.session.node.state_files()
     prepared = result.prepared
     return document.simulation(result.records, result.map(), files, result.mode) | {

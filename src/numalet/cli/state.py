@@ -12,12 +12,12 @@ from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.wording.kubelet_start import ROOT_DIR
 
 if TYPE_CHECKING:
     from numalet.insight.state.restart_check import RestoreCheck
-    from numalet.insight.usecases.state_doctor import Kubelet, Source
+    from numalet.insight.usecases.state_doctor import Kubelet, StateSource
 
 EPILOG = """Examples:
 
@@ -47,7 +47,7 @@ state_app = typer.Typer(
 _DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
 
 Directory = Annotated[Path, typer.Argument(metavar="[PATH]", help=_DIRECTORY)]
-Output = Annotated[Format, typer.Option("-o", "--output", help="How the result is printed.")]
+Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
 Pods = Annotated[
     list[Path] | None,
     typer.Option(
@@ -81,7 +81,7 @@ AboutMachine = Annotated[
     epilog="Exit status: 0 shown, 2 unusable input, 3 a bug.",
 )
 def show(
-    path: Directory = Path(ROOT_DIR), pods: Pods = None, output: Output = Format.TABLE
+    path: Directory = Path(ROOT_DIR), pods: Pods = None, output: Output = OutputFormat.TABLE
 ) -> None:
     """Draw what state files say: NUMA nodes by group, the shared pool, what containers hold.
 
@@ -123,7 +123,7 @@ def verify(
     machine: AboutMachine = None,
     sizes: machine_options.Sizes,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Recompute checksums and look at every rule that a file must keep; name those it breaks.
 
@@ -155,7 +155,7 @@ def verify(
 def diff(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help=_DIRECTORY)],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Compare what two sets of state files say, member by member.
 
@@ -187,7 +187,7 @@ def restore_check(
     *,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Say whether a kubelet with this configuration, on this machine, accepts the files.
@@ -226,7 +226,7 @@ def rebase(
     ] = False,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
-    output: Output = Format.TABLE,
+    output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Make files with which the kubelet starts on this machine, keeping what still fits.
@@ -248,7 +248,7 @@ def rebase(
     raise typer.Exit(state_view.status_of_rebased(check.rebased))
 
 
-def _checked(source: Source, asked: Kubelet) -> RestoreCheck:
+def _checked(source: StateSource, asked: Kubelet) -> RestoreCheck:
     from numalet.cli.output import show_findings
     from numalet.insight.state import missing, restart_check
 

@@ -16,13 +16,13 @@ from numalet.cli import breaking, output
 from numalet.core.config.rules import CpuPolicy
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
-from numalet.insight.state.holder_map import GroupRow, HolderRow, MemoryPart, StateMap
+from numalet.insight.state.holder_map import GroupRow, HeldMemory, HolderRow, StateMap
 from numalet.insight.state.reading import Seal
 from numalet.insight.state.rebase import Rebased
-from numalet.insight.state.restart_check import Answer, RestoreCheck
-from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
+from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
-from numalet.insight.usecases.state_doctor import Written
+from numalet.insight.usecases.state_doctor import ReplacedStateFile
 from numalet.wording import english, english_state_rules
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ _SEALS: Final = {
     Seal.WRONG: "checksum wrong",
 }
 _ANSWERS: Final = {
-    Answer.ACCEPTED: ("The kubelet starts with these files.", "green"),
-    Answer.BY_CHANCE: ("The kubelet starts with these files by chance only.", "yellow"),
-    Answer.REFUSED: ("The kubelet does not start with these files.", "red"),
-    Answer.NOT_ASKED: (
+    RestartAnswer.ACCEPTED: ("The kubelet starts with these files.", "green"),
+    RestartAnswer.BY_CHANCE: ("The kubelet starts with these files by chance only.", "yellow"),
+    RestartAnswer.REFUSED: ("The kubelet does not start with these files.", "red"),
+    RestartAnswer.NOT_ASKED: (
         "The kubelet does not start with this configuration, whatever the files say.",
         "red",
     ),
@@ -124,7 +124,7 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
     return table
 
 
-def _part(part: MemoryPart) -> str:
+def _part(part: HeldMemory) -> str:
     name = "" if part.resource == "memory" else f" {part.resource}"
     return f"{english.size(part.size_bytes)}{name} on {{{_nodes(part.node_ids)}}}"
 
@@ -170,7 +170,7 @@ def _finding(finding: Finding, rule: str) -> Iterator[RenderableType]:
     yield Padding(Text(f"rule: {rule}", "dim"), (0, 0, 0, 4))
 
 
-def differences(found: Sequence[Difference], has_unreadable: bool) -> Iterator[RenderableType]:
+def differences(found: Sequence[StateDifference], has_unreadable: bool) -> Iterator[RenderableType]:
     """The members that differ, file by file."""
     if not found:
         if not has_unreadable:
@@ -204,7 +204,7 @@ def check(found: RestoreCheck, start_error: str | None) -> Iterator[RenderableTy
     """The answer, the kubelet's words, the drift, and the way out."""
     sentence, colour = _ANSWERS[found.answer]
     yield Text(sentence, style=colour)
-    if start_error is not None and found.answer is not Answer.NOT_ASKED:
+    if start_error is not None and found.answer is not RestartAnswer.NOT_ASKED:
         yield Text("")
         yield _text(start_error)
     if found.drift:
@@ -212,7 +212,7 @@ def check(found: RestoreCheck, start_error: str | None) -> Iterator[RenderableTy
         yield Text("What is different since the files were written, or wrong in them", "bold")
         for finding in found.drift:
             yield from _drift(finding)
-    if found.rebased is not None and found.answer is not Answer.ACCEPTED:
+    if found.rebased is not None and found.answer is not RestartAnswer.ACCEPTED:
         yield Text("")
         yield Text("What 'numalet state rebase' would do", "bold")
         yield from _summary(found.rebased)
@@ -236,7 +236,7 @@ def _summary(result: Rebased) -> Iterator[RenderableType]:
         yield Text("    Drain the node and delete the file.")
 
 
-def rebased(result: Rebased, written: Sequence[Written]) -> Iterator[RenderableType]:
+def rebased(result: Rebased, written: Sequence[ReplacedStateFile]) -> Iterator[RenderableType]:
     """What is kept and lost, file by file, and whether anything was written."""
     yield from _summary(result)
     if result.lost:

@@ -11,23 +11,23 @@ from typing import Final
 import typer
 
 from numalet.cli import output
-from numalet.cli.output import Format
-from numalet.core.config.rules import Stage
+from numalet.cli.output import OutputFormat
+from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.state import state_diff, state_document
 from numalet.insight.state.holder_map import StateMap
 from numalet.insight.state.reading import States
 from numalet.insight.state.rebase import Rebased
-from numalet.insight.state.restart_check import Answer, RestoreCheck
-from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
+from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
-from numalet.insight.usecases.state_doctor import Source, Written
+from numalet.insight.usecases.state_doctor import ReplacedStateFile, StateSource
 
 _STATUS_OF_ANSWER: Final = {
-    Answer.ACCEPTED: 0,
-    Answer.BY_CHANCE: 1,
-    Answer.REFUSED: 1,
-    Answer.NOT_ASKED: 2,
+    RestartAnswer.ACCEPTED: 0,
+    RestartAnswer.BY_CHANCE: 1,
+    RestartAnswer.REFUSED: 1,
+    RestartAnswer.NOT_ASKED: 2,
 }
 
 
@@ -47,11 +47,11 @@ def status_of_rebased(result: Rebased) -> int:
     return int(bool(result.lost or result.unusable))
 
 
-def show_map(chart: StateMap, states: States, chosen: Format) -> None:
+def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
     """Print what the files say; what can not be decoded goes to the error stream as well."""
     unreadable = state_diff.unreadable(states)
     output.show_findings(unreadable)
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.shown(chart, unreadable), chosen)
         return
     from numalet.cli import state_tables
@@ -59,9 +59,9 @@ def show_map(chart: StateMap, states: States, chosen: Format) -> None:
     output.print_all(state_tables.chart(chart))
 
 
-def show_reports(reports: Sequence[FileReport], chosen: Format) -> None:
+def show_reports(reports: Sequence[FileReport], chosen: OutputFormat) -> None:
     """Print what a verification found."""
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.verified(reports), chosen)
         return
     from numalet.cli import state_tables
@@ -70,11 +70,11 @@ def show_reports(reports: Sequence[FileReport], chosen: Format) -> None:
 
 
 def show_differences(
-    differences: Sequence[Difference], unreadable: Sequence[Finding], chosen: Format
+    differences: Sequence[StateDifference], unreadable: Sequence[Finding], chosen: OutputFormat
 ) -> None:
     """Print what differs."""
     output.show_findings(unreadable)
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.compared(differences, unreadable), chosen)
         return
     from numalet.cli import state_tables
@@ -82,36 +82,38 @@ def show_differences(
     output.print_all(state_tables.differences(differences, bool(unreadable)))
 
 
-def show_check(check: RestoreCheck, source: Source, chosen: Format) -> None:
+def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -> None:
     """Print the answer, the drift, and what a rebase would keep."""
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         document = state_document.checked(check, _root_dir(source))
         output.print_document(document, chosen)
-    if check.answer is Answer.NOT_ASKED and check.refused is not None:
+    if check.answer is RestartAnswer.NOT_ASKED and check.refused is not None:
         text = state_document.start_error(check.refused, _root_dir(source))
         if text is not None:
             output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
         output.show_findings((*check.refused.findings, *check.refused.further))
-    if chosen is Format.TABLE:
+    if chosen is OutputFormat.TABLE:
         from numalet.cli import state_tables
 
         output.print_all(state_tables.check(check, _start_error(check, source)))
 
 
-def _start_error(check: RestoreCheck, source: Source) -> str | None:
+def _start_error(check: RestoreCheck, source: StateSource) -> str | None:
     """The kubelet's text about a file; None if it says nothing about one."""
-    if check.refused is None or check.refused.stage is Stage.NUMALET:
+    if check.refused is None or check.refused.stage is StartStage.NUMALET:
         return None
     return state_document.start_error(check.refused, _root_dir(source))
 
 
-def _root_dir(source: Source) -> str:
+def _root_dir(source: StateSource) -> str:
     return str(source.path if source.path.is_dir() else source.path.parent)
 
 
-def show_rebased(result: Rebased, written: Sequence[Written], chosen: Format) -> None:
+def show_rebased(
+    result: Rebased, written: Sequence[ReplacedStateFile], chosen: OutputFormat
+) -> None:
     """Print what a rebase keeps and loses, and what was written."""
-    if chosen is not Format.TABLE:
+    if chosen is not OutputFormat.TABLE:
         backups = {str(each.path): str(each.backup) for each in written}
         output.print_document(state_document.rebased(result, backups), chosen)
         return

@@ -14,7 +14,7 @@ from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
-    from numalet.insight.explain.matrix import Row
+    from numalet.insight.explain.matrix import VariantRow
     from numalet.insight.usecases.explaining import Comparison, PreparedMatrix
 
 EPILOG = """Examples:
@@ -133,11 +133,11 @@ def what_if(
 ) -> None:
     """Compare topology policies, scopes, options, machines and configurations on the same pods."""
     from numalet.insight.usecases.explaining import Comparison
-    from numalet.insight.usecases.simulating import Pieces
+    from numalet.insight.usecases.simulating import SimulateInputs
 
     base = flags.sources(None)
     comparison = Comparison(
-        pieces=Pieces(
+        pieces=SimulateInputs(
             machine=sizes.choice(),
             config=base,
             **taken.fields(),
@@ -171,7 +171,7 @@ def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -
     return 2 if all(row.refused is not None for row in rows) else 0
 
 
-def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[Row]:
+def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
     """The row of every variant."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import matrix

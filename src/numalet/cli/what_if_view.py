@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from numalet.cli import breaking, output
 from numalet.cli.matrix_format import MatrixFormat
-from numalet.cli.output import Format
+from numalet.cli.output import OutputFormat
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import resources
 from numalet.insight.explain import matrix_document
-from numalet.insight.explain.matrix import Row
+from numalet.insight.explain.matrix import VariantRow
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ _MOST_NODES: Final = 4
 _MOST_REJECTED: Final = 20
 
 
-def show(rows: Sequence[Row], seed: int, chosen: MatrixFormat) -> None:
+def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
     """Print the matrix."""
     match chosen:
         case MatrixFormat.JSON:
-            output.print_document(matrix_document.matrix(rows, seed), Format.JSON)
+            output.print_document(matrix_document.matrix(rows, seed), OutputFormat.JSON)
         case MatrixFormat.CSV:
             csv.writer(sys.stdout, lineterminator="\n").writerows(matrix_document.table(rows))
         case MatrixFormat.TABLE:
@@ -40,7 +40,7 @@ def show(rows: Sequence[Row], seed: int, chosen: MatrixFormat) -> None:
             assert_never(chosen)
 
 
-def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
@@ -68,11 +68,13 @@ def _tables(rows: Sequence[Row]) -> Iterator[RenderableType]:
     yield from _refusals(rows)
 
 
-def _replay_refused(rows: Sequence[Row], differing: Sequence[int]) -> Iterator[RenderableType]:
+def _replay_refused(
+    rows: Sequence[VariantRow], differing: Sequence[int]
+) -> Iterator[RenderableType]:
     """First of all, pods that run on the user's node and are refused by some of the variants."""
     from rich.text import Text
 
-    by_pod: dict[str, list[Row]] = {}
+    by_pod: dict[str, list[VariantRow]] = {}
     started = [row for row in rows if row.refused is None]
     for row in started:
         for pod, _ in row.runs[0].replay_refused:
@@ -84,14 +86,16 @@ def _replay_refused(rows: Sequence[Row], differing: Sequence[int]) -> Iterator[R
         yield Text("")
 
 
-def _by(those: Sequence[Row], started: Sequence[Row], differing: Sequence[int]) -> str:
+def _by(
+    those: Sequence[VariantRow], started: Sequence[VariantRow], differing: Sequence[int]
+) -> str:
     """Which variants these are."""
     if len(those) == len(started):
         return "by all"
     return "; ".join(_called(row, differing) for row in those)
 
 
-def _names(row: Row) -> tuple[str, ...]:
+def _names(row: VariantRow) -> tuple[str, ...]:
     variant = row.variant
     options = variant.options
     shown = "" if options is None else matrix_document.option_text(options) or "none"
@@ -102,7 +106,7 @@ def _names(row: Row) -> tuple[str, ...]:
     return variant.machine.name, variant.config.name, variant.policy, scope, shown, told
 
 
-def _figures(row: Row) -> tuple[str, ...]:
+def _figures(row: VariantRow) -> tuple[str, ...]:
     if row.refused is not None:
         return "no start", "", "", "", ""
     fewest, middle, most = row.admitted
@@ -116,7 +120,7 @@ def _figures(row: Row) -> tuple[str, ...]:
     )
 
 
-def _stranded(row: Row) -> str:
+def _stranded(row: VariantRow) -> str:
     """Memory and CPUs by node; their sums where the nodes are many."""
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     parts = {
@@ -135,12 +139,12 @@ def _stranded(row: Row) -> str:
     return f"{len(stranded)} nodes: {' '.join(sums)}"
 
 
-def _rejected(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     """Who is rejected in the given order, and why: each pod once, with the variants that do it."""
     from rich.text import Text
 
     started = [row for row in rows if row.refused is None]
-    by_pod: dict[tuple[str, str, str], list[Row]] = {}
+    by_pod: dict[tuple[str, str, str], list[VariantRow]] = {}
     for row in started:
         for pod, rejection in row.runs[0].rejected:
             said = kubelet.reason(rejection), kubelet.message(rejection)
@@ -157,18 +161,18 @@ def _rejected(rows: Sequence[Row]) -> Iterator[RenderableType]:
         yield Text(f"  and {len(by_pod) - _MOST_REJECTED} more (see -o json)")
 
 
-def _called(row: Row, differing: Sequence[int]) -> str:
+def _called(row: VariantRow, differing: Sequence[int]) -> str:
     """What tells the variant from the others."""
     names = _names(row)
     return " ".join(names[at] for at in differing if names[at] not in ("", "-"))
 
 
-def _differing(rows: Sequence[Row]) -> list[int]:
+def _differing(rows: Sequence[VariantRow]) -> list[int]:
     named = [_names(row) for row in rows]
     return [at for at in range(len(_NAMES)) if len({names[at] for names in named}) > 1]
 
 
-def _refusals(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _refusals(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     texts: dict[str, list[str]] = {}

@@ -264,7 +264,7 @@ def _open_shape(
     """The machine of a shape name, with sizes from flags."""
     findings = Findings()
     notes: tuple[Finding, ...] = ()
-    shape = machine_shape.Shape(1, 1, 1)
+    shape = machine_shape.MachineShape(1, 1, 1)
     try:
         shape = machine_shape.parse_shape(text, Location(text))
     except BadInput as bad:

@@ -26,7 +26,7 @@ _FAR_END_IS_GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class JsonAnswer:
     """An answer, in the JSON form of protocol buffers."""
 
     document: Mapping[str, Any]
@@ -47,30 +47,30 @@ class PodResourcesClient:
     socket: Path
     timeout_seconds: float = 10.0
 
-    def list_pods(self) -> Answered | CallRefused:
+    def list_pods(self) -> JsonAnswer | CallRefused:
         """Every pod and what its containers hold. Raises ``BadInput`` if nobody answers."""
         return self._ask(methods.LIST, v1.ListPodResourcesRequest())
 
-    def list_pods_v1alpha1(self) -> Answered | CallRefused:
+    def list_pods_v1alpha1(self) -> JsonAnswer | CallRefused:
         """The same of the older interface: devices only. Raises ``BadInput``, as above."""
         return self._ask(methods.OLD_LIST, v1alpha1.ListPodResourcesRequest())
 
-    def allocatable(self) -> Answered | CallRefused:
+    def allocatable(self) -> JsonAnswer | CallRefused:
         """What the node has to give. Raises ``BadInput``, as above."""
         return self._ask(methods.GET_ALLOCATABLE, v1.AllocatableResourcesRequest())
 
-    def pod(self, namespace: str, name: str) -> Answered | CallRefused:
+    def pod(self, namespace: str, name: str) -> JsonAnswer | CallRefused:
         """What one pod holds. Raises ``BadInput``, as above."""
         asked = v1.GetPodResourcesRequest(pod_name=name, pod_namespace=namespace)
         return self._ask(methods.GET, asked)
 
-    def _ask(self, method: Method[Q, A], request: Q) -> Answered | CallRefused:
+    def _ask(self, method: Method[Q, A], request: Q) -> JsonAnswer | CallRefused:
         with self._channel() as channel:
             try:
                 answer = method.call(channel)(request, timeout=self.timeout_seconds)
             except grpc.RpcError as error:
                 return self._refused(error)
-            return Answered(json_format.MessageToDict(answer))
+            return JsonAnswer(json_format.MessageToDict(answer))
 
     @contextmanager
     def _channel(self) -> Iterator[grpc.Channel]:

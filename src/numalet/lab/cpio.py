@@ -17,7 +17,7 @@ _TRAILER: Final = "TRAILER!!!"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CpioEntry:
     """One folder, file or program; ``name`` without a leading slash."""
 
     name: str
@@ -25,25 +25,25 @@ class Entry:
     mode: int
 
 
-def folder(name: str) -> Entry:
+def folder(name: str) -> CpioEntry:
     """An empty folder."""
-    return Entry(name, b"", _FOLDER)
+    return CpioEntry(name, b"", _FOLDER)
 
 
-def file(name: str, data: bytes) -> Entry:
+def file(name: str, data: bytes) -> CpioEntry:
     """A file."""
-    return Entry(name, data, _FILE)
+    return CpioEntry(name, data, _FILE)
 
 
-def program(name: str, data: bytes) -> Entry:
+def program(name: str, data: bytes) -> CpioEntry:
     """A file that can be executed."""
-    return Entry(name, data, _PROGRAM)
+    return CpioEntry(name, data, _PROGRAM)
 
 
-def archive(entries: Iterable[Entry]) -> bytes:
+def archive(entries: Iterable[CpioEntry]) -> bytes:
     """The archive; everything belongs to root and has no date."""
     packed = bytearray()
-    for number, entry in enumerate([*entries, Entry(_TRAILER, b"", 0)], start=1):
+    for number, entry in enumerate([*entries, CpioEntry(_TRAILER, b"", 0)], start=1):
         name = entry.name.encode() + b"\0"
         links = 1
         # inode, mode, uid, gid, links, date, size, four device numbers, length of name, check

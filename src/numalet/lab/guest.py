@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.lab import host, job, kernel_cache, protocol, qemu
-from numalet.lab.kernel_cache import Kernel
+from numalet.lab.kernel_cache import CachedKernel
 from numalet.lab.request import GuestRequest
 from numalet.lab.watching import Watch
 
@@ -41,7 +41,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedGuest:
     """A guest that is no more.
 
     ``status`` is the command's own; 124 when the time was up, 125 when the guest ended before
@@ -56,7 +56,7 @@ class Ended:
     boot_seconds: float | None
 
 
-def run(request: GuestRequest, watch: Watch, cache: Path) -> Ended:
+def run(request: GuestRequest, watch: Watch, cache: Path) -> EndedGuest:
     """Run one guest to its end. Raises ``BadInput`` for what can not be run here."""
     host.refuse_impossible(request)
     with kernel_cache.kernel(cache, request.modules, watch) as kernel:
@@ -66,17 +66,17 @@ def run(request: GuestRequest, watch: Watch, cache: Path) -> Ended:
 class _Run:
     """One QEMU process being listened to."""
 
-    def __init__(self, request: GuestRequest, watch: Watch, kernel: Kernel) -> None:
+    def __init__(self, request: GuestRequest, watch: Watch, kernel: CachedKernel) -> None:
         self._request = request
         self._watch = watch
         self._kernel = kernel
         self._token = secrets.token_hex(8)
-        self._listener = protocol.Listener(self._token)
+        self._listener = protocol.OutputReader(self._token)
         self._began = time.monotonic()
         self._boot_seconds: float | None = None
         self._status: int | None = None
 
-    def to_the_end(self) -> Ended:
+    def to_the_end(self) -> EndedGuest:
         with (
             _in_memory("initrd") as initrd,
             _in_memory("console") as console,
@@ -100,7 +100,7 @@ class _Run:
         if status is None:
             ending = Ending.TIMED_OUT if is_late else Ending.DIED
             status = TIMED_OUT if is_late else DIED
-        return Ended(
+        return EndedGuest(
             ending=ending,
             status=status,
             console=tail,

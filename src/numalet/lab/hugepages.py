@@ -23,7 +23,7 @@ _COUNT: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,7})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservedPages:
     """So many pages of one size in one node."""
 
     node_id: int
@@ -31,10 +31,10 @@ class Reserved:
     count: int
 
 
-def parse(text: str) -> tuple[Reserved, ...]:
+def parse(text: str) -> tuple[ReservedPages, ...]:
     """What the text reserves; raises ``BadInput`` with every part that can not be read."""
     findings = Findings()
-    found: list[Reserved] = []
+    found: list[ReservedPages] = []
     for part in filter(None, (part.strip() for part in text.split(";"))):
         size, _, counts = part.partition("=")
         matches = [_COUNT.fullmatch(count.strip()) for count in counts.split(",")]
@@ -42,7 +42,7 @@ def parse(text: str) -> tuple[Reserved, ...]:
             findings.add("lab/hugepages", _WHERE, value=part)
             continue
         pairs = [(int(match[1]), int(match[2])) for match in matches if match]
-        found += [Reserved(node_id, _SIZES[size], count) for node_id, count in pairs]
+        found += [ReservedPages(node_id, _SIZES[size], count) for node_id, count in pairs]
     seen = {(each.node_id, each.page_size_mib) for each in found}
     if len(seen) < len(found):
         findings.add("lab/hugepages-twice", _WHERE, value=text)
@@ -50,7 +50,7 @@ def parse(text: str) -> tuple[Reserved, ...]:
     return tuple(found)
 
 
-def with_room(topology: Topology, reserved: Iterable[Reserved]) -> Topology:
+def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology:
     """The topology with memory for the pages added to their nodes.
 
     Where there are pages of 1 GiB, nodes have whole GiB: such a page begins at a multiple of
@@ -76,7 +76,7 @@ def _grown(node: GuestNode, pages_mib: int, step_mib: int) -> GuestNode:
     return replace(node, memory_mib=-(-memory_mib // step_mib) * step_mib)
 
 
-def kernel_arguments(reserved: Iterable[Reserved]) -> tuple[str, ...]:
+def kernel_arguments(reserved: Iterable[ReservedPages]) -> tuple[str, ...]:
     """The kernel's own words for it."""
     by_size: dict[int, list[str]] = {}
     for each in reserved:

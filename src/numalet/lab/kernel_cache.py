@@ -40,7 +40,7 @@ _MODULES: Final = "modules.cpio"
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class CachedKernel:
     """A kernel ready to boot. ``name`` is that of its package and version."""
 
     name: str
@@ -57,7 +57,7 @@ def default_folder(environment: os._Environ[str] | dict[str, str]) -> Path:
 
 
 @contextmanager
-def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Kernel]:
+def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[CachedKernel]:
     """The kernel of this machine's Debian, kept in place as long as it is in use.
 
     Raises ``BadInput`` if there is none and none can be fetched.
@@ -66,7 +66,7 @@ def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Kern
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(held, fcntl.LOCK_SH)
-        yield Kernel(folder.name, folder / _KERNEL, folder / _MODULES)
+        yield CachedKernel(folder.name, folder / _KERNEL, folder / _MODULES)
     finally:
         os.close(held)
 

@@ -26,7 +26,7 @@ class Said:
     rest: str
 
 
-class Listener:
+class OutputReader:
     """Takes bytes as they come; gives output and lines of the lab in their order."""
 
     def __init__(self, token: str) -> None:

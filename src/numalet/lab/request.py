@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
-from numalet.lab.hugepages import Reserved
+from numalet.lab.hugepages import ReservedPages
 from numalet.lab.topology import Topology
 
 OUT: Final = PurePosixPath("/lab/out")
@@ -61,7 +61,7 @@ class GuestRequest:
     command: tuple[str, ...]
     folder: PurePosixPath
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    hugepages: tuple[Reserved, ...] = ()
+    hugepages: tuple[ReservedPages, ...] = ()
     kernel_arguments: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     shares: tuple[Share, ...] = ()

@@ -35,7 +35,7 @@ class Watch(Protocol):
         ...
 
 
-class Silent:
+class QuietWatch:
     """Nobody watches; what the command printed is kept, both streams in one."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
 from numalet.wording import english_limits
@@ -213,9 +213,9 @@ _GATES_BY_FILE: Final = (
     "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
 )
 _PREFIXES: Final = {
-    Stage.KUBE_RESERVED: "--kube-reserved value failed to parse: ",
-    Stage.SYSTEM_RESERVED: "--system-reserved value failed to parse: ",
-    Stage.NODE_ALLOCATABLE: "invalid Node Allocatable configuration. ",
+    StartStage.KUBE_RESERVED: "--kube-reserved value failed to parse: ",
+    StartStage.SYSTEM_RESERVED: "--system-reserved value failed to parse: ",
+    StartStage.NODE_ALLOCATABLE: "invalid Node Allocatable configuration. ",
 }
 
 
@@ -229,11 +229,11 @@ def start_text(refused: StartRefused) -> str:
     """The text with which the kubelet ends, as ``start_error`` of a recorded scenario has it."""
     texts = [text(finding) for finding in refused.findings]
     match refused.stage:
-        case Stage.CONFIG_DECODE:
+        case StartStage.CONFIG_DECODE:
             by_flag = refused.findings[0].code.endswith("-in-flag")
             prefix = _GATES_BY_FLAG if by_flag else _GATES_BY_FILE
             return prefix + go_text.joined_errors(texts)
-        case Stage.CONFIG_VALIDATION:
+        case StartStage.CONFIG_VALIDATION:
             return go_text.joined_errors(texts)
         case stage:
             return _PREFIXES.get(stage, "") + " ".join(texts)

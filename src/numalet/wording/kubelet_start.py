@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.wording import english, kubelet_config, kubelet_cpu
 
 ROOT_DIR = "/var/lib/kubelet"
@@ -62,14 +62,14 @@ _STATES: Mapping[str, str] = {
 def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
     """The error with which the kubelet ends, as it logs it."""
     match refused.stage:
-        case Stage.CPU_MANAGER_START:
+        case StartStage.CPU_MANAGER_START:
             return f"start cpu manager error: {_state(refused.findings[0], 'CPU', root_dir)}"
-        case Stage.MEMORY_MANAGER_START:
+        case StartStage.MEMORY_MANAGER_START:
             return f"start memory manager error: {_state(refused.findings[0], 'memory', root_dir)}"
-        case Stage.NUMALET:
+        case StartStage.NUMALET:
             # No text of the kubelet's: it would crash, hang, or start where we can not follow.
             return english.of_finding(refused.findings[0])
-        case Stage.CPU_MANAGER if refused.findings[0].code in kubelet_cpu.START:
+        case StartStage.CPU_MANAGER if refused.findings[0].code in kubelet_cpu.START:
             finding = refused.findings[0]
             return kubelet_cpu.START[finding.code].format(**finding.fields)
         case _:
@@ -80,7 +80,7 @@ def _state(finding: Finding, manager: str, root_dir: str) -> str:
     if finding.code in _STATES:
         return _STATES[finding.code].format(**finding.fields)
     fields = {
-        name: Text(value) if isinstance(value, str) else value
+        name: GoText(value) if isinstance(value, str) else value
         for name, value in finding.fields.items()
     }
     cause = _CAUSES[finding.code].format(**fields)

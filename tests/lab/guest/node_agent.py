@@ -25,7 +25,7 @@ from typer.testing import CliRunner, Result
 from lab.guest import touching
 from lab.guest.groups import wait_until
 from numalet.agent.host.procfs import numa_maps, status
-from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.cli.main import app
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -91,7 +91,7 @@ class Container:
 def _pages(pid: int) -> dict[int, int]:
     maps = numa_maps.read(pid)
     assert maps is not None
-    return dict(maps.bytes_by_node(Kind.ANONYMOUS))
+    return dict(maps.bytes_by_node(AreaKind.ANONYMOUS))
 
 
 class Seen:

@@ -14,7 +14,7 @@ import pytest
 
 from lab.guest import touching
 from numalet.agent.host.procfs import numa_maps, status
-from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.agent.host.runtime.port import NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.audit import audit
@@ -90,8 +90,8 @@ def test_memory_and_cpus_are_where_they_were_promised(
         maps, allowed = numa_maps.read(answer.pid), status.read(answer.pid)
         assert maps is not None
         assert allowed is not None
-        assert set(maps.bytes_by_node(Kind.ANONYMOUS)) <= set(nodes)
-        assert sum(maps.bytes_by_node(Kind.ANONYMOUS).values()) >= 32 * MIB
+        assert set(maps.bytes_by_node(AreaKind.ANONYMOUS)) <= set(nodes)
+        assert sum(maps.bytes_by_node(AreaKind.ANONYMOUS).values()) >= 32 * MIB
         assert (cpus, frozenset(nodes)) == (allowed.cpus, allowed.nodes)
         found = await ours.reality(KEY)
         assert found is not None
@@ -199,7 +199,7 @@ def test_pages_move_with_the_promise(tmp_path: Path) -> None:
         def is_moved() -> bool:
             maps = numa_maps.read(answer.pid)
             assert maps is not None
-            return set(maps.bytes_by_node(Kind.ANONYMOUS)) == {0}
+            return set(maps.bytes_by_node(AreaKind.ANONYMOUS)) == {0}
 
         await until(is_moved)
 
@@ -217,7 +217,7 @@ def test_huge_pages_are_on_the_promised_node(tmp_path: Path, node: int, pages: i
         await said(ours)
         maps = numa_maps.read(answer.pid)
         assert maps is not None
-        assert {node: pages * 2 * MIB} == maps.bytes_by_node(Kind.HUGE)
+        assert {node: pages * 2 * MIB} == maps.bytes_by_node(AreaKind.HUGE)
         found = await ours.reality(KEY)
         assert found is not None
         assert {node: pages * 2 * MIB} == found.pages_bytes["hugepages-2Mi"]

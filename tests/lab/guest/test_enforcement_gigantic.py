@@ -10,7 +10,7 @@ import pytest
 
 from lab.guest import toucher
 from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.agent.host.runtime.port import Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings
@@ -38,7 +38,7 @@ def test_a_page_of_a_gibibyte_is_on_the_promised_node(
         await until(lambda: (path := ours.log_path(KEY, 1)) is not None and bool(path.read_text()))
         maps = numa_maps.read(answer.pid)
         assert maps is not None
-        assert {1: GI} == maps.bytes_by_node(Kind.HUGE)
+        assert {1: GI} == maps.bytes_by_node(AreaKind.HUGE)
         found = await ours.reality(KEY)
         assert found is not None
         assert {1: GI} == found.pages_bytes["hugepages-1Gi"]

@@ -12,7 +12,7 @@ import pytest
 from lab.guest.groups import Group
 from lab.guest.touching import ONE_GIB, TWO_MIB, RefusedError, Toucher
 from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import Kind
+from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.io import machines
 
 
@@ -36,7 +36,7 @@ def test_huge_pages_come_from_the_node_of_cpuset_mems(
         process.touch()
         maps = numa_maps.read(process.pid)
         assert maps is not None
-        assert maps.bytes_by_node(Kind.HUGE) == {node: count << shift}
+        assert maps.bytes_by_node(AreaKind.HUGE) == {node: count << shift}
 
 
 def test_no_huge_page_on_the_node_is_no_memory(group: Group) -> None:

@@ -30,7 +30,7 @@ _DEEPEST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedContainer:
     """A container by name, and its pod's."""
 
     key: ContainerKey
@@ -38,7 +38,7 @@ class Named:
     pod: str
 
 
-def names(logs: Path = LOGS) -> Mapping[str, Named]:
+def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
     """Containers by their id, as far as there are links to their logs."""
     found = {}
     try:
@@ -53,7 +53,7 @@ def names(logs: Path = LOGS) -> Mapping[str, Named]:
     return found
 
 
-def _named(link: Path) -> Named | None:
+def _named(link: Path) -> NamedContainer | None:
     try:
         target = link.readlink()
     except OSError:
@@ -64,7 +64,7 @@ def _named(link: Path) -> Named | None:
     # No name in Kubernetes has an underscore, but a uid may.
     namespace, _, rest = folder.partition("_")
     pod, _, uid = rest.partition("_")
-    return Named(ContainerKey(uid, container), namespace, pod) if uid else None
+    return NamedContainer(ContainerKey(uid, container), namespace, pod) if uid else None
 
 
 def trees(cgroups: Path = CGROUPS) -> tuple[CgroupTree, ...]:

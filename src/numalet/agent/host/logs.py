@@ -30,7 +30,7 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-class Log:
+class LeveledLog:
     """A log with a verbosity: lines of a higher level are left out."""
 
     def __init__(
@@ -66,9 +66,9 @@ class Log:
         return text
 
 
-def to_stderr(chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0) -> Log:
+def to_stderr(chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0) -> LeveledLog:
     """A log on the error stream."""
-    return Log(sys.stderr, chosen, verbosity)
+    return LeveledLog(sys.stderr, chosen, verbosity)
 
 
 def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:

@@ -12,18 +12,18 @@ from datetime import datetime, timedelta
 
 from numalet.agent.keeper import decisions, facts, requests, steps
 from numalet.agent.keeper.books import Books
-from numalet.agent.keeper.decisions import Heard, Stopwatch
+from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
 from numalet.agent.keeper.requests import (
     Fact,
     FolderPod,
     FolderRead,
     KubeletSeen,
-    Looked,
     Message,
     Request,
+    ResyncResult,
 )
 from numalet.agent.keeper.tasks import Settle, Task
-from numalet.agent.servers.door import Refused
+from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.preference import PreferredDevices
 from numalet.core.model.pod import ContainerKey
@@ -43,8 +43,8 @@ class Batch:
     books: Books
     folder: FolderRead | None
     stopwatch: Stopwatch
-    answers: list[tuple[Request, PodRecord | Refused]] = field(default_factory=list)
-    heard: list[Heard] = field(default_factory=list)
+    answers: list[tuple[Request, PodRecord | RequestRefused]] = field(default_factory=list)
+    heard: list[TracedDecision] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     audits: dict[ContainerKey, Audit] | None = None
     facts: list[Fact] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Batch:
                 self._follow(message, now)
             case FolderPod(workload):
                 self._take_from_folder(workload, now)
-            case Looked() | KubeletSeen():
+            case ResyncResult() | KubeletSeen():
                 self.audits = dict(message.audits)
                 self.books = facts.told(before, message, now)
             case _:

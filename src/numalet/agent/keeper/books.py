@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.telemetry import cpu_gauges
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts, Labels
@@ -42,7 +42,7 @@ class Books:
     events: tuple[NodeEvent, ...] = ()
     resource_version: int = 0
     counts: Counts = field(default_factory=Counts)
-    kubelet: KubeletLook | None = None
+    kubelet: KubeletObservation | None = None
     cpu_gauges: CpuGauges | None = None
     gone: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 

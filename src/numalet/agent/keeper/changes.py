@@ -19,8 +19,8 @@ from numalet.agent.servers.door import (
     ChangeKind,
     EventChange,
     PodChange,
-    Refusal,
-    Refused,
+    RequestRefusal,
+    RequestRefused,
 )
 from numalet.core.workload.record import NodeEvent, PodRecord
 
@@ -68,22 +68,22 @@ class History(Generic[C]):
         self._closed = True
         self._wake()
 
-    def since(self, version: int) -> AsyncIterator[C] | Refused:
+    def since(self, version: int) -> AsyncIterator[C] | RequestRefused:
         """What happened after this version, then what happens."""
         return self._refused(version) or self._follow(version)
 
-    def past(self, version: int) -> Sequence[C] | Refused:
+    def past(self, version: int) -> Sequence[C] | RequestRefused:
         """What happened after this version up to now, oldest first."""
         return self._refused(version) or self._after(version)
 
-    def _refused(self, version: int) -> Refused | None:
+    def _refused(self, version: int) -> RequestRefused | None:
         if version < self._forgotten:
             fields = {"asked": str(version), "oldest": str(self._forgotten)}
-            return Refused(Refusal.TOO_OLD, fields)
+            return RequestRefused(RequestRefusal.TOO_OLD, fields)
         current = self._view().resource_version
         if version > current:
             fields = {"asked": str(version), "current": str(current)}
-            return Refused(Refusal.TOO_NEW, fields)
+            return RequestRefused(RequestRefusal.TOO_NEW, fields)
         return None
 
     async def _follow(self, version: int) -> AsyncIterator[C]:

@@ -12,12 +12,12 @@ from typing import Any
 
 from numalet.agent.keeper.viewing import Condition
 from numalet.agent.kubernetes.node_object import UNSCHEDULABLE_TAINT
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 
 
 def lets_in(workload: Workload, condition: Condition) -> bool:
     """Whether a pod may come to a node in this condition."""
-    if not condition.unschedulable or workload.source is not Source.API:
+    if not condition.unschedulable or workload.source is not WorkloadSource.API:
         return True
     given = workload.manifest.get("spec", {}).get("tolerations") or ()
     return any(map(_tolerates, given))

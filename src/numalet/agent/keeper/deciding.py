@@ -17,7 +17,7 @@ from numalet.agent.keeper.asides import Aside, Asides, Rehearsed
 from numalet.agent.keeper.batch import Batch
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.requests import FolderRead, Message
-from numalet.agent.keeper.surroundings import Surroundings
+from numalet.agent.keeper.surroundings import KeeperDependencies
 from numalet.core.managers.device.preference import NO_SAY
 
 BUSY_SECONDS: Final = 0.02
@@ -30,7 +30,7 @@ class Decider:
     ``group`` is where asides run; the keeper sets it when its life begins.
     """
 
-    def __init__(self, around: Surroundings, tell: Callable[[Rehearsed], None]) -> None:
+    def __init__(self, around: KeeperDependencies, tell: Callable[[Rehearsed], None]) -> None:
         self.group: asyncio.TaskGroup | None = None
         self._stopwatch = around.stopwatch
         self._asks_plugins = around.plugins is not NO_SAY

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, assert_never
 
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.requests import Create, Delete, FolderRead, Request, Revise
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.telemetry import admission_counts
 from numalet.core.admission.collector import Collector, Event
 from numalet.core.admission.decision import Decision
@@ -20,7 +20,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Evicted, PodRun, Verdict
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import english, kubelet, kubelet_events, unquoted
 
 EVICTED: Final = "admission/preempted"
@@ -31,7 +31,7 @@ Stopwatch: TypeAlias = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TracedDecision:
     """A decision, everything that was recorded while it was made, and how long it took."""
 
     rules: NodeRules
@@ -45,8 +45,8 @@ class Decided:
     """The books after a request, the answer, and what was decided if anything was."""
 
     books: Books
-    answer: PodRecord | Refused
-    heard: tuple[Heard, ...] = ()
+    answer: PodRecord | RequestRefused
+    heard: tuple[TracedDecision, ...] = ()
 
 
 def create(books: Books, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
@@ -54,13 +54,13 @@ def create(books: Books, workload: Workload, now: datetime, stopwatch: Stopwatch
     pod = workload.pod
     there = books.named(pod.namespace, pod.name)
     leaves = there is not None and there.run.deletion is not None
-    if there is not None and not (leaves and workload.source is Source.FILE):
+    if there is not None and not (leaves and workload.source is WorkloadSource.FILE):
         fields = {"namespace": pod.namespace, "name": pod.name, "uid": there.uid}
-        return Decided(books, Refused(Refusal.ALREADY_EXISTS, fields))
+        return Decided(books, RequestRefused(RequestRefusal.ALREADY_EXISTS, fields))
     if pod.uid in books.records:
         other = books.records[pod.uid].workload.pod
         fields = {"uid": pod.uid, "namespace": other.namespace, "name": other.name}
-        return Decided(books, Refused(Refusal.CONFLICT, fields))
+        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields))
     if there is not None:
         # For clients the one that ends goes before this one comes, each at a version of its own.
         books = books.renumbered()
@@ -82,7 +82,7 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     collector = Collector()
     began = stopwatch()
     node, decision = books.node.admit(pod, collector)
-    heard = Heard(node.rules, decision, tuple(collector.events), stopwatch() - began)
+    heard = TracedDecision(node.rules, decision, tuple(collector.events), stopwatch() - began)
     verdict = verdict_of(decision.rejection)
     run = record.run
     if verdict != run.verdict:
@@ -153,12 +153,14 @@ def delete(
     record = books.named(namespace, name)
     fields = {"namespace": namespace, "name": name}
     if record is None:
-        return Decided(books, Refused(Refusal.NOT_FOUND, fields))
+        return Decided(books, RequestRefused(RequestRefusal.NOT_FOUND, fields))
     if uid is not None and uid != record.uid:
-        return Decided(books, Refused(Refusal.CONFLICT, fields | {"uid": uid, "is": record.uid}))
-    if record.workload.source is Source.FILE:
+        return Decided(
+            books, RequestRefused(RequestRefusal.CONFLICT, fields | {"uid": uid, "is": record.uid})
+        )
+    if record.workload.source is WorkloadSource.FILE:
         origin = record.workload.origin
-        return Decided(books, Refused(Refusal.CONFLICT, fields | {"origin": origin}))
+        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields | {"origin": origin}))
     after = with_deletion(books, record.uid, grace_seconds, now)
     return Decided(after, after.records[record.uid])
 
@@ -169,9 +171,9 @@ def revise(books: Books, before: Workload, after: Workload, version: int | None)
     fields = {"namespace": pod.namespace, "name": pod.name}
     record = books.records.get(pod.uid)
     if record is None:
-        return Decided(books, Refused(Refusal.NOT_FOUND, fields))
+        return Decided(books, RequestRefused(RequestRefusal.NOT_FOUND, fields))
     if record.workload is not before or version not in (None, record.resource_version):
-        return Decided(books, Refused(Refusal.CONFLICT, fields))
+        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields))
     changed = books.with_record(replace(record, workload=after))
     return Decided(changed, changed.records[pod.uid])
 
@@ -225,7 +227,7 @@ class Followed:
     """The books after the manifest folder was read, and what was decided."""
 
     books: Books
-    heard: tuple[Heard, ...]
+    heard: tuple[TracedDecision, ...]
 
 
 def follow(
@@ -245,7 +247,7 @@ def follow(
     wanted = {workload.uid: workload for workload in read.workloads}
     for uid, record in books.records.items():
         workload = record.workload
-        if workload.source is not Source.FILE or record.run.deletion is not None:
+        if workload.source is not WorkloadSource.FILE or record.run.deletion is not None:
             continue
         if uid in wanted and _same_content(wanted[uid], workload):
             continue
@@ -255,7 +257,7 @@ def follow(
         if not books.node.rules.behaviour.release_at_once:
             # The kubelet's pod manager lets go of it while its containers still stop.
             books = books.at(books.node.remove(uid))
-    heard: list[Heard] = []
+    heard: list[TracedDecision] = []
     for uid, workload in wanted.items():
         if uid in books.records or uid in later:
             continue

@@ -21,15 +21,15 @@ from numalet.agent.keeper.requests import (
     FolderRead,
     Forgotten,
     KubeletSeen,
-    Looked,
     PluginExpired,
     PluginReported,
     PluginStopped,
+    ResyncResult,
     SourcesReady,
-    TakenBack,
+    StartWithdrawn,
 )
 from numalet.agent.kubelet import observed as kubelet_look
-from numalet.agent.kubelet.observed import KubeletLook, PodName, Problem
+from numalet.agent.kubelet.observed import KubeletObservation, KubeletProblem, PodName
 from numalet.agent.telemetry.metric_definitions import (
     DRIFT_MENDED,
     KUBELET_STATE_CHANGES,
@@ -55,13 +55,13 @@ def told(books: Books, fact: Fact, now: datetime) -> Books:
             return _ended(books, Ended(key, attempt, exit_), now)
         case Delayed(key, why):
             return _delayed(books, key, why, now)
-        case TakenBack(key):
+        case StartWithdrawn(key):
             return _with_run(books, key, lambda run: folding.start_taken_back(run, key.container))
         case Forgotten(pod_uid):
             record = books.records.get(pod_uid)
             is_to_go = record is not None and record.run.deletion is not None
             return books.without(pod_uid) if is_to_go else books
-        case Looked():
+        case ResyncResult():
             return _looked(books, fact, now)
         case KubeletSeen():
             return _kubelet_seen(books, fact, now)
@@ -185,7 +185,7 @@ def _ended(books: Books, end: Ended, now: datetime) -> Books:
     return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
 
 
-def _looked(books: Books, look: Looked, now: datetime) -> Books:
+def _looked(books: Books, look: ResyncResult, now: datetime) -> Books:
     for key, settings in look.mended.items():
         for setting in settings:
             books = books.counted(DRIFT_MENDED, (("setting", setting),))
@@ -241,7 +241,7 @@ def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -
     )
 
 
-def _problem_event(look: KubeletLook, problem: Problem, now: datetime) -> NodeEvent:
+def _problem_event(look: KubeletObservation, problem: KubeletProblem, now: datetime) -> NodeEvent:
     """An event about a container of the kubelet, or about the node."""
     key = problem.key
     if key is None:

@@ -34,18 +34,18 @@ from numalet.agent.keeper.requests import (
     Revise,
 )
 from numalet.agent.keeper.store import StorageFailed, problem_of
-from numalet.agent.keeper.surroundings import Surroundings
-from numalet.agent.keeper.tasks import Look, Task
+from numalet.agent.keeper.surroundings import KeeperDependencies
+from numalet.agent.keeper.tasks import Resync, Task
 from numalet.agent.keeper.viewing import Condition
 from numalet.agent.servers.door import (
     AgentView,
     ChangeKind,
     EventChange,
     Foreseen,
+    OwnershipMode,
     PodChange,
-    Refusal,
-    Refused,
-    Standing,
+    RequestRefusal,
+    RequestRefused,
 )
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.findings import BadInput
@@ -60,7 +60,7 @@ RETRY_SECONDS: Final = 1.0
 class Keeper:
     """Implements the ``Door`` of ``servers``; ``run`` is its life."""
 
-    def __init__(self, books: Books, around: Surroundings) -> None:
+    def __init__(self, books: Books, around: KeeperDependencies) -> None:
         self._books = books
         self._around = around
         self._condition = Condition(started_at=around.clock(), unschedulable=around.unschedulable)
@@ -95,15 +95,15 @@ class Keeper:
         """Everything that is counted, by the agent and by its other servers."""
         return self._view.counts.and_also(each() for each in self._around.also_counted)
 
-    async def create(self, workload: Workload) -> PodRecord | Refused:
+    async def create(self, workload: Workload) -> PodRecord | RequestRefused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
         if not cordon.lets_in(workload, self._condition):
-            return Refused(Refusal.CORDONED)
+            return RequestRefused(RequestRefusal.CORDONED)
         return await self._answered(lambda answer: Create(workload, answer))
 
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         """Let a pod be described otherwise; returns after it is on disk."""
         return await self._answered(
             lambda answer: Revise(before=before, after=after, version=version, answer=answer)
@@ -111,7 +111,7 @@ class Keeper:
 
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
         return await self._answered(
             lambda answer: Delete(
@@ -123,15 +123,15 @@ class Keeper:
             )
         )
 
-    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
         if not cordon.lets_in(workload, self._condition):
-            return Refused(Refusal.CORDONED)
+            return RequestRefused(RequestRefusal.CORDONED)
         return self._foreseen(
             lambda books, now: decisions.create(books, workload, now, self._around.stopwatch)
         )
 
-    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to if there were no other pod."""
         return self._foreseen(
             lambda books, now: decisions.create(
@@ -141,7 +141,7 @@ class Keeper:
 
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> Foreseen | Refused:
+    ) -> Foreseen | RequestRefused:
         """What ``delete`` would come to now. Nothing is kept."""
         return self._foreseen(
             lambda books, now: decisions.delete(
@@ -149,17 +149,17 @@ class Keeper:
             )
         )
 
-    def _foreseen(self, decide: Callable[[Books, datetime], Decided]) -> Foreseen | Refused:
+    def _foreseen(self, decide: Callable[[Books, datetime], Decided]) -> Foreseen | RequestRefused:
         closed = self._closed()
         if closed is not None:
             return closed
         books = self._books.at(self._books.node.asking_nobody())
         decided = decide(books, self._around.clock())
-        if isinstance(decided.answer, Refused):
+        if isinstance(decided.answer, RequestRefused):
             return decided.answer
         return Foreseen(decided.answer, decided.books.node)
 
-    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+    async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
         """Take no more pods from the API, or take them again; returns after it is on disk."""
         if (closed := self._closed()) is not None:
             return closed
@@ -167,13 +167,13 @@ class Keeper:
             try:
                 await asyncio.to_thread(self._around.keep_cordon, unschedulable)
             except BadInput as bad:
-                return Refused(Refusal.STORAGE, {"problem": problem_of(bad)})
+                return RequestRefused(RequestRefusal.STORAGE, {"problem": problem_of(bad)})
             self._condition.unschedulable = unschedulable
             self._books = self._books.renumbered()
             self._show()
         return None
 
-    async def _answered(self, asked: Callable[[Answer], Request]) -> PodRecord | Refused:
+    async def _answered(self, asked: Callable[[Answer], Request]) -> PodRecord | RequestRefused:
         closed = self._closed()
         if closed is not None:
             return closed
@@ -181,19 +181,19 @@ class Keeper:
         self._inbox.put_nowait(request)
         return await request.answer
 
-    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | RequestRefused:
         """All changes after this resource version, then those to come."""
         return self._pods.since(since)
 
-    def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | RequestRefused:
         """All events after this resource version, then those to come."""
         return self._events.since(since)
 
-    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | RequestRefused:
         """The changes between this resource version and now, oldest first."""
         return self._pods.past(since)
 
-    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | RequestRefused:
         """The changes of events between this resource version and now, oldest first."""
         return self._events.past(since)
 
@@ -204,10 +204,10 @@ class Keeper:
         attempt -= previous
         return self._around.runtime.log_path(key, attempt) if attempt > 0 else None
 
-    def _closed(self) -> Refused | None:
-        if self._around.standing is Standing.OBSERVING:
-            return Refused(Refusal.OBSERVING)
-        return Refused(Refusal.STOPPING) if self._condition.stopping else None
+    def _closed(self) -> RequestRefused | None:
+        if self._around.standing is OwnershipMode.OBSERVING:
+            return RequestRefused(RequestRefusal.OBSERVING)
+        return RequestRefused(RequestRefusal.STOPPING) if self._condition.stopping else None
 
     # The work.
 
@@ -221,7 +221,7 @@ class Keeper:
 
     def look(self) -> None:
         """Compare what runs with what is wanted now, and mend it."""
-        self._performer.ask([Look()])
+        self._performer.ask([Resync()])
 
     def begin(self, tasks: Iterable[Task]) -> None:
         """What a recovery left to do."""
@@ -260,7 +260,7 @@ class Keeper:
         try:
             async with asyncio.TaskGroup() as group:
                 self._decider.group = group
-                if self._around.standing is Standing.ENFORCING:
+                if self._around.standing is OwnershipMode.ENFORCING:
                     group.create_task(self._performer.run())
                     group.create_task(self._listen())
                     group.create_task(self._look())
@@ -306,7 +306,7 @@ class Keeper:
         """How long nothing has to be looked at."""
         if self._held or self._condition.problem:
             return RETRY_SECONDS
-        if not self._wakes or self._around.standing is Standing.OBSERVING:
+        if not self._wakes or self._around.standing is OwnershipMode.OBSERVING:
             return None
         wait = min(self._wakes.values()) - self._around.clock()
         return max(0.0, wait.total_seconds())
@@ -328,7 +328,7 @@ class Keeper:
                 self._books = self._books.renumbered()
             self._condition.problem = failed.problem
             self._held = batch.facts
-            refused = Refused(Refusal.STORAGE, {"problem": failed.problem})
+            refused = RequestRefused(RequestRefusal.STORAGE, {"problem": failed.problem})
             self._answer([(request, refused) for request, _ in batch.answers])
             self._show()
             return
@@ -343,7 +343,7 @@ class Keeper:
         before, after = self._books, batch.books
         if after is before and not self._condition.problem:
             return
-        if self._around.standing is Standing.OBSERVING:
+        if self._around.standing is OwnershipMode.OBSERVING:
             return
         fresh = changes.of_events(before, after)
         lines = [
@@ -368,13 +368,13 @@ class Keeper:
         for heard in batch.heard:
             self._around.heard(heard)
 
-    def _current(self, answer: PodRecord | Refused) -> PodRecord | Refused:
+    def _current(self, answer: PodRecord | RequestRefused) -> PodRecord | RequestRefused:
         """A record as it is after the whole batch."""
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             return answer
         return self._books.records.get(answer.uid, answer)
 
-    def _answer(self, answers: list[tuple[Request, PodRecord | Refused]]) -> None:
+    def _answer(self, answers: list[tuple[Request, PodRecord | RequestRefused]]) -> None:
         for request, answer in answers:
             # Who asked may have gone away meanwhile.
             if not request.answer.done():
@@ -383,11 +383,11 @@ class Keeper:
     def _turn_away(self) -> None:
         for waiting in self._decider.undecided():
             if isinstance(waiting, Request):
-                self._answer([(waiting, Refused(Refusal.STOPPING))])
+                self._answer([(waiting, RequestRefused(RequestRefusal.STOPPING))])
         while not self._inbox.empty():
             message = self._inbox.get_nowait()
             if isinstance(message, Request):
-                self._answer([(message, Refused(Refusal.STOPPING))])
+                self._answer([(message, RequestRefused(RequestRefusal.STOPPING))])
             self._inbox.task_done()
 
     def _show(self) -> None:

@@ -14,14 +14,14 @@ from typing import Final
 from numalet.agent.host import logs
 from numalet.agent.host.logs import LogFormat
 from numalet.agent.keeper import garbage, notify, owners, wiring
-from numalet.agent.keeper.decisions import Heard
+from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.neighbours import Neighbours, neighbours
+from numalet.agent.keeper.neighbours import PluginServers, neighbours
 from numalet.agent.keeper.owners import Owner
 from numalet.agent.keeper.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.agent.telemetry import admission_log, node_log
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.model.findings import Finding, Severity
@@ -64,10 +64,10 @@ async def _run(settings: AgentSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
 
-    def say(what: Heard) -> None:
+    def say(what: TracedDecision) -> None:
         log.write(admission_log.of_admission(what.rules, what.decision, what.recording))
 
-    def heard(what: Heard) -> None:
+    def heard(what: TracedDecision) -> None:
         # Whoever asked gets the answer first.
         loop.call_soon(say, what)
 
@@ -126,7 +126,7 @@ async def _served(
 
 @asynccontextmanager
 async def _near(
-    near: Neighbours | None, keeper: Keeper, settings: AgentSettings
+    near: PluginServers | None, keeper: Keeper, settings: AgentSettings
 ) -> AsyncIterator[None]:
     """Where another owner is, monitors and plugins talk to that one."""
     if near is None:
@@ -163,7 +163,7 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
 def _begun(view: AgentView) -> list[LogLine]:
     """Which managers there are, and how containers will be held."""
     policies = node_log.of_start(view.node.rules)
-    if view.standing is Standing.OBSERVING:
+    if view.standing is OwnershipMode.OBSERVING:
         return policies
     return [*policies, *node_log.of_guarantee(view.level, view.notes)]
 

@@ -18,7 +18,7 @@ from numalet.agent.keeper.requests import FolderRead
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.workload import static_pods
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
@@ -202,7 +202,7 @@ class ManifestFolder:
         )
         is_dropped = self._behaviour.unknown_fields_are_dropped
         options = WorkloadOptions(
-            source=Source.FILE,
+            source=WorkloadSource.FILE,
             origin=origin,
             node_name=self._node_name,
             programs=self._programs,

@@ -17,7 +17,7 @@ from numalet.agent.telemetry.metrics import Counts
 
 
 @dataclass(slots=True)
-class Neighbours:
+class PluginServers:
     """Made before the keeper, because decisions ask plugins; served as long as it lives."""
 
     plugins: DevicePlugins
@@ -53,8 +53,8 @@ class Neighbours:
             await self.plugins.stop()
 
 
-def neighbours(described: Iterable[str], asking: PodResourcesSettings) -> Neighbours:
+def neighbours(described: Iterable[str], asking: PodResourcesSettings) -> PluginServers:
     """The servers of a node on which these resources were described by the administrator."""
     relay = Relay()
     plugins = DevicePlugins(relay, described=frozenset(described))
-    return Neighbours(plugins, relay, asking)
+    return PluginServers(plugins, relay, asking)

@@ -21,7 +21,7 @@ from numalet.agent.keeper.kubelet_configuration import ConfigurationReader, Obse
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.requests import KubeletSeen
 from numalet.agent.kubelet import observed
-from numalet.agent.kubelet.observed import Evidence, KubeletLook, PodName
+from numalet.agent.kubelet.observed import Evidence, KubeletObservation, PodName
 from numalet.core.config.rules import StartRefused
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.findings import BadInput, Finding, Severity
@@ -61,7 +61,7 @@ class KubeletWatch:
     page_sizes: tuple[int, ...]
     clock: Callable[[], datetime]
     every_seconds: float
-    _last: KubeletLook | None = field(default=None, init=False)
+    _last: KubeletObservation | None = field(default=None, init=False)
     _read: tuple[object, ...] = field(default=(), init=False)
     """The signatures of the state files that were read last."""
 
@@ -111,13 +111,13 @@ class KubeletWatch:
         socket = self.places.root / _POD_RESOURCES
         if not socket.is_socket():
             return None
-        from numalet.io.pod_resources_client import Answered, PodResourcesClient
+        from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 
         try:
             answer = PodResourcesClient(socket, _ANSWER_SECONDS).list_pods()
         except BadInput:
             return None
-        if not isinstance(answer, Answered):
+        if not isinstance(answer, JsonAnswer):
             return None
         return {
             PodName(pod.get("namespace", ""), pod.get("name", "")): frozenset(
@@ -218,7 +218,7 @@ def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node
     return empty.at(snapshot)
 
 
-def log_findings(look: KubeletLook) -> tuple[Finding, ...]:
+def log_findings(look: KubeletObservation) -> tuple[Finding, ...]:
     """What the log says of a look: which files changed, and problems that were not told before."""
     news = [*look.notes, *(each.finding for each in look.news)]
     for code, names in (("state-changed", look.changed), ("state-removed", look.removed)):

@@ -23,8 +23,22 @@ from numalet.agent.host.runtime.port import (
     Started,
 )
 from numalet.agent.keeper.books import Books
-from numalet.agent.keeper.requests import Began, Delayed, Fact, Forgotten, Looked, TakenBack
-from numalet.agent.keeper.tasks import ForgetPod, Look, Settle, StartContainer, StopContainer, Task
+from numalet.agent.keeper.requests import (
+    Began,
+    Delayed,
+    Fact,
+    Forgotten,
+    ResyncResult,
+    StartWithdrawn,
+)
+from numalet.agent.keeper.tasks import (
+    ForgetPod,
+    Resync,
+    Settle,
+    StartContainer,
+    StopContainer,
+    Task,
+)
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -45,7 +59,7 @@ _LEVEL: Final = "cgroup"
 """What a mended cgroup above the containers counts as: names of pods would have no end."""
 
 
-class Wanted(Protocol):
+class DesiredSettings(Protocol):
     """What the books mean for the kernel."""
 
     def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
@@ -64,7 +78,7 @@ class Wanted(Protocol):
         """What the kernel says against what was promised."""
 
 
-class Handing(Protocol):
+class DeviceInjection(Protocol):
     """What containers get with their devices."""
 
     def may_take_long(self, books: Books, key: ContainerKey) -> bool:
@@ -92,11 +106,11 @@ class Performer:
     def __init__(
         self,
         runtime: Runtime,
-        wanted: Wanted,
+        wanted: DesiredSettings,
         books: Callable[[], Books],
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
-        handing: Handing,
+        handing: DeviceInjection,
         start_patience_seconds: float = START_PATIENCE_SECONDS,
     ) -> None:
         self._start_patience = start_patience_seconds
@@ -121,7 +135,7 @@ class Performer:
     def ask(self, tasks: Iterable[Task]) -> None:
         """Put tasks at the end of the line."""
         for task in tasks:
-            if isinstance(task, Look):
+            if isinstance(task, Resync):
                 if self._look_waits:
                     # The next one sees what this one would; else they pile up where one is slow.
                     continue
@@ -156,7 +170,7 @@ class Performer:
         except OSError as error:
             # The neighbour is broken, not the books; the next look tries again.
             self.problem = error.strerror or str(error)
-            if not isinstance(task, Settle | Look):
+            if not isinstance(task, Settle | Resync):
                 self._failed.append(task)
 
     async def _do(self, task: Task) -> None:
@@ -175,7 +189,7 @@ class Performer:
                 self._report(Forgotten(pod_uid))
             case Settle():
                 await self._settle()
-            case Look():
+            case Resync():
                 self._look_waits = False
                 await self._look()
             case _:
@@ -203,7 +217,7 @@ class Performer:
         if record is None or not _is_due(books, key, attempt):
             return
         if lifecycle.is_ending(record.workload, record.run):
-            self._report(TakenBack(key))
+            self._report(StartWithdrawn(key))
             return
         if given is None and self._handing.may_take_long(books, key):
             if delayed is not None:
@@ -315,7 +329,7 @@ class Performer:
                 audits[key] = self._wanted.audit(books, key, seen, self._clock())
         known, self.not_held = self.not_held, not_held
         news = {key: each for key, each in not_held.items() if known.get(key) != each}
-        self._report(Looked(audits, mended, news))
+        self._report(ResyncResult(audits, mended, news))
 
 
 def _holder(path: str) -> ContainerKey:

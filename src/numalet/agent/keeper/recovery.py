@@ -21,8 +21,8 @@ from enum import Enum
 from numalet.agent.host.runtime.port import Observed
 from numalet.agent.keeper import decisions, facts, steps, unpromised
 from numalet.agent.keeper.books import Books
-from numalet.agent.keeper.decisions import Heard, Stopwatch
-from numalet.agent.keeper.store import Found
+from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
+from numalet.agent.keeper.store import StoredState
 from numalet.agent.keeper.tasks import ForgetPod, StartContainer, Task
 from numalet.agent.telemetry import cpu_gauges
 from numalet.core.checkpoint.state_files import StateFiles
@@ -40,7 +40,7 @@ from numalet.core.snapshot import placement
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.records import Records
 from numalet.core.workload.run import ContainerPhase
-from numalet.core.workload.spec import Source
+from numalet.core.workload.spec import WorkloadSource
 from numalet.insight.state import restart_check
 from numalet.insight.state.rebase import Lost, Rebased
 from numalet.wording import english, kubelet_start
@@ -80,18 +80,18 @@ class Recovered:
 
     books: Books
     tasks: tuple[Task, ...]
-    heard: tuple[Heard, ...]
+    heard: tuple[TracedDecision, ...]
     findings: tuple[Finding, ...] = ()
 
 
-def in_order(found: Found, uids: Iterable[str]) -> Found:
+def in_order(found: StoredState, uids: Iterable[str]) -> StoredState:
     """The same with these pods first, in this order: so they ask again."""
     first = {uid: found.records[uid] for uid in uids if uid in found.records}
     return replace(found, records={**first, **found.records})
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RestoredNode:
     """A node on its state files, and how they were made to fit.
 
     ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.
@@ -109,7 +109,7 @@ class Started:
 
 def start_node(
     premises: Premises, files: StateFiles, running: Iterable[ContainerKey] = ()
-) -> Started:
+) -> RestoredNode:
     """The node on these files, rebased if they do not fit and that is permitted.
 
     Raises:
@@ -119,7 +119,7 @@ def start_node(
     running = tuple(running)
     started = _start(premises, files, running)
     if isinstance(started, Node):
-        return Started(started)
+        return RestoredNode(started)
     if not restart_check.is_about_files(started):
         fields = {"text": kubelet_start.text(started), "stage": started.stage.value}
         raise BadInput([Finding("agent/start-refused", fields)])
@@ -129,7 +129,7 @@ def start_node(
         kept = {name: text for name, text in files.items() if name not in rebased.unusable}
         mended = _start(premises, kept | dict(rebased.files), running)
         if isinstance(mended, Node):
-            return Started(mended, checked.drift, rebased.lost)
+            return RestoredNode(mended, checked.drift, rebased.lost)
     text = kubelet_start.text(started, premises.root)
     where = Location(premises.root)
     mend = {"text": text, "root": premises.root, "stage": started.stage.value}
@@ -170,7 +170,7 @@ def _start(
 
 def recover(
     premises: Premises,
-    found: Found,
+    found: StoredState,
     observed: Sequence[Observed],
     pods_at_runtime: Iterable[str],
     events: Sequence[NodeEvent],
@@ -222,9 +222,9 @@ def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
 
 def _readmitted(
     books: Books, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
-) -> tuple[Books, tuple[Heard, ...]]:
+) -> tuple[Books, tuple[TracedDecision, ...]]:
     """Every pod that may run asks again, the oldest first."""
-    heard: list[Heard] = []
+    heard: list[TracedDecision] = []
     expected = {each.key for each in lost}
     for uid, record in books.records.items():
         if not _asks_again(record, now):
@@ -273,5 +273,5 @@ def _asks_again(record: PodRecord, now: datetime) -> bool:
     """
     run = record.run
     if run.verdict is not None and not run.verdict.admitted:
-        return record.workload.source is Source.FILE and run.deletion is None
+        return record.workload.source is WorkloadSource.FILE and run.deletion is None
     return not steps.is_finished(record, now)

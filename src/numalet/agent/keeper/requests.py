@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from numalet.agent.host.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
-from numalet.agent.kubelet.observed import KubeletLook
-from numalet.agent.servers.door import Refused
+from numalet.agent.kubelet.observed import KubeletObservation
+from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding
@@ -22,7 +22,7 @@ from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 
-Answer: TypeAlias = "asyncio.Future[PodRecord | Refused]"
+Answer: TypeAlias = "asyncio.Future[PodRecord | RequestRefused]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ class Delayed:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class StartWithdrawn:
     """An attempt that was recorded was not asked for: its pod is over."""
 
     key: ContainerKey
@@ -108,7 +108,7 @@ class FolderPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ResyncResult:
     """What a look at reality found: audits of running containers, settings that were mended.
 
     ``mended`` are names of settings by container; the key of a cgroup above has no container.
@@ -125,7 +125,7 @@ class KubeletSeen:
     """A look at the kubelet that owns this node; ``node`` is its node, None if it is not known."""
 
     node: Node | None
-    look: KubeletLook
+    look: KubeletObservation
 
     @property
     def audits(self) -> Mapping[ContainerKey, Audit]:
@@ -166,12 +166,12 @@ Fact: TypeAlias = (
     Began
     | Answered
     | Delayed
-    | TakenBack
+    | StartWithdrawn
     | Ended
     | Forgotten
     | FolderRead
     | FolderPod
-    | Looked
+    | ResyncResult
     | KubeletSeen
     | SourcesReady
     | PluginNews

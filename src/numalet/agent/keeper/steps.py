@@ -16,12 +16,12 @@ from numalet.agent.keeper.tasks import ForgetPod, StartContainer, StopContainer,
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, PodRecord
-from numalet.core.workload.spec import Source
+from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubelet_events
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NextSteps:
     """The books after a pod's next steps, what is to be done, and when to look again."""
 
     books: Books
@@ -29,7 +29,7 @@ class Taken:
     look_again_at: datetime | None = None
 
 
-def take(books: Books, uid: str, now: datetime) -> Taken:
+def take(books: Books, uid: str, now: datetime) -> NextSteps:
     """Let a pod take the steps that are due."""
     record = books.records[uid]
     ending = _still_ending(books, record)
@@ -46,7 +46,7 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
         tasks.append(StartContainer(key, run.of(name).attempt))
     if due.finished and _is_active(books, uid):
         node = node.remove(uid)
-    ends_with_its_command = due.finished and record.workload.source is Source.RUN
+    ends_with_its_command = due.finished and record.workload.source is WorkloadSource.RUN
     if ends_with_its_command:
         # Nobody else will ask: whoever wanted the command has seen its end.
         run = folding.deletion_requested(run, now, 0.0)
@@ -60,7 +60,7 @@ def take(books: Books, uid: str, now: datetime) -> Taken:
         after = _with_killing(after, record, name, now)
     if due.start and not record.run.has_begun:
         after = _with_overdue(after, ending, now)
-    return Taken(after, tuple(tasks), due.look_again_at)
+    return NextSteps(after, tuple(tasks), due.look_again_at)
 
 
 def _still_ending(books: Books, record: PodRecord) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredState:
     """What was on the disk: state files by name, and records by uid, oldest first."""
 
     state_files: Mapping[str, str]
@@ -73,7 +73,7 @@ class Store:
         self._records = RecordFile(root)
         self.journal_problem = ""
 
-    def open(self) -> Found:
+    def open(self) -> StoredState:
         """Make the folders, take the lock, read everything.
 
         Raises:
@@ -95,7 +95,7 @@ class Store:
             (self._decode(text, str(self._records.path)) for text in texts.values()),
             key=lambda record: (record.run.accepted_at, record.resource_version),
         )
-        return Found(self._directory.files, {record.uid: record for record in records})
+        return StoredState(self._directory.files, {record.uid: record for record in records})
 
     def close(self) -> None:
         """Let go of the lock."""

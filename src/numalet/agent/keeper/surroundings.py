@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from numalet.agent.host.runtime.port import Runtime
-from numalet.agent.keeper.decisions import Heard
-from numalet.agent.keeper.performer import START_PATIENCE_SECONDS, Handing, NothingHanded, Wanted
+from numalet.agent.keeper.decisions import TracedDecision
+from numalet.agent.keeper.performer import (
+    START_PATIENCE_SECONDS,
+    DesiredSettings,
+    DeviceInjection,
+    NothingHanded,
+)
 from numalet.agent.keeper.store import Store
-from numalet.agent.servers.door import Standing
+from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class KeeperDependencies:
     """What the keeper works with.
 
     ``heard`` is told of every decision that is safe on the disk, for logs and tests.
@@ -30,18 +35,18 @@ class Surroundings:
 
     store: Store
     runtime: Runtime
-    wanted: Wanted
+    wanted: DesiredSettings
     clock: Callable[[], datetime]
     stopwatch: Callable[[], float]
     node_name: str
-    standing: Standing = Standing.ENFORCING
+    standing: OwnershipMode = OwnershipMode.ENFORCING
     notes: tuple[str, ...] = ()
     config: KubeletConfig = field(default_factory=KubeletConfig)
-    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    heard: Callable[[TracedDecision], None] = field(default=lambda heard: None)
     look_every_seconds: float = 10.0
     start_patience_seconds: float = START_PATIENCE_SECONDS
     plugins: PreferredDevices = NO_SAY
-    handing: Handing = field(default_factory=NothingHanded)
+    handing: DeviceInjection = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
     also_noted: Callable[[], Sequence[str]] = field(default=lambda: ())
     node_created_at: datetime | None = None

@@ -37,8 +37,8 @@ class Settle:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Resync:
     """Compare everything that runs with what is wanted, mend it, and see what it really has."""
 
 
-Task: TypeAlias = StartContainer | StopContainer | ForgetPod | Settle | Look
+Task: TypeAlias = StartContainer | StopContainer | ForgetPod | Settle | Resync

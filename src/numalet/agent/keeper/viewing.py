@@ -8,9 +8,9 @@ from datetime import datetime
 
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.performer import Performer
-from numalet.agent.keeper.surroundings import Surroundings
+from numalet.agent.keeper.surroundings import KeeperDependencies
 from numalet.agent.kubernetes.node_object import Unready
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model.pod import ContainerKey
@@ -27,13 +27,13 @@ class Condition:
     unschedulable: bool = False
 
 
-def condition(around: Surroundings) -> Condition:
+def condition(around: KeeperDependencies) -> Condition:
     """How a keeper is at its begin."""
     return Condition(started_at=around.clock(), unschedulable=around.unschedulable)
 
 
 def view(
-    around: Surroundings, books: Books, condition: Condition, performer: Performer
+    around: KeeperDependencies, books: Books, condition: Condition, performer: Performer
 ) -> AgentView:
     """The view of these books."""
     return AgentView(
@@ -57,25 +57,25 @@ def view(
     )
 
 
-def _config(around: Surroundings, books: Books) -> KubeletConfig:
+def _config(around: KeeperDependencies, books: Books) -> KubeletConfig:
     """The configuration that decides here: that of the kubelet, which may get another one."""
     look = books.kubelet
     theirs = None if look is None else look.evidence.settings
     return around.config if theirs is None else theirs
 
 
-def _unready(around: Surroundings, books: Books, condition: Condition) -> Unready | None:
+def _unready(around: KeeperDependencies, books: Books, condition: Condition) -> Unready | None:
     if condition.stopping:
         return Unready.STOPPING
     if condition.problem:
         return Unready.BOOKS
     if not books.node.snapshot.sources_ready:
         return Unready.STARTING
-    return Unready.OBSERVING if around.standing is Standing.OBSERVING else None
+    return Unready.OBSERVING if around.standing is OwnershipMode.OBSERVING else None
 
 
 def _notes(
-    around: Surroundings, books: Books, condition: Condition, performer: Performer
+    around: KeeperDependencies, books: Books, condition: Condition, performer: Performer
 ) -> list[str]:
     notes = [*around.notes, *around.also_noted()]
     if any(each.run.unpromised for each in books.records.values()):

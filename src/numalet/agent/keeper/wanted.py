@@ -36,7 +36,7 @@ class _Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class FromBooks:
+class SettingsByFormula:
     """The settings by the kubelet's formulas; ``limits`` hold for all pods."""
 
     limits: Limits

@@ -17,11 +17,11 @@ from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.keeper import journal, kube_api, node_file, observing, other_books, recovery
 from numalet.agent.keeper.books import EVENTS_KEPT
-from numalet.agent.keeper.decisions import Heard
+from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.keeper.manifests import ManifestFolder
-from numalet.agent.keeper.neighbours import Neighbours
+from numalet.agent.keeper.neighbours import PluginServers
 from numalet.agent.keeper.node_file import NodeAge
 from numalet.agent.keeper.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.keeper.performer import START_PATIENCE_SECONDS
@@ -29,11 +29,11 @@ from numalet.agent.keeper.recovery import Recovered
 from numalet.agent.keeper.requests import SourcesReady
 from numalet.agent.keeper.settings import AgentSettings, RuntimeKind, configuration_reader
 from numalet.agent.keeper.shortage import Shortage
-from numalet.agent.keeper.store import Found, StorageFailed, Store
-from numalet.agent.keeper.surroundings import Surroundings
-from numalet.agent.keeper.wanted import FromBooks
+from numalet.agent.keeper.store import StorageFailed, Store, StoredState
+from numalet.agent.keeper.surroundings import KeeperDependencies
+from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.servers.api import listening
-from numalet.agent.servers.door import Standing
+from numalet.agent.servers.door import OwnershipMode
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.limits import Limits
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -55,7 +55,7 @@ class Hooks:
 
     runtime: Runtime | None = None
     clock: Callable[[], datetime] = utc_now
-    heard: Callable[[Heard], None] = field(default=lambda heard: None)
+    heard: Callable[[TracedDecision], None] = field(default=lambda heard: None)
     told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
     report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
     shortage: Shortage = field(default_factory=Shortage)
@@ -66,7 +66,7 @@ class Hooks:
 
 @asynccontextmanager
 async def opened(
-    settings: AgentSettings, hooks: Hooks = Hooks(), near: Neighbours | None = None
+    settings: AgentSettings, hooks: Hooks = Hooks(), near: PluginServers | None = None
 ) -> AsyncIterator[Keeper]:
     """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
 
@@ -79,7 +79,7 @@ async def opened(
     found = store.open()
     try:
         if settings.observe:
-            found = Found({}, {})
+            found = StoredState({}, {})
         age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
@@ -125,7 +125,7 @@ def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Findin
 
 async def _recovered(
     settings: AgentSettings,
-    found: Found,
+    found: StoredState,
     hooks: Hooks,
     store: Store,
     runtime: Runtime,
@@ -156,7 +156,7 @@ class _Begun:
 
 
 def _begun(
-    recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: Surroundings
+    recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: KeeperDependencies
 ) -> _Begun:
     """A keeper with the books of a recovery, which are on the disk."""
     books = recovered.books
@@ -267,17 +267,21 @@ async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None
 
 
 def _surroundings(
-    settings: AgentSettings, hooks: Hooks, store: Store, runtime: Runtime, near: Neighbours | None
-) -> Surroundings:
+    settings: AgentSettings,
+    hooks: Hooks,
+    store: Store,
+    runtime: Runtime,
+    near: PluginServers | None,
+) -> KeeperDependencies:
     premises = settings.premises
-    around = Surroundings(
+    around = KeeperDependencies(
         store=store,
         runtime=runtime,
-        wanted=FromBooks(_limits(settings)),
+        wanted=SettingsByFormula(_limits(settings)),
         clock=hooks.clock,
         stopwatch=time.perf_counter,
         node_name=settings.node_name,
-        standing=Standing.OBSERVING if settings.observe else Standing.ENFORCING,
+        standing=OwnershipMode.OBSERVING if settings.observe else OwnershipMode.ENFORCING,
         notes=runtime.capabilities().shortfalls,
         config=premises.config,
         heard=hooks.heard,

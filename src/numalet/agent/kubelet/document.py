@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from numalet.agent.kubelet.observed import KubeletLook, PodName, Problem
+from numalet.agent.kubelet.observed import KubeletObservation, KubeletProblem, PodName
 from numalet.agent.kubernetes import pod_placement
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKey
@@ -23,7 +23,7 @@ STALE: Final = "Stale"
 """The status of one that its kubelet does not know any more, though its state files do."""
 
 
-def kubelet_document(look: KubeletLook | None) -> dict[str, Any] | None:
+def kubelet_document(look: KubeletObservation | None) -> dict[str, Any] | None:
     """What was seen, but for what the containers hold; None where nobody else owns the node."""
     if look is None:
         return None
@@ -51,7 +51,7 @@ def _file(report: FileReport) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: KubeletProblem) -> dict[str, Any]:
     finding, key = problem.finding, problem.key
     return {
         "code": finding.code,
@@ -62,7 +62,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     }
 
 
-def placements(look: KubeletLook) -> list[dict[str, Any]]:
+def placements(look: KubeletObservation) -> list[dict[str, Any]]:
     """The placement of every pod of the kubelet that its state files know, as of our own pods."""
     pods: dict[str, dict[str, Placement]] = {}
     for key, held in look.held.items():
@@ -70,7 +70,7 @@ def placements(look: KubeletLook) -> list[dict[str, Any]]:
     return [_placement(look, uid, held) for uid, held in pods.items()]
 
 
-def _placement(look: KubeletLook, uid: str, held: Mapping[str, Placement]) -> dict[str, Any]:
+def _placement(look: KubeletObservation, uid: str, held: Mapping[str, Placement]) -> dict[str, Any]:
     named = look.evidence.pods.get(uid, PodName("default", uid))
     audits = [look.audits[key] for name in held if (key := ContainerKey(uid, name)) in look.audits]
     return {
@@ -91,7 +91,9 @@ def _placement(look: KubeletLook, uid: str, held: Mapping[str, Placement]) -> di
     }
 
 
-def _ready(look: KubeletLook, uid: str, named: PodName, held: Mapping[str, Placement]) -> str:
+def _ready(
+    look: KubeletObservation, uid: str, named: PodName, held: Mapping[str, Placement]
+) -> str:
     """How many containers run, of how many, as ``kubectl get pods`` counts them.
 
     Init containers that are no sidecars do not count. Which those are only the kubelet knows; if it

@@ -86,7 +86,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class KubeletProblem:
     """Something that is not as it should be since a moment; ``key`` if it is about a container.
 
     ``is_told`` says that it has lasted, or needs not to.
@@ -99,7 +99,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletLook:
+class KubeletObservation:
     """What one look found.
 
     ``held`` is what the state files promise, by container; ``audits`` are of those of them that
@@ -116,8 +116,8 @@ class KubeletLook:
     files: tuple[FileReport, ...]
     held: Mapping[ContainerKey, Placement]
     audits: Mapping[ContainerKey, Audit]
-    problems: tuple[Problem, ...]
-    news: tuple[Problem, ...]
+    problems: tuple[KubeletProblem, ...]
+    news: tuple[KubeletProblem, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     notes: tuple[Finding, ...]
@@ -139,14 +139,14 @@ class KubeletLook:
         return known is not None and pod_uid not in known
 
     @property
-    def told(self) -> tuple[Problem, ...]:
+    def told(self) -> tuple[KubeletProblem, ...]:
         """The problems that people should know of."""
         return tuple(each for each in self.problems if each.is_told)
 
 
 def look(
-    before: KubeletLook | None, evidence: Evidence, machine: MachineInfo, at: datetime
-) -> KubeletLook:
+    before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
+) -> KubeletObservation:
     """What the evidence comes to, after the look before."""
     files = state_verify.verify(evidence.files, machine)
     snapshot = promises(evidence.files)
@@ -164,7 +164,7 @@ def look(
     )
     told_before = {same for same, each in known.items() if each.is_told}
     old = evidence.files if before is None else before.evidence.files
-    return KubeletLook(
+    return KubeletObservation(
         at=at,
         evidence=evidence,
         files=files,
@@ -194,7 +194,7 @@ class _History:
     notes: tuple[Finding, ...]
 
 
-def _history(before: KubeletLook | None, evidence: Evidence, at: datetime) -> _History:
+def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime) -> _History:
     if before is None:
         return _History(at, at, at, (), ())
     old = before.evidence
@@ -213,25 +213,25 @@ def _history(before: KubeletLook | None, evidence: Evidence, at: datetime) -> _H
     )
 
 
-def _process_problems(history: _History, evidence: Evidence) -> Iterator[Problem]:
+def _process_problems(history: _History, evidence: Evidence) -> Iterator[KubeletProblem]:
     """A kubelet that is away, or that does not stay."""
     since = history.state_since
     if evidence.running == "" and evidence.files:
         finding = Finding(NOT_RUNNING, {"root": evidence.root}, severity=Severity.WARNING)
-        yield Problem(finding, None, since, history.at - since >= MISSED_AFTER)
+        yield KubeletProblem(finding, None, since, history.at - since >= MISSED_AFTER)
     if len(history.starts) >= MANY_RESTARTS:
         fields = {"root": evidence.root, "minutes": int(RESTARTS_COUNTED_FOR.total_seconds() // 60)}
         finding = Finding(KEEPS_RESTARTING, fields, severity=Severity.WARNING)
-        yield Problem(finding, None, history.starts[0], is_told=True)
+        yield KubeletProblem(finding, None, history.starts[0], is_told=True)
 
 
 def _file_problems(
     history: _History,
     evidence: Evidence,
     files: tuple[FileReport, ...],
-    before: KubeletLook | None,
+    before: KubeletObservation | None,
     at: datetime,
-) -> Iterator[Problem]:
+) -> Iterator[KubeletProblem]:
     """What is wrong about the files, told when it is not only the middle of a write."""
     earlier = {} if before is None else {_kind(each.finding): each for each in before.problems}
     told = () if before is None else {_same(each) for each in before.problems if each.is_told}
@@ -240,7 +240,7 @@ def _file_problems(
         old = earlier.get(_kind(finding))
         since = at if old is None else old.since
         lasts = are_settled or at - since >= RECONCILED_WITHIN
-        problem = Problem(finding, None, since, lasts)
+        problem = KubeletProblem(finding, None, since, lasts)
         yield replace(problem, is_told=lasts or _same(problem) in told)
 
 
@@ -267,16 +267,19 @@ def _wanted(snapshot: Snapshot, key: ContainerKey) -> CgroupSettings:
 
 
 def _aged(
-    finding: Finding, key: ContainerKey, known: Mapping[tuple[object, ...], Problem], at: datetime
-) -> Problem:
+    finding: Finding,
+    key: ContainerKey,
+    known: Mapping[tuple[object, ...], KubeletProblem],
+    at: datetime,
+) -> KubeletProblem:
     """A problem of a container, with its age."""
-    fresh = Problem(finding, key, at, is_told=False)
+    fresh = KubeletProblem(finding, key, at, is_told=False)
     old = known.get(_same(fresh))
     since = at if old is None else old.since
-    return Problem(finding, key, since, is_told=at - since >= RECONCILED_WITHIN)
+    return KubeletProblem(finding, key, since, is_told=at - since >= RECONCILED_WITHIN)
 
 
-def _same(problem: Problem) -> tuple[object, ...]:
+def _same(problem: KubeletProblem) -> tuple[object, ...]:
     """By what a problem is known again; how many bytes are misplaced may differ."""
     finding = problem.finding
     shown = () if problem.key else sorted((key, repr(v)) for key, v in finding.fields.items())

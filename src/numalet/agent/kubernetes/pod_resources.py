@@ -18,7 +18,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceEntry:
+class PodResourcesDevice:
     """One device on at most one NUMA node; ``node_id`` is None where no node is known.
 
     A device of several nodes has one entry for each.
@@ -43,7 +43,7 @@ class ContainerEntry:
     """One container. ``cpus`` are its exclusive CPUs: the shared pool is not told."""
 
     name: str
-    devices: tuple[DeviceEntry, ...]
+    devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
     memory: tuple[MemoryEntry, ...]
 
@@ -62,7 +62,7 @@ class PodEntry:
 class Allocatable:
     """What the node has to give, given away or not."""
 
-    devices: tuple[DeviceEntry, ...]
+    devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
     memory: tuple[MemoryEntry, ...]
 
@@ -130,7 +130,7 @@ def _container(snapshot: Snapshot, pod_uid: str, name: str, stale: bool) -> Cont
     )
 
 
-def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[DeviceEntry]:
+def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[PodResourcesDevice]:
     """Devices with the NUMA nodes of the time when they were allocated."""
     records = snapshot.device.records.get(pod_uid, {}).get(container, {})
     for resource, record in sorted(records.items()):
@@ -139,9 +139,9 @@ def _devices(snapshot: Snapshot, pod_uid: str, container: str) -> Iterator[Devic
             yield from _placed(resource, device_id, (n for n in nodes if n != NO_NODE))
 
 
-def _placed(resource: str, device_id: str, node_ids: Iterable[int]) -> Iterator[DeviceEntry]:
+def _placed(resource: str, device_id: str, node_ids: Iterable[int]) -> Iterator[PodResourcesDevice]:
     ordered = sorted(set(node_ids))
     if not ordered:
-        yield DeviceEntry(resource, device_id, None)
+        yield PodResourcesDevice(resource, device_id, None)
     for node_id in ordered:
-        yield DeviceEntry(resource, device_id, node_id)
+        yield PodResourcesDevice(resource, device_id, node_id)

@@ -23,7 +23,7 @@ from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.watcher import family
 from numalet.agent.run import joining, telling
 from numalet.agent.run.child import EXIT_REFUSED
-from numalet.agent.run.joining import Taken
+from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.options import SEARCH_SECONDS, Explained, RunOptions, Voice
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import CONTAINER
@@ -168,7 +168,7 @@ class Agent:
             if place.admitted or not place.fits_when_empty or time.monotonic() >= last:
                 return place
 
-    def take(self) -> Taken | Finding:
+    def take(self) -> AcceptedOrder | Finding:
         """What the agent has prepared, as soon as it has; or why it has not."""
         key = ContainerKey(self._pod.uid, CONTAINER)
         folder = Attempts(self.root / RUNS).of(key, 1).folder

@@ -51,7 +51,7 @@ _ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StartProblem:
     """The step at which a start failed, and the error number of the kernel."""
 
     stage: str
@@ -68,7 +68,7 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def why(problem: Problem, setup: Setup) -> NotStarted:
+def why(problem: StartProblem, setup: Setup) -> NotStarted:
     """What a step that failed means to the user."""
     given = {
         "argv": setup.argv,
@@ -81,7 +81,7 @@ def why(problem: Problem, setup: Setup) -> NotStarted:
     return starting.not_started(problem.stage, problem.number, given)
 
 
-def start(setup: Setup, score: int) -> int | Problem:
+def start(setup: Setup, score: int) -> int | StartProblem:
     """The id of the process that became the command, or why it did not; signals are held."""
     answer, report = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
@@ -91,7 +91,7 @@ def start(setup: Setup, score: int) -> int | Problem:
     except OSError as error:
         for each in (answer, report):
             os.close(each)
-        return Problem("fork", error.errno or 0)
+        return StartProblem("fork", error.errno or 0)
     if pid == 0:
         _be_child(setup, score, parent, report)
     os.close(report)
@@ -100,7 +100,7 @@ def start(setup: Setup, score: int) -> int | Problem:
     if problem is None:
         return pid
     os.waitpid(pid, 0)
-    return Problem(problem["stage"], problem["errno"])
+    return StartProblem(problem["stage"], problem["errno"])
 
 
 def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:

@@ -12,8 +12,8 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.runtime import levels
-from numalet.agent.host.runtime.attempts import RUNS, Attempts, State
-from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
+from numalet.agent.host.runtime.levels import HostCapabilities
 from numalet.agent.keeper import other_books, other_roots, owners, settings
 from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.keeper.recovery import Premises
@@ -101,7 +101,7 @@ def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
 
 def _agents_programs(root: Path) -> int:
     """What an agent started and goes on without it, on CPUs that are not in our books."""
-    going_on = (State.STARTING, State.RUNNING)
+    going_on = (AttemptState.STARTING, AttemptState.RUNNING)
     return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
 
 
@@ -187,7 +187,7 @@ def _placed_in_turn(
     return answer
 
 
-def _run(placed: Placed, options: RunOptions, ground: Ground, voice: Voice) -> int:
+def _run(placed: Placed, options: RunOptions, ground: HostCapabilities, voice: Voice) -> int:
     outcome = program.run(placed, options.request.command, ground)
     if outcome.finding is not None:
         voice.tell(outcome.finding)
@@ -213,7 +213,7 @@ def _explained(answer: NoPlace, premises: Premises, voice: Voice) -> Explained:
     return voice.explained(cases.build(session, (), answer.pod), answer.running)
 
 
-def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:
+def _document(answer: Placed | NoPlace, ground: HostCapabilities) -> RunDocument:
     if isinstance(answer, NoPlace):
         why = answer.decision.rejection
         verdict = kubelet.reason(why), kubelet.message(why)
@@ -225,7 +225,7 @@ def _document(answer: Placed | NoPlace, ground: Ground) -> RunDocument:
     )
 
 
-def _why(ground: Ground) -> str:
+def _why(ground: HostCapabilities) -> str:
     """Why the kernel does not hold a command here."""
     reason = ground.reason
     return "" if reason is None else english.of_finding(Finding(reason.code, reason.fields))

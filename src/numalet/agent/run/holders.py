@@ -30,7 +30,7 @@ _MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class RunHolder:
     """One run: its pod, and the process that stays with its command.
 
     ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` tell it from a later process
@@ -77,12 +77,12 @@ class Holders:
         self._path(uid).unlink(missing_ok=True)
         os.close(descriptor)
 
-    def is_alive(self, holder: Holder) -> bool:
+    def is_alive(self, holder: RunHolder) -> bool:
         """Whether its run is still there."""
         held = self._is_held(holder.uid)
         return _is_this_process(holder) if held is None else held
 
-    def pid_here(self, holder: Holder) -> int | None:
+    def pid_here(self, holder: RunHolder) -> int | None:
         """The id by which its process can be asked for here; None if it has none here."""
         try:
             namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
@@ -93,7 +93,7 @@ class Holders:
         here = namespace == family.pid_namespace() and _is_this_process(holder)
         return holder.pid if here else None
 
-    def since(self, holder: Holder) -> datetime | None:
+    def since(self, holder: RunHolder) -> datetime | None:
         """When its run got its place; None for one of the former format."""
         try:
             return datetime.fromtimestamp(self._path(holder.uid).stat().st_mtime, UTC)
@@ -129,5 +129,5 @@ class Holders:
         return self._folder / uid
 
 
-def _is_this_process(holder: Holder) -> bool:
+def _is_this_process(holder: RunHolder) -> bool:
     return holder.boot == family.boot_id() and family.is_alive(holder.pid, holder.ticks)

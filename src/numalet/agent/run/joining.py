@@ -21,8 +21,8 @@ from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.agent.host.runtime.watcher.papers import Paper
 from numalet.agent.run import child, leftovers, program
-from numalet.agent.run.child import EXIT_REFUSED, Problem
-from numalet.agent.run.program import Outcome
+from numalet.agent.run.child import EXIT_REFUSED, StartProblem
+from numalet.agent.run.program import CommandOutcome
 from numalet.core.model.findings import Finding
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import faults
@@ -34,7 +34,7 @@ _RING: Final = b"!"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedOrder:
     """An order that is ours: its folder, its lock as a descriptor, and what it says."""
 
     folder: Path
@@ -42,7 +42,7 @@ class Taken:
     order: Mapping[str, Any]
 
 
-def take(folder: Path) -> Taken | None:
+def take(folder: Path) -> AcceptedOrder | None:
     """Take the order that lies in an attempt's folder; None if there is none now.
 
     The lock is touched only where an order lies. Held for a moment at every look, it would tell an
@@ -59,12 +59,12 @@ def take(folder: Path) -> Taken | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         order = papers.read(folder, papers.LAUNCH)
         if order is not None and not (folder / papers.STARTED).exists():
-            return Taken(folder, descriptor, order)
+            return AcceptedOrder(folder, descriptor, order)
     os.close(descriptor)
     return None
 
 
-def run(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Outcome:
+def run(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> CommandOutcome:
     """Run the command to its end; nothing of it is left, and the agent has let go of its place."""
     setup = _setup(taken, place, command)
     begin.adopt_orphans()
@@ -73,7 +73,7 @@ def run(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Outcome:
             return _run(setup, taken, place)
         except OSError as error:
             fields = {"error": error.strerror or str(error)}
-            return Outcome(EXIT_REFUSED, Finding("runtime/storage", fields))
+            return CommandOutcome(EXIT_REFUSED, Finding("runtime/storage", fields))
         finally:
             leftovers.reap()
             os.close(taken.lock)
@@ -81,14 +81,14 @@ def run(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Outcome:
             _wait_for_release(taken.folder)
 
 
-def _run(setup: Setup, taken: Taken, place: RunDocument) -> Outcome:
+def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutcome:
     order, cgroup = taken.order, setup.cgroup
     started, refused, end = (
         Paper(taken.folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
     )
     before, since = watch.out_of_memory(cgroup), stamp()
     pid = child.start(setup, order["oom_score_adj"])
-    if isinstance(pid, Problem):
+    if isinstance(pid, StartProblem):
         refused.write({"stage": pid.stage, "errno": pid.number})
         return program.not_started(child.why(pid, setup))
     refused.discard()
@@ -106,12 +106,14 @@ def _run(setup: Setup, taken: Taken, place: RunDocument) -> Outcome:
     end.write(told)
     code = child.exit_status(status)
     if told["oom_kills"] <= 0 or code != 128 + 9:
-        return Outcome(code)
+        return CommandOutcome(code)
     limit = order["memory_max_bytes"] or 0
-    return Outcome(code, program.killed_for_memory(told["limit_hits"], limit, place.numa_nodes))
+    return CommandOutcome(
+        code, program.killed_for_memory(told["limit_hits"], limit, place.numa_nodes)
+    )
 
 
-def _setup(taken: Taken, place: RunDocument, command: tuple[str, ...]) -> Setup:
+def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> Setup:
     given = taken.order["setup"]
     own = program.told_to_command(taken.order["granted_cpus"], place.numa_nodes, place.devices)
     return Setup(

@@ -8,14 +8,14 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.watcher import family
-from numalet.agent.run.holders import Holder
+from numalet.agent.run.holders import RunHolder
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.01
 
 
-def clear(holder: Holder, tree: CgroupTree | None) -> None:
+def clear(holder: RunHolder, tree: CgroupTree | None) -> None:
     """Kill what is left of a run whose process is gone, and remove its cgroups."""
     family.kill(family.strays(NO_SESSION, holder.uid))
     if tree is not None and holder.path:

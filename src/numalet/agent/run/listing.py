@@ -14,7 +14,7 @@ from numalet.agent.keeper import recovery, settings
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.kubernetes import pod_placement
 from numalet.agent.run import placing
-from numalet.agent.run.holders import Holder
+from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_books import Content, SharedBooks
 from numalet.agent.servers.api import node_state
@@ -62,7 +62,7 @@ def _listed(root: Path, books: SharedBooks, content: Content) -> Listing:
     return Listing(items, None if node is None else _state(node))
 
 
-def _node(root: Path, content: Content) -> tuple[Node | None, tuple[Holder, ...]]:
+def _node(root: Path, content: Content) -> tuple[Node | None, tuple[RunHolder, ...]]:
     """The node, None if it is not known, and the runs as they are on the machine of now."""
     keys = [each.key for each in content.live]
     files = content.files if keys else {}
@@ -75,7 +75,7 @@ def _node(root: Path, content: Content) -> tuple[Node | None, tuple[Holder, ...]
     return started.node.assume_running(keys).release_stale(), live
 
 
-def _placement(holder: Holder, since: datetime | None, node: Node | None) -> dict[str, Any]:
+def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> dict[str, Any]:
     held = (
         {}
         if node is None

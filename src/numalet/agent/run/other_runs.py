@@ -14,7 +14,7 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_look
 from numalet.agent.host.runtime.watcher import family
 from numalet.agent.run import leftovers
-from numalet.agent.run.holders import Holder, Holders
+from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.node.node import Node
@@ -30,7 +30,7 @@ class OtherRuns:
         self._holders = holders
         self._tree = tree
 
-    def share(self, node: Node, live: Sequence[Holder]) -> None:
+    def share(self, node: Node, live: Sequence[RunHolder]) -> None:
         """Give the shared pool, as it is now, to those who run in it."""
         pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
         for each in live:
@@ -41,7 +41,7 @@ class OtherRuns:
             else:
                 process_look.move_all(self._processes(each) or (), pool)
 
-    def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[Holder]) -> None:
+    def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[RunHolder]) -> None:
         """Raise ``BadInput`` if CPUs go that a run shares which can not be moved from here."""
         if before.snapshot.cpu.default <= after.snapshot.cpu.default:
             return
@@ -51,7 +51,7 @@ class OtherRuns:
             fields = [{"pid": each.pid, "command": each.command} for each in unseen]
             raise BadInput([Finding("run/out-of-sight", each) for each in fields])
 
-    def wait(self, live: Sequence[Holder], seconds: float) -> None:
+    def wait(self, live: Sequence[RunHolder], seconds: float) -> None:
         """Sleep until one of these runs is gone, or the time is over.
 
         Where none is left somebody ended a moment ago. Those whose processes can not be seen are
@@ -79,11 +79,11 @@ class OtherRuns:
                 if not all(map(self._holders.is_alive, unseen)):
                     return
 
-    def _has_cgroup(self, holder: Holder) -> bool:
+    def _has_cgroup(self, holder: RunHolder) -> bool:
         tree = self._tree
         return tree is not None and bool(holder.path) and tree.folder(holder.path).is_dir()
 
-    def _processes(self, holder: Holder) -> tuple[int, ...] | None:
+    def _processes(self, holder: RunHolder) -> tuple[int, ...] | None:
         """The ids here of all that a run started; None if that can not be seen."""
         pid = self._holders.pid_here(holder)
         if pid is not None:

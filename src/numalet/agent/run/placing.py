@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from numalet.agent.host.procfs import kernel
-from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.levels import HostCapabilities
 from numalet.agent.host.runtime.watcher import family
 from numalet.agent.keeper import owners, recovery
 from numalet.agent.keeper.owners import Places
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.run import leftovers
-from numalet.agent.run.holders import Holder
+from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.other_runs import OtherRuns
 from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_books import Content, SharedBooks
@@ -56,7 +56,7 @@ class NoPlace:
 
     node: Node
     pod: Pod
-    holders: tuple[Holder, ...]
+    holders: tuple[RunHolder, ...]
     decision: Decision
     fits_when_empty: bool
 
@@ -78,7 +78,7 @@ class Placer:
     """
 
     def __init__(
-        self, books: SharedBooks, premises: Premises, ground: Ground, places: Places
+        self, books: SharedBooks, premises: Premises, ground: HostCapabilities, places: Places
     ) -> None:
         self._books = books
         self._premises = premises
@@ -124,7 +124,7 @@ class Placer:
                 return policy
         return None
 
-    def _write(self, after: Node, live: Sequence[Holder], ours: Holder) -> None:
+    def _write(self, after: Node, live: Sequence[RunHolder], ours: RunHolder) -> None:
         """The books with this run in them, which is there from now on. Raises ``BadInput``."""
         try:
             self._lock = self._books.holders.take(ours.uid)
@@ -174,7 +174,7 @@ class Placer:
         for each in content.dead:
             leftovers.clear(each, self.ground.tree)
 
-    def _node(self, content: Content) -> tuple[Node, tuple[Holder, ...]]:
+    def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
         """The node on which these runs hold what the books say, and the runs as they are now."""
         live = content.live
         keys = [each.key for each in live]
@@ -193,7 +193,7 @@ class Placer:
                 self.remarks.append(finding)
         return started.node.assume_running(keys).release_stale(), tuple(as_now)
 
-    def _decided(self, node: Node, pod: Pod, live: tuple[Holder, ...]) -> tuple[Answer, Node]:
+    def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Answer, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
             empty, _ = self._node(Content({}))
@@ -206,9 +206,9 @@ class Placer:
         placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
         return placed, after.pod_started(pod.uid)
 
-    def _holder(self, placed: Placed, command: str) -> Holder:
+    def _holder(self, placed: Placed, command: str) -> RunHolder:
         own = family.process(os.getpid())
-        return Holder(
+        return RunHolder(
             uid=placed.pod.uid,
             pid=os.getpid(),
             ticks=0 if own is None else own.started,
@@ -219,7 +219,7 @@ class Placer:
         )
 
 
-def marked(holder: Holder, lost: Sequence[Lost]) -> Holder:
+def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
     """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
     of_it = [each for each in lost if each.key == holder.key]
     if not of_it:

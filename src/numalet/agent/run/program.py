@@ -8,33 +8,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from numalet.agent.host.cgroup_v2 import counters, writing
-from numalet.agent.host.cgroup_v2.writing import Refusal
+from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import starting
-from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.levels import HostCapabilities
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin, family
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.run import child, leftovers
-from numalet.agent.run.child import EXIT_REFUSED, Problem
+from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.agent.run.placing import Placed
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """The exit status, and what is to be said about it."""
 
     status: int
     finding: Finding | None = None
 
 
-def run(placed: Placed, command: tuple[str, ...], ground: Ground) -> Outcome:
+def run(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -> CommandOutcome:
     """Run the command in its place, to its end; nothing of it is left."""
     try:
         refused = _enclose(placed, ground)
         if refused is not None:
-            return Outcome(EXIT_REFUSED, Finding(refused.code, refused.fields))
+            return CommandOutcome(EXIT_REFUSED, Finding(refused.code, refused.fields))
         begin.adopt_orphans()
         return _run(_setup(placed, command, ground), placed, ground)
     finally:
@@ -43,21 +43,21 @@ def run(placed: Placed, command: tuple[str, ...], ground: Ground) -> Outcome:
             leftovers.remove(ground.tree, placed.settings.path.rpartition("/")[0])
 
 
-def _run(setup: Setup, placed: Placed, ground: Ground) -> Outcome:
+def _run(setup: Setup, placed: Placed, ground: HostCapabilities) -> CommandOutcome:
     with child.signals_held():
         started = child.start(setup, starting.score(placed.settings.oom_score_adj, ground))
-        if isinstance(started, Problem):
+        if isinstance(started, StartProblem):
             return not_started(child.why(started, setup))
         status = child.exit_status(child.accompany(started))
-    return Outcome(status, _killed_for_memory(status, placed, ground))
+    return CommandOutcome(status, _killed_for_memory(status, placed, ground))
 
 
-def not_started(why: NotStarted) -> Outcome:
+def not_started(why: NotStarted) -> CommandOutcome:
     """The outcome of a command that did not begin."""
-    return Outcome(child.EXITS.get(why.code, EXIT_REFUSED), Finding(why.code, why.fields))
+    return CommandOutcome(child.EXITS.get(why.code, EXIT_REFUSED), Finding(why.code, why.fields))
 
 
-def _enclose(placed: Placed, ground: Ground) -> Refusal | None:
+def _enclose(placed: Placed, ground: HostCapabilities) -> SettingRefusal | None:
     """Make the cgroups of the pod and its container, with all settings in force."""
     tree, path = ground.tree, placed.settings.path
     if tree is None:
@@ -66,16 +66,16 @@ def _enclose(placed: Placed, ground: Ground) -> Refusal | None:
         tree.make(path)
     except OSError as error:
         fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
-        return Refusal(writing.REFUSED, fields)
+        return SettingRefusal(writing.REFUSED, fields)
     parent = path.rpartition("/")[0]
     for each, settings in ((parent, placed.above), (path, placed.settings.cgroup)):
         applied = writing.apply(tree, each, settings)
-        if isinstance(applied, Refusal):
+        if isinstance(applied, SettingRefusal):
             return applied
     return None
 
 
-def _setup(placed: Placed, command: tuple[str, ...], ground: Ground) -> Setup:
+def _setup(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -> Setup:
     held, cgroup, tree = placed.placement, placed.settings.cgroup, ground.tree
     nodes = cgroup.memory_nodes if ground.binds_memory else None
     own = told_to_command(
@@ -101,7 +101,7 @@ def told_to_command(
     }
 
 
-def _killed_for_memory(status: int, placed: Placed, ground: Ground) -> Finding | None:
+def _killed_for_memory(status: int, placed: Placed, ground: HostCapabilities) -> Finding | None:
     if ground.tree is None or status != 128 + signal.SIGKILL:
         return None
     path = placed.settings.path

@@ -15,7 +15,7 @@ import msgspec
 
 from numalet.agent.keeper import root_folder
 from numalet.agent.keeper.root_folder import LOCK
-from numalet.agent.run.holders import Holder, Holders
+from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import faults
@@ -26,7 +26,7 @@ HOLDERS: Final = "runs.json"
 
 
 _PIDS: Final = 1 << 31
-_HOLDERS: Final = msgspec.json.Decoder(tuple[Holder, ...])
+_HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Content:
     """
 
     files: StateFiles
-    live: tuple[Holder, ...] = ()
-    dead: tuple[Holder, ...] = ()
+    live: tuple[RunHolder, ...] = ()
+    dead: tuple[RunHolder, ...] = ()
 
 
 class SharedBooks:
@@ -92,7 +92,7 @@ class SharedBooks:
         finally:
             os.close(descriptor)
 
-    def write(self, files: StateFiles, holders: tuple[Holder, ...]) -> None:
+    def write(self, files: StateFiles, holders: tuple[RunHolder, ...]) -> None:
         """Put new books in their place, all or none. Only while they are held.
 
         Raises ``BadInput``.
@@ -121,13 +121,13 @@ class SharedBooks:
         )
 
 
-def _as_plain(holder: Holder) -> dict[str, Any]:
+def _as_plain(holder: RunHolder) -> dict[str, Any]:
     """Without what came later and is not there, for programs of the release before still run."""
     plain = asdict(holder)
     return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
 
 
-def _check(holders: Iterable[Holder]) -> None:
+def _check(holders: Iterable[RunHolder]) -> None:
     """Raise ``ValueError`` for a holder that no run has written: it would be killed by these names.
 
     A cgroup is named by a path below ours, a process by an id of its own, and a uid by a file.

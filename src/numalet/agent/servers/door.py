@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts
@@ -24,7 +24,7 @@ from numalet.core.workload.records import Records
 from numalet.core.workload.spec import Workload
 
 
-class Standing(Enum):
+class OwnershipMode(Enum):
     """What the agent may do on this machine."""
 
     ENFORCING = "enforcing"
@@ -43,7 +43,7 @@ class AgentView:
 
     node_name: str
     node: Node
-    standing: Standing
+    standing: OwnershipMode
     level: GuaranteeLevel
     started_at: datetime
     node_created_at: datetime
@@ -62,7 +62,7 @@ class AgentView:
     """The configuration that the node was started with."""
     cpu_gauges: CpuGauges | None = None
     """The gauges of the CPU Manager where they move with events: in exact mode."""
-    kubelet: KubeletLook | None = None
+    kubelet: KubeletObservation | None = None
     """The latest look at the kubelet that owns this node; None where the agent does."""
 
     @property
@@ -106,7 +106,7 @@ class EventChange:
     before: NodeEvent | None = None
 
 
-class Refusal(Enum):
+class RequestRefusal(Enum):
     """Why a request to the agent came to nothing."""
 
     ALREADY_EXISTS = "AlreadyExists"
@@ -124,10 +124,10 @@ class Refusal(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RequestRefused:
     """A request that came to nothing, and the values that its sentence shows."""
 
-    why: Refusal
+    why: RequestRefusal
     fields: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -148,12 +148,12 @@ class Door(Protocol):
     def counts(self) -> Counts:
         """Everything that is counted, by the agent and by its other servers."""
 
-    async def create(self, workload: Workload) -> PodRecord | Refused:
+    async def create(self, workload: Workload) -> PodRecord | RequestRefused:
         """Decide about a pod; returns after the decision is on disk, admitted or not."""
 
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         """Let a pod be what ``core.workload.changes`` permits; returns after it is on disk.
 
         Refused with a conflict if the pod is not ``before`` any more, or not of this version.
@@ -161,39 +161,39 @@ class Door(Protocol):
 
     async def delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> PodRecord | Refused:
+    ) -> PodRecord | RequestRefused:
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
 
-    async def cordon(self, *, unschedulable: bool) -> Refused | None:
+    async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
         """Take no more pods from the API, or take them again; returns after it is on disk."""
 
-    def foresee_create(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
 
-    def foresee_alone(self, workload: Workload) -> Foreseen | Refused:
+    def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to if there were no other pod."""
 
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
-    ) -> Foreseen | Refused:
+    ) -> Foreseen | RequestRefused:
         """What ``delete`` would come to now. Nothing is kept."""
 
     async def changed(self) -> None:
         """Wait until there is another view."""
 
-    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | Refused:
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | RequestRefused:
         """All changes after this resource version, then those to come.
 
         Refused where the version is forgotten, or has not been given out yet.
         """
 
-    def event_changes(self, since: int) -> AsyncIterator[EventChange] | Refused:
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | RequestRefused:
         """All changes of events after this resource version, then those to come."""
 
-    def past_pod_changes(self, since: int) -> Sequence[PodChange] | Refused:
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | RequestRefused:
         """The changes between this resource version and now, oldest first."""
 
-    def past_event_changes(self, since: int) -> Sequence[EventChange] | Refused:
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | RequestRefused:
         """The changes of events between this resource version and now, oldest first."""
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:

@@ -15,10 +15,10 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 import numalet
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.agent.telemetry import gauges, metric_definitions, metrics
-from numalet.agent.telemetry.gauges import Gauges, Named
-from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition, Kind
+from numalet.agent.telemetry.gauges import Gauges, NamedPod
+from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition, MetricKind
 from numalet.agent.telemetry.metrics import Counts, Labels
 from numalet.wording.metric_help import HELP
 
@@ -37,7 +37,7 @@ class ViewCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every metric, in the order of its definition."""
         view = self._view
-        pods: dict[str, Named] = {uid: each.workload.pod for uid, each in view.records.items()}
+        pods: dict[str, NamedPod] = {uid: each.workload.pod for uid, each in view.records.items()}
         if view.kubelet is not None:
             pods |= view.kubelet.evidence.pods
         measured = gauges.gauges(
@@ -50,13 +50,13 @@ class ViewCollector(Collector):
             moved=view.cpu_gauges,
         )
         measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}
-        for definition in metric_definitions.shown(view.standing is Standing.OBSERVING):
+        for definition in metric_definitions.shown(view.standing is OwnershipMode.OBSERVING):
             match definition.kind:
-                case Kind.COUNTER:
+                case MetricKind.COUNTER:
                     yield _counter(definition, self._counts)
-                case Kind.GAUGE:
+                case MetricKind.GAUGE:
                     yield _gauge(definition, measured)
-                case Kind.HISTOGRAM:
+                case MetricKind.HISTOGRAM:
                     yield _histogram(definition, self._counts)
 
 
@@ -87,7 +87,7 @@ def text(view: AgentView, counts: Counts | None = None) -> bytes:
 _WITHOUT_TOTAL: Final = tuple(
     each.name
     for each in DEFINITIONS
-    if each.kind is Kind.COUNTER and not each.name.endswith(_TOTAL)
+    if each.kind is MetricKind.COUNTER and not each.name.endswith(_TOTAL)
 )
 
 

@@ -18,9 +18,9 @@ import grpc.aio
 from numalet.agent.kubernetes import pod_resources
 from numalet.agent.kubernetes.pod_resources import (
     ContainerEntry,
-    DeviceEntry,
     MemoryEntry,
     PodEntry,
+    PodResourcesDevice,
 )
 from numalet.agent.servers import unix_socket
 from numalet.agent.servers.door import AgentView
@@ -207,7 +207,7 @@ def _container(entry: ContainerEntry) -> v1.ContainerResources:
     )
 
 
-def _device(entry: DeviceEntry) -> v1.ContainerDevices:
+def _device(entry: PodResourcesDevice) -> v1.ContainerDevices:
     nodes = None if entry.node_id is None else _topology((entry.node_id,))
     return v1.ContainerDevices(
         resource_name=entry.resource, device_ids=[entry.device_id], topology=nodes

@@ -26,14 +26,14 @@ from typing import Final, TypeAlias
 
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.metrics import Counts, Labels
-from numalet.core.admission.collector import Allocated, AllocationRefused, Event
+from numalet.core.admission.collector import Allocated, Event, RefusedAllocation
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import Pod, QosClass
 
-_Call: TypeAlias = Allocated | AllocationRefused
+_Call: TypeAlias = Allocated | RefusedAllocation
 
 _NUMA_NODE: Final = "numa_node"
 _LAST_PROVIDER: Final = {OperatingSystem.LINUX: "memory", OperatingSystem.WINDOWS: "device"}
@@ -79,7 +79,7 @@ def after_admission(
         names.ADMISSION_DURATION, names.DURATION_BOUNDS_MS, milliseconds
     )
     for event in events:
-        if isinstance(event, Allocated | AllocationRefused):
+        if isinstance(event, Allocated | RefusedAllocation):
             counts = _after_call(counts, rules, decision.pod, event)
     if rules.topology.policy is TopologyPolicy.NONE:
         return counts
@@ -104,7 +104,7 @@ def rejection_label(reason: str) -> str:
 
 
 def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Counts:
-    refused = isinstance(call, AllocationRefused)
+    refused = isinstance(call, RefusedAllocation)
     if call.provider == "memory" and _pins_memory(rules, pod):
         counts = _requested(counts, names.MEMORY_REQUESTS, names.MEMORY_ERRORS, refused)
     if call.provider == "cpu" and _pins_cpus(rules, pod, call):

@@ -15,10 +15,10 @@ from numalet.agent.kubernetes import pod_placement
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.admission.collector import (
     Allocated,
-    AllocationRefused,
     Event,
     HintsAsked,
     HintsMerged,
+    RefusedAllocation,
 )
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import MemoryPolicy, NodeRules, Scope
@@ -30,7 +30,7 @@ from numalet.core.hints.hint import (
     NoPreference,
     ProviderHints,
 )
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.wording import kubelet
 
@@ -67,7 +67,7 @@ class _Telling:
                     yield from self._hints(subject, hints)
                 case HintsMerged():
                     yield from self._merged(event)
-                case Allocated() | AllocationRefused():
+                case Allocated() | RefusedAllocation():
                     yield from self._affinity_of(event.container.name)
                     if event.provider == _MEMORY and self._counts_memory():
                         yield from self._memory(event)
@@ -115,7 +115,7 @@ class _Telling:
         static = self._rules.memory.policy is not MemoryPolicy.NONE
         return static and self._pod.qos_class is QosClass.GUARANTEED
 
-    def _memory(self, event: Allocated | AllocationRefused) -> Iterator[LogLine]:
+    def _memory(self, event: Allocated | RefusedAllocation) -> Iterator[LogLine]:
         name = event.container.name
         about = {"pod": str(self._pod), "containerName": name}
         by_uid = {"podUID": self._pod.uid, "containerName": name}
@@ -150,7 +150,7 @@ def _listed(hints: NoPreference | Impossible | HintFamily) -> list[dict[str, Any
 def _of_family(family: HintFamily) -> Iterable[Hint]:
     """All hints; only those that matter of a family with too many nodes to list them."""
     # To ask whether it is a ``FamilyByRule`` takes longer than all the rest of the line.
-    rule: Rule | None = getattr(family, "rule", None)
+    rule: HintRule | None = getattr(family, "rule", None)
     if rule is None or rule.can_be_listed:
         return family.hints()
     sets = [*rule.singles(), *rule.islands]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
-from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.telemetry import cpu_gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
@@ -36,7 +36,7 @@ _OF_KUBELETS = (
 _NO_AUDITS: Mapping[ContainerKey, Audit] = MappingProxyType({})
 
 
-class Named(Protocol):
+class NamedPod(Protocol):
     """What a pod is called."""
 
     @property
@@ -51,9 +51,9 @@ class Named(Protocol):
 def gauges(
     node: Node,
     level: GuaranteeLevel,
-    pods: Mapping[str, Named],
+    pods: Mapping[str, NamedPod],
     audits: Mapping[ContainerKey, Audit] = _NO_AUDITS,
-    kubelet: KubeletLook | None = None,
+    kubelet: KubeletObservation | None = None,
     *,
     unpromised: int = 0,
     moved: CpuGauges | None = None,
@@ -81,7 +81,7 @@ def gauges(
     }
 
 
-def _kubelet(look: KubeletLook | None) -> Gauges:
+def _kubelet(look: KubeletObservation | None) -> Gauges:
     """What was seen of a kubelet; no series without one."""
     if look is None:
         return dict.fromkeys(_OF_KUBELETS, ())
@@ -124,7 +124,7 @@ def _membership(node: Node) -> Iterator[tuple[Labels, float]]:
 
 
 def _misplaced(
-    pods: Mapping[str, Named], audits: Mapping[ContainerKey, Audit]
+    pods: Mapping[str, NamedPod], audits: Mapping[ContainerKey, Audit]
 ) -> Iterator[tuple[Labels, float]]:
     for key, audit in sorted(audits.items()):
         pod = pods.get(key.pod_uid)

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final
 
 
-class Kind(Enum):
+class MetricKind(Enum):
     """How a metric behaves."""
 
     COUNTER = "counter"
@@ -25,7 +25,7 @@ class Definition:
     """One metric. With ``labels`` its series appear with their first use, without with 0."""
 
     name: str
-    kind: Kind = Kind.COUNTER
+    kind: MetricKind = MetricKind.COUNTER
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
 
@@ -80,40 +80,40 @@ DEFINITIONS: Final = (
     Definition(MEMORY_ERRORS),
     Definition(CPU_REQUESTS),
     Definition(CPU_ERRORS),
-    Definition(SHARED_POOL, Kind.GAUGE),
-    Definition(EXCLUSIVE_CPUS, Kind.GAUGE),
+    Definition(SHARED_POOL, MetricKind.GAUGE),
+    Definition(EXCLUSIVE_CPUS, MetricKind.GAUGE),
     Definition(ADMISSIONS),
     Definition(ADMISSION_ERRORS),
-    Definition(ADMISSION_DURATION, Kind.HISTOGRAM, bounds=DURATION_BOUNDS_MS),
+    Definition(ADMISSION_DURATION, MetricKind.HISTOGRAM, bounds=DURATION_BOUNDS_MS),
     Definition(ALIGNED, labels=("scope", "boundary")),
     Definition(REJECTIONS, labels=("reason",)),
     Definition(PLUGIN_REGISTRATIONS, labels=("resource_name",)),
-    Definition(PLUGIN_ALLOCATIONS, Kind.HISTOGRAM, ("resource_name",), ALLOCATION_BOUNDS),
+    Definition(PLUGIN_ALLOCATIONS, MetricKind.HISTOGRAM, ("resource_name",), ALLOCATION_BOUNDS),
     Definition(POD_RESOURCES_REQUESTS, labels=("server_api_version",)),
     Definition(POD_RESOURCES_LISTS, labels=("server_api_version",)),
     Definition(POD_RESOURCES_ALLOCATABLE, labels=("server_api_version",)),
     Definition(POD_RESOURCES_GETS, labels=("server_api_version",)),
     Definition(POD_RESOURCES_GET_ERRORS, labels=("server_api_version",)),
-    Definition(DECISION_SECONDS, Kind.HISTOGRAM, bounds=DECISION_BOUNDS),
+    Definition(DECISION_SECONDS, MetricKind.HISTOGRAM, bounds=DECISION_BOUNDS),
     Definition(DRIFT_MENDED, labels=("setting",)),
-    Definition(ALLOCATABLE, Kind.GAUGE, ("numa_node", "type")),
-    Definition(RESERVED, Kind.GAUGE, ("numa_node", "type")),
-    Definition(FREE, Kind.GAUGE, ("numa_node", "type")),
-    Definition(IN_GROUP, Kind.GAUGE, ("numa_node", "group")),
-    Definition(MISPLACED, Kind.GAUGE, ("namespace", "pod", "container")),
-    Definition(GUARANTEE, Kind.GAUGE, ("level",)),
-    Definition(BUILD_INFO, Kind.GAUGE, ("version", "python_version", "kubernetes_release")),
+    Definition(ALLOCATABLE, MetricKind.GAUGE, ("numa_node", "type")),
+    Definition(RESERVED, MetricKind.GAUGE, ("numa_node", "type")),
+    Definition(FREE, MetricKind.GAUGE, ("numa_node", "type")),
+    Definition(IN_GROUP, MetricKind.GAUGE, ("numa_node", "group")),
+    Definition(MISPLACED, MetricKind.GAUGE, ("namespace", "pod", "container")),
+    Definition(GUARANTEE, MetricKind.GAUGE, ("level",)),
+    Definition(BUILD_INFO, MetricKind.GAUGE, ("version", "python_version", "kubernetes_release")),
     Definition(ACCEPT_PAUSES),
     Definition(STARTS_DELAYED),
     Definition(RECORDS_LOST, labels=("file",)),
-    Definition(UNPROMISED, Kind.GAUGE),
+    Definition(UNPROMISED, MetricKind.GAUGE),
     Definition(KUBELET_STATE_CHANGES, labels=("file",)),
-    Definition(KUBELET_STATE, Kind.GAUGE, ("file", "soundness")),
-    Definition(KUBELET_PROBLEMS, Kind.GAUGE, ("code",)),
-    Definition(KUBELET_CONTAINERS, Kind.GAUGE, ("aligned",)),
-    Definition(KUBELET_UP, Kind.GAUGE),
-    Definition(KUBELET_SHARED_POOL, Kind.GAUGE),
-    Definition(KUBELET_EXCLUSIVE_CPUS, Kind.GAUGE),
+    Definition(KUBELET_STATE, MetricKind.GAUGE, ("file", "soundness")),
+    Definition(KUBELET_PROBLEMS, MetricKind.GAUGE, ("code",)),
+    Definition(KUBELET_CONTAINERS, MetricKind.GAUGE, ("aligned",)),
+    Definition(KUBELET_UP, MetricKind.GAUGE),
+    Definition(KUBELET_SHARED_POOL, MetricKind.GAUGE),
+    Definition(KUBELET_EXCLUSIVE_CPUS, MetricKind.GAUGE),
 )
 OBSERVERS_ALONE: Final = frozenset(
     {

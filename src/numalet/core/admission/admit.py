@@ -8,9 +8,9 @@ then stays in the ledgers until the next admission clears it, as in the kubelet.
 from __future__ import annotations
 
 from numalet.core.admission import lifecycle, predicates, scopes
-from numalet.core.admission.attempt import Attempt
+from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import Decision
-from numalet.core.admission.predicates import Answer
+from numalet.core.admission.predicates import PredicatesAnswer
 from numalet.core.admission.reasons import Rejection
 from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
@@ -28,9 +28,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     ``predicateAdmitHandler.Admit``, v1.32.
     """
     working = snapshot.with_pod(pod)
-    attempt = Attempt(roster, recorder, pod, working, working.active_containers())
+    attempt = AdmissionAttempt(roster, recorder, pod, working, working.active_containers())
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
-    answer = Answer()
+    answer = PredicatesAnswer()
     if rejection is None:
         answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
         rejection = answer.failure
@@ -53,7 +53,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     )
 
 
-def _windows_affinity(attempt: Attempt, rejection: Rejection | None) -> dict[str, CpuSet] | None:
+def _windows_affinity(
+    attempt: AdmissionAttempt, rejection: Rejection | None
+) -> dict[str, CpuSet] | None:
     """The CPUs to which containers are bound on Windows; stand-ins bind to nothing."""
     machine = attempt.roster.rules.machine
     if machine.os is not OperatingSystem.WINDOWS:
@@ -68,7 +70,7 @@ def _windows_affinity(attempt: Attempt, rejection: Rejection | None) -> dict[str
     return bound
 
 
-def _refused(attempt: Attempt, before: Snapshot) -> Snapshot:
+def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     """The snapshot after a rejection."""
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:

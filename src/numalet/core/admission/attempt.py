@@ -30,7 +30,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(slots=True)
-class Attempt:
+class AdmissionAttempt:
     """The pod being admitted counts as active from the beginning."""
 
     roster: Roster

@@ -46,7 +46,7 @@ class Allocated:
 
 
 @dataclass(frozen=True, slots=True)
-class AllocationRefused:
+class RefusedAllocation:
     """One provider refused one container."""
 
     container: Container
@@ -54,7 +54,7 @@ class AllocationRefused:
     reason: Reason
 
 
-Event: TypeAlias = HintsAsked | HintsMerged | Allocated | AllocationRefused
+Event: TypeAlias = HintsAsked | HintsMerged | Allocated | RefusedAllocation
 
 
 @dataclass(slots=True)
@@ -83,4 +83,4 @@ class Collector:
         self, pod: Pod, container: Container, provider: str, refused: Refused
     ) -> None:
         """Kept."""
-        self.events.append(AllocationRefused(container, provider, refused.reason))
+        self.events.append(RefusedAllocation(container, provider, refused.reason))

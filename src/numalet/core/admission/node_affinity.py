@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from numalet.core.model import label_names
-from numalet.core.model.node_constraints import NodeConstraints, Requirement, Term
+from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement, Term
 from numalet.core.model.node_identity import NodeIdentity
 
 _IN: Final = "In"
@@ -69,7 +69,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in given else None if None in given else False
 
 
-def _is_expression(each: Requirement) -> bool:
+def _is_expression(each: NodeRequirement) -> bool:
     if not (label_names.is_name(each.key) and all(map(label_names.is_value, each.values))):
         return False
     if each.operator in (_IN, _NOT_IN):
@@ -80,11 +80,11 @@ def _is_expression(each: Requirement) -> bool:
     return compares and len(each.values) == 1 and _whole(each.values[0]) is not None
 
 
-def _is_field(each: Requirement) -> bool:
+def _is_field(each: NodeRequirement) -> bool:
     return each.operator in (_IN, _NOT_IN) and len(each.values) == 1
 
 
-def _holds(each: Requirement, labels: Mapping[str, str]) -> bool:
+def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
     there = labels.get(each.key)
     if each.operator in (_NOT_IN, _DOES_NOT_EXIST):
         return there is None or (each.operator == _NOT_IN and there not in each.values)
@@ -98,7 +98,7 @@ def _holds(each: Requirement, labels: Mapping[str, str]) -> bool:
     return has > asked if each.operator == _GREATER else has < asked
 
 
-def _is_named(each: Requirement, node: NodeIdentity) -> bool | None:
+def _is_named(each: NodeRequirement, node: NodeIdentity) -> bool | None:
     """What is no field of a node is an empty text; a node without a name is asked for none."""
     if not node.name:
         return True if node.has_all_labels else None

@@ -55,7 +55,7 @@ Failure: TypeAlias = OutOfResource | PredicateFailed | NothingToPreempt
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PredicatesAnswer:
     """What the predicates say of a pod that the managers admitted.
 
     ``evicted`` are uids of pods that end for it, in this order. ``passed_over`` are extended
@@ -68,17 +68,17 @@ class Answer:
     passed_over: tuple[str, ...] = ()
 
 
-NONE_ASKED: Final = Answer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
+NONE_ASKED: Final = PredicatesAnswer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
 
 
-def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Answer:
+def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> PredicatesAnswer:
     """The answer; ``before`` is the node without the pod's admission, ``after`` with it."""
     if not roster.rules.behaviour.predicates_are_asked:
         return NONE_ASKED
     question = _Question(roster, after, pod, before.requested_by_others(pod.uid))
     rules = roster.rules.behaviour
     if rules.constraints_are_asked and (wrong := question.wrong_system()):
-        return Answer(PredicateFailed(wrong))
+        return PredicatesAnswer(PredicateFailed(wrong))
     lacking = list(question.lacking())
     misplaced = list(question.misplaced()) if rules.constraints_are_asked else []
     evicted: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Answer:
                 failed = [found]
             else:
                 evicted = found
-    return Answer(
+    return PredicatesAnswer(
         failed[0] if failed else None,
         evicted,
         tuple(question.not_asked),

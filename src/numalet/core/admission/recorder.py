@@ -45,8 +45,8 @@ class Recorder(Protocol):
         return
 
 
-class Silent(Recorder):
+class SilentRecorder(Recorder):
     """The recorder that records nothing: it writes no callback of its own."""
 
 
-SILENT: Recorder = Silent()
+SILENT: Recorder = SilentRecorder()

@@ -16,8 +16,8 @@ from numalet.core.config.rules import (
     CpuPolicy,
     MemoryPolicy,
     NodeRules,
-    Stage,
     StartRefused,
+    StartStage,
     TopologyPolicy,
 )
 from numalet.core.hints.fitness import FAR, Distances
@@ -25,13 +25,13 @@ from numalet.core.hints.indifferent import Indifferent
 from numalet.core.hints.provider import ResourceManager
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy as StaticCpuPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy as StaticCpuPolicy
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import MemoryLedger, NodeMemory
-from numalet.core.managers.memory.static_policy import StaticPolicy as StaticMemoryPolicy
+from numalet.core.managers.memory.static_policy import MemoryStaticPolicy as StaticMemoryPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import OperatingSystem
@@ -64,7 +64,7 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
     static_cpus = _static_cpus(rules)
     if isinstance(static_cpus, Finding):
         hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
-        return StartRefused(Stage.NUMALET if hangs else Stage.CPU_MANAGER, (static_cpus,))
+        return StartRefused(StartStage.NUMALET if hangs else StartStage.CPU_MANAGER, (static_cpus,))
     device, cpu = _device_slot(rules, plugins), _cpu_slot(static_cpus)
     memory = _memory_slot(rules)
     slots: tuple[Slot, ...]

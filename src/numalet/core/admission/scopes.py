@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from numalet.core.admission.attempt import Attempt
+from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import POD
 from numalet.core.admission.reasons import Rejection
 from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.hints.hint import Hint
 
 
-def run(attempt: Attempt) -> Rejection | None:
+def run(attempt: AdmissionAttempt) -> Rejection | None:
     """Take the pod through the scope that the rules name; None if nobody objects."""
     rules = attempt.roster.rules.topology
     if rules.policy is TopologyPolicy.NONE:
@@ -33,7 +33,7 @@ def run(attempt: Attempt) -> Rejection | None:
             assert_never(rules.scope)
 
 
-def _none(attempt: Attempt) -> Rejection | None:
+def _none(attempt: AdmissionAttempt) -> Rejection | None:
     for container in attempt.pod.containers():
         refused = attempt.allocate(container)
         if refused is not None:
@@ -41,7 +41,7 @@ def _none(attempt: Attempt) -> Rejection | None:
     return None
 
 
-def _container(attempt: Attempt) -> Rejection | None:
+def _container(attempt: AdmissionAttempt) -> Rejection | None:
     for container in attempt.pod.containers():
         affinity = attempt.align(container.name, container)
         if not isinstance(affinity, Hint):
@@ -53,7 +53,7 @@ def _container(attempt: Attempt) -> Rejection | None:
     return None
 
 
-def _pod(attempt: Attempt) -> Rejection | None:
+def _pod(attempt: AdmissionAttempt) -> Rejection | None:
     affinity = attempt.align(POD, None)
     if not isinstance(affinity, Hint):
         return affinity

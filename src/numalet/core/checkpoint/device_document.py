@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalet.core.managers.device.ledger import Written
+from numalet.core.managers.device.ledger import WrittenCheckpoint
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
@@ -39,7 +39,7 @@ class DeviceDocument:
     checksum: int = 0
 
 
-def of_written(written: Written) -> DeviceDocument:
+def of_written(written: WrittenCheckpoint) -> DeviceDocument:
     """The document that says what was written; its checksum is still 0.
 
     The kubelet writes entries in no fixed order; here they are sorted by pod, container and

@@ -17,7 +17,7 @@ from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.device_document import DeviceDocument, DeviceEntry, Ids
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
 from numalet.core.managers.device import registration
-from numalet.core.managers.device.ledger import DeviceRecord, Written
+from numalet.core.managers.device.ledger import DeviceRecord, WrittenCheckpoint
 from numalet.core.model.findings import NOWHERE, Finding, Severity
 from numalet.core.model.pod import ContainerKey
 
@@ -28,7 +28,7 @@ _ENTRY = "PodDevicesEntry.Data.PodDeviceEntries"
 _REGISTERED = "checkpointData.Data.RegisteredDevices"
 
 
-def write(written: Written) -> str:
+def write(written: WrittenCheckpoint) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
     document = device_document.of_written(written)
     listed = "null"
@@ -54,7 +54,7 @@ def read(text: str) -> DeviceDocument | Finding:
         return _warning("device-state/not-json", error=error.go_text)
 
 
-def load(text: str) -> Written | Finding:
+def load(text: str) -> WrittenCheckpoint | Finding:
     """What a kubelet takes from the file, or the warning with which it goes on without.
 
     Entries whose response is no message of the plugin API are skipped.
@@ -68,7 +68,7 @@ def load(text: str) -> Written | Finding:
     return to_written(document)
 
 
-def to_written(document: DeviceDocument) -> Written:
+def to_written(document: DeviceDocument) -> WrittenCheckpoint:
     """What the document says, without the entries whose response can not be decoded."""
     records = registration.restored_records(
         (
@@ -83,7 +83,7 @@ def to_written(document: DeviceDocument) -> Written:
         if alloc_response.is_sound(entry.response or b"")
     )
     resources = document.registered or {}
-    return Written(records, {name: resources[name] or () for name in sorted(resources)})
+    return WrittenCheckpoint(records, {name: resources[name] or () for name in sorted(resources)})
 
 
 def _warning(code: str, **fields: object) -> Finding:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from numalet.core.checkpoint.memory_document import Block, MemoryDocument, Node, Table
+from numalet.core.checkpoint.memory_document import Block, MachineStateNode, MemoryDocument, Table
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
@@ -47,7 +47,7 @@ def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
     )
 
 
-def _node(node: Node | None, layout: MemoryLayout) -> str:
+def _node(node: MachineStateNode | None, layout: MemoryLayout) -> str:
     if node is None:
         return _NIL
     return (

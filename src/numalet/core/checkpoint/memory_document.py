@@ -21,7 +21,7 @@ _NOWHERE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class MachineStateNode:
     """One entry of ``machineState``; ``group`` is the member ``cells``.
 
     ``early_group`` is the member ``nodes`` that the early layout has in its place.
@@ -53,7 +53,7 @@ class MemoryDocument:
     """
 
     policy_name: str
-    nodes: Mapping[int, Node | None] | None
+    nodes: Mapping[int, MachineStateNode | None] | None
     entries: Mapping[str, PodEntries | None] | None
     checksum: int = 0
     early_layout: bool = False
@@ -64,7 +64,7 @@ def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
     return MemoryDocument(
         policy_name,
         {
-            node_id: Node(node.assignments, node.tables, numa_mask.ids(node.group))
+            node_id: MachineStateNode(node.assignments, node.tables, numa_mask.ids(node.group))
             for node_id, node in ledger.nodes.items()
         },
         {
@@ -106,7 +106,7 @@ def groups_named_twice(document: MemoryDocument) -> dict[int, tuple[int, ...]]:
     return {i: group for i, group in groups if len(set(group)) < len(group)}
 
 
-def _node(node: Node | None) -> NodeMemory:
+def _node(node: MachineStateNode | None) -> NodeMemory:
     if node is None:
         return NodeMemory(0, {}, numa_mask.EMPTY)
     empty = MemoryTable(0, 0, 0, 0, 0)

@@ -13,7 +13,13 @@ from enum import Enum
 from numalet.core.checkpoint import go_dump, go_json, memory_document
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
-from numalet.core.checkpoint.memory_document import Block, MemoryDocument, Node, PodEntries, Table
+from numalet.core.checkpoint.memory_document import (
+    Block,
+    MachineStateNode,
+    MemoryDocument,
+    PodEntries,
+    Table,
+)
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
@@ -21,7 +27,7 @@ from numalet.core.model.findings import Finding
 FILE_NAME = "memory_manager_state"
 
 
-class Verdict(Enum):
+class ChecksumVerdict(Enum):
     """What the checksum of a file says."""
 
     SOUND = "sound"
@@ -41,15 +47,15 @@ def checksum_of(document: MemoryDocument) -> int:
     return fnv1a_32(go_dump.memory(document))
 
 
-def verdict(document: MemoryDocument) -> Verdict:
+def verdict(document: MemoryDocument) -> ChecksumVerdict:
     """Whether the document's own checksum is right, and by which rule."""
     if checksum_of(document) == document.checksum:
-        return Verdict.SOUND
+        return ChecksumVerdict.SOUND
     if document.early_layout:
         early_groups = memory_document.with_early_groups(document)
         early = fnv1a_32(go_dump.memory(early_groups, go_dump.EARLY))
-        return Verdict.EARLY if early == document.checksum else Verdict.CORRUPTED
-    return Verdict.CORRUPTED
+        return ChecksumVerdict.EARLY if early == document.checksum else ChecksumVerdict.CORRUPTED
+    return ChecksumVerdict.CORRUPTED
 
 
 def read(text: str) -> MemoryDocument | Finding:
@@ -62,7 +68,7 @@ def read(text: str) -> MemoryDocument | Finding:
         document = _document(go_json.loads(text))
     except GoJsonError as error:
         return Finding("memory-state/not-json", {"error": error.go_text})
-    is_early = document.early_layout and verdict(document) is Verdict.EARLY
+    is_early = document.early_layout and verdict(document) is ChecksumVerdict.EARLY
     return memory_document.with_early_groups(document) if is_early else document
 
 
@@ -81,9 +87,9 @@ def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
     if isinstance(document, Finding):
         return document
     match verdict(document):
-        case Verdict.EARLY:
+        case ChecksumVerdict.EARLY:
             return Finding("memory-state/early-layout", {"checksum": document.checksum})
-        case Verdict.CORRUPTED:
+        case ChecksumVerdict.CORRUPTED:
             expected = checksum_of(document)
             return Finding(
                 "memory-state/corrupted", {"checksum": document.checksum, "expected": expected}
@@ -132,7 +138,7 @@ def _is_early(node: object) -> bool:
     return fields.has("nodes") and not fields.has("cells")
 
 
-def _by_id(nodes: dict[str, Node | None]) -> dict[int, Node | None]:
+def _by_id(nodes: dict[str, MachineStateNode | None]) -> dict[int, MachineStateNode | None]:
     by_id = {}
     for key, node in nodes.items():
         try:
@@ -144,7 +150,7 @@ def _by_id(nodes: dict[str, Node | None]) -> dict[int, Node | None]:
     return by_id
 
 
-def _node(value: object, place: str) -> Node | None:
+def _node(value: object, place: str) -> MachineStateNode | None:
     if value is None:
         return None
     fields = Fields(go_json.as_object(value, place, "state.NUMANodeState"), _IN_NODE)
@@ -152,7 +158,7 @@ def _node(value: object, place: str) -> Node | None:
     group = fields.get("cells")
     early_group = fields.get("nodes") if _is_early(value) else None
     map_type = "map[v1.ResourceName]*state.MemoryTable"
-    return Node(
+    return MachineStateNode(
         fields.number("numberOfAssignments", "int"),
         None if tables is None else go_json.mapping(tables, _TABLES, _table, map_type),
         *(
@@ -211,7 +217,7 @@ def _text(document: MemoryDocument, checksum: int) -> str:
     )
 
 
-def _node_text(node: Node) -> str:
+def _node_text(node: MachineStateNode) -> str:
     return (
         f'{{"numberOfAssignments":{node.assignments},'
         f'"memoryMap":{go_json.object_of(node.tables or {}, _table_text)},'

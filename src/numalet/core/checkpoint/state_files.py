@@ -13,7 +13,7 @@ from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
 from numalet.core.checkpoint.memory_document import MemoryDocument
-from numalet.core.config.rules import MemoryPolicy, NodeRules, Stage, StartRefused
+from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
 from numalet.core.managers.cpu import validation as cpu_validation
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -90,10 +90,10 @@ def restore(
     memory = _checked_memory(staff.rules, loaded_memory, document)
     if isinstance(cpu, Finding):
         further = (memory,) if isinstance(memory, Finding) else ()
-        return StartRefused(Stage.CPU_MANAGER_START, (cpu,), further)
+        return StartRefused(StartStage.CPU_MANAGER_START, (cpu,), further)
     if isinstance(memory, Finding):
         crashes = memory.code == "memory-state/would-crash"
-        stage = Stage.NUMALET if crashes else Stage.MEMORY_MANAGER_START
+        stage = StartStage.NUMALET if crashes else StartStage.MEMORY_MANAGER_START
         return StartRefused(stage, (memory,))
     # A manager that starts on an empty file writes its own; else the file stays as it was.
     said = {memory_file.FILE_NAME: _said(memory)} if memory is loaded_memory else {}

@@ -18,7 +18,7 @@ from numalet.core.config.rules import CpuPolicy, CpuRules
 from numalet.core.model import cpu_set, go_text, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Findings
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo
 
 _PLACE: Final = "reservedSystemCPUs"
@@ -84,7 +84,7 @@ def resolve(
             return _static(config, machine, gates, reservation, reserved_cpus, findings)
         case unknown:
             where = config.where("cpuManagerPolicy")
-            findings.add("config/cpu-policy", where, policy=Text(unknown))
+            findings.add("config/cpu-policy", where, policy=GoText(unknown))
             return CpuRules()
 
 

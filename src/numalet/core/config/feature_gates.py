@@ -32,7 +32,7 @@ WINDOWS_CPU_AND_MEMORY_AFFINITY: Final = "WindowsCPUAndMemoryAffinity"
 _LISTS: Final = {Release.V1_32: gates_v1_32}
 
 
-class Stage(Enum):
+class GateStage(Enum):
     """How mature the feature behind a gate is."""
 
     ALPHA = "alpha"
@@ -45,7 +45,7 @@ class Stage(Enum):
 class Gate:
     """One gate of a release."""
 
-    stage: Stage
+    stage: GateStage
     is_on: bool
     is_locked: bool = False
 
@@ -72,15 +72,15 @@ class FeatureGates:
 def known(release: Release) -> Mapping[str, Gate]:
     """The gates of a release."""
     lists = _LISTS[release]
-    gates = {ALL_ALPHA: Gate(Stage.ALPHA, False), ALL_BETA: Gate(Stage.BETA, False)}
+    gates = {ALL_ALPHA: Gate(GateStage.ALPHA, False), ALL_BETA: Gate(GateStage.BETA, False)}
     for names, gate in (
-        (lists.ALPHA, Gate(Stage.ALPHA, False)),
-        (lists.ALPHA_ON, Gate(Stage.ALPHA, True)),
-        (lists.BETA_ON, Gate(Stage.BETA, True)),
-        (lists.BETA_OFF, Gate(Stage.BETA, False)),
-        (lists.GA_ON, Gate(Stage.GA, True)),
-        (lists.GA_LOCKED, Gate(Stage.GA, True, is_locked=True)),
-        (lists.DEPRECATED_OFF, Gate(Stage.DEPRECATED, False)),
+        (lists.ALPHA, Gate(GateStage.ALPHA, False)),
+        (lists.ALPHA_ON, Gate(GateStage.ALPHA, True)),
+        (lists.BETA_ON, Gate(GateStage.BETA, True)),
+        (lists.BETA_OFF, Gate(GateStage.BETA, False)),
+        (lists.GA_ON, Gate(GateStage.GA, True)),
+        (lists.GA_LOCKED, Gate(GateStage.GA, True, is_locked=True)),
+        (lists.DEPRECATED_OFF, Gate(GateStage.DEPRECATED, False)),
     ):
         gates.update(dict.fromkeys(names.split(), gate))
     return MappingProxyType(gates)
@@ -106,7 +106,7 @@ def with_settings(settings: Mapping[str, bool], release: Release) -> FeatureGate
     accepted = {
         name: value for name, value in settings.items() if not problem(name, value, release)
     }
-    for everything, stage in ((ALL_ALPHA, Stage.ALPHA), (ALL_BETA, Stage.BETA)):
+    for everything, stage in ((ALL_ALPHA, GateStage.ALPHA), (ALL_BETA, GateStage.BETA)):
         if everything in accepted:
             for name, gate in gates.items():
                 if gate.stage is stage:

@@ -18,7 +18,7 @@ from numalet.core.config.node_allocatable import ResourceList
 from numalet.core.config.rules import MemoryPolicy, MemoryRules
 from numalet.core.model import resources
 from numalet.core.model.findings import Findings
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity
 
@@ -51,15 +51,15 @@ def _policy(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> 
     where = config.where("memoryManagerPolicy")
     on_windows = machine.os is OperatingSystem.WINDOWS
     if name not in (policy.value for policy in MemoryPolicy):
-        findings.add("config/memory-policy", where, policy=Text(name))
+        findings.add("config/memory-policy", where, policy=GoText(name))
         return None
     policy = MemoryPolicy(name)
     if policy is MemoryPolicy.STATIC and on_windows:
-        findings.add("config/memory-policy-not-on-windows", where, policy=Text(name))
+        findings.add("config/memory-policy-not-on-windows", where, policy=GoText(name))
         return None
     if policy is MemoryPolicy.BEST_EFFORT and not on_windows:
-        platform = Text(machine.os.value)
-        findings.add("config/memory-policy-platform", where, policy=Text(name), platform=platform)
+        platform = GoText(machine.os.value)
+        findings.add("config/memory-policy-platform", where, policy=GoText(name), platform=platform)
         return None
     return policy
 
@@ -89,7 +89,7 @@ def _check_sums(
     for name in sorted({*sums, *filter(resources.is_memory_type, reservation)}):
         total, wanted = ZERO + sums.get(name, ZERO), ZERO + reservation.get(name, ZERO)
         if total != wanted:
-            fields = {"total": str(total), "type": Text(name), "expected": str(wanted)}
+            fields = {"total": str(total), "type": GoText(name), "expected": str(wanted)}
             findings.add("config/reserved-memory-sum", config.where(_PLACE), **fields)
 
 

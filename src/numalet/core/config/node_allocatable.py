@@ -16,7 +16,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.percentages import Percentage, PercentageError
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Findings
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity, QuantityError
 
@@ -73,7 +73,7 @@ def parse_reserved(
     reserved: dict[str, Quantity] = {}
     for name in sorted(amounts):
         where = config.where(f"{place}.{name}")
-        resource, amount = Text(name), Text(amounts[name])
+        resource, amount = GoText(name), GoText(amounts[name])
         if name not in RESERVABLE:
             findings.add("config/reserved-resource", where, resource=resource)
             continue
@@ -184,7 +184,7 @@ def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:
         Finding(
             "config/reserved-more-than-capacity",
             {
-                "resource": Text(name),
+                "resource": GoText(name),
                 "reserved": reserved[name],
                 "capacity": available[name],
                 "reserved_raw": reserved[name].go_struct(),

@@ -17,7 +17,7 @@ from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import go_text
 from numalet.core.model.findings import Findings
-from numalet.core.model.go_text import GoNumberError, Text
+from numalet.core.model.go_text import GoNumberError, GoText
 
 PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
 MAX_ALLOWABLE: Final = "max-allowable-numa-nodes"
@@ -149,12 +149,14 @@ def _is_available(
     maturity = known.get(name)
     if maturity is None:
         allowed = ", ".join(known)
-        findings.add(f"config/{manager}-option-unknown", where, option=Text(name), allowed=allowed)
+        findings.add(
+            f"config/{manager}-option-unknown", where, option=GoText(name), allowed=allowed
+        )
         return False
     gate = _GATES[manager].get(maturity)
     if gate is None or gates.enabled(gate):
         return True
-    fields = {"option": Text(name), "maturity": maturity.value, "gate": gate}
+    fields = {"option": GoText(name), "maturity": maturity.value, "gate": gate}
     findings.add(f"config/{manager}-option-needs-gate", where, **fields)
     return False
 
@@ -166,7 +168,7 @@ def _boolean(
         return go_text.parse_bool(value)
     except GoNumberError as error:
         where = config.where(f"{manager}ManagerPolicyOptions.{name}")
-        fields = {"option": Text(name), "value": value, "problem": error.go_text}
+        fields = {"option": GoText(name), "value": value, "problem": error.go_text}
         findings.add(f"config/{manager}-option-not-boolean", where, **fields)
         return False
 
@@ -175,7 +177,7 @@ def _node_limit(
     name: str, value: str, default: int, config: KubeletConfig, findings: Findings
 ) -> int:
     where = config.where(f"topologyManagerPolicyOptions.{name}")
-    fields = {"option": Text(name), "value": value, "minimum": default}
+    fields = {"option": GoText(name), "value": value, "minimum": default}
     try:
         limit = go_text.atoi(value)
     except GoNumberError as error:

@@ -108,7 +108,7 @@ class NodeRules:
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
 
 
-class Stage(Enum):
+class StartStage(Enum):
     """Where in a kubelet's start an error comes from, in the order of the start."""
 
     CONFIG_DECODE = "config-decode"
@@ -136,6 +136,6 @@ class StartRefused:
     them: configuration validation); ``further`` is what else is wrong, found by going on.
     """
 
-    stage: Stage
+    stage: StartStage
     findings: tuple[Finding, ...]
     further: tuple[Finding, ...] = ()

@@ -27,13 +27,13 @@ from numalet.core.config.feature_gates import FeatureGates, GateProblem
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
 from numalet.core.config.release import DEFAULT, Release
-from numalet.core.config.rules import NodeRules, Stage, StartRefused
+from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model import resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 
-_JOINED: Final = (Stage.CONFIG_DECODE, Stage.CONFIG_VALIDATION)
+_JOINED: Final = (StartStage.CONFIG_DECODE, StartStage.CONFIG_VALIDATION)
 """Stages whose findings the kubelet joins into one text; the others stop at the first."""
 
 FEATURE_GATES_FLAG: Final = "--feature-gates"
@@ -43,9 +43,9 @@ FEATURE_GATES_FLAG: Final = "--feature-gates"
 class _Stages:
     """Findings by stage, in the order of the start."""
 
-    _found: list[tuple[Stage, Findings]] = field(default_factory=list)
+    _found: list[tuple[StartStage, Findings]] = field(default_factory=list)
 
-    def begin(self, stage: Stage) -> Findings:
+    def begin(self, stage: StartStage) -> Findings:
         """Where the findings of the next stage go."""
         findings = Findings()
         self._found.append((stage, findings))
@@ -74,10 +74,10 @@ def resolve(
         config = replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
     stages = _Stages()
     gates = _gates(config, release, stages)
-    stages.begin(Stage.CONFIG_VALIDATION).extend(validation.validate(config, gates))
-    cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(Stage.RESERVED_CPUS))
+    stages.begin(StartStage.CONFIG_VALIDATION).extend(validation.validate(config, gates))
+    cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(StartStage.RESERVED_CPUS))
     reservation = _reservation(config, machine, cpus, stages)
-    policy_options.check_gates(config, gates, stages.begin(Stage.POLICY_OPTIONS))
+    policy_options.check_gates(config, gates, stages.begin(StartStage.POLICY_OPTIONS))
     rules = NodeRules(
         machine=machine,
         reservation=reservation or {},
@@ -88,15 +88,15 @@ def resolve(
     if _has_stand_ins(machine, gates):
         return stages.refusal() or replace(rules, managers_are_stand_ins=True)
     topology = topology_policy.resolve(
-        config, machine, gates, behaviour, stages.begin(Stage.TOPOLOGY_MANAGER)
+        config, machine, gates, behaviour, stages.begin(StartStage.TOPOLOGY_MANAGER)
     )
     cpu = cpu_policy.resolve(
-        config, machine, gates, reservation, cpus, stages.begin(Stage.CPU_MANAGER)
+        config, machine, gates, reservation, cpus, stages.begin(StartStage.CPU_MANAGER)
     )
     memory = memory_policy.resolve(
-        config, machine, reservation, behaviour, stages.begin(Stage.MEMORY_MANAGER)
+        config, machine, reservation, behaviour, stages.begin(StartStage.MEMORY_MANAGER)
     )
-    own_limits.check(config, machine, topology, memory, behaviour, stages.begin(Stage.NUMALET))
+    own_limits.check(config, machine, topology, memory, behaviour, stages.begin(StartStage.NUMALET))
     return stages.refusal() or replace(rules, topology=topology, cpu=cpu, memory=memory)
 
 
@@ -110,7 +110,7 @@ def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
 def check_node_allocatable(rules: NodeRules) -> StartRefused | None:
     """The refusal of a reservation above capacity, which comes after the managers' start."""
     findings = node_allocatable.check(rules.machine, rules.reservation)
-    return StartRefused(Stage.NODE_ALLOCATABLE, findings) if findings else None
+    return StartRefused(StartStage.NODE_ALLOCATABLE, findings) if findings else None
 
 
 def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureGates:
@@ -118,7 +118,7 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
     by_flag = {name for name in config.feature_gates if _is_flag(config, name)}
     by_file = set(config.feature_gates) - by_flag
     for names, source in ((by_flag, "flag"), (by_file, "file")):
-        findings = stages.begin(Stage.CONFIG_DECODE)
+        findings = stages.begin(StartStage.CONFIG_DECODE)
         for name in sorted(names):
             _check_gate(config, name, source, release, findings)
     return feature_gates.with_settings(config.feature_gates, release)
@@ -156,10 +156,12 @@ def _reservation(
         # A list of CPUs always wins over amounts of them.
         kube_amounts = {k: v for k, v in kube_amounts.items() if k != resources.CPU}
         system_amounts = {**system_amounts, resources.CPU: str(len(cpus))}
-    found = [stages.begin(stage) for stage in (Stage.KUBE_RESERVED, Stage.SYSTEM_RESERVED)]
+    found = [
+        stages.begin(stage) for stage in (StartStage.KUBE_RESERVED, StartStage.SYSTEM_RESERVED)
+    ]
     kube = node_allocatable.parse_reserved(config, "kubeReserved", kube_amounts, found[0])
     system = node_allocatable.parse_reserved(config, "systemReserved", system_amounts, found[1])
-    found.append(stages.begin(Stage.EVICTION_HARD))
+    found.append(stages.begin(StartStage.EVICTION_HARD))
     thresholds = node_allocatable.parse_eviction(config, found[2])
     if any(findings.all for findings in found):
         return None

@@ -16,7 +16,7 @@ from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import cpu_set, go_duration, resources
 from numalet.core.model.findings import Finding, Findings
-from numalet.core.model.go_text import Text
+from numalet.core.model.go_text import GoText
 
 TOPOLOGY_POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_SCOPES: Final = ("container", "pod")
@@ -83,7 +83,7 @@ def _validate_swap(config: KubeletConfig, gates: FeatureGates, findings: Finding
         if behavior:
             _add(findings, config, "swap-needs-gate", place, behavior=behavior)
     elif behavior not in _SWAP_BEHAVIORS:
-        _add(findings, config, "swap-behavior", place, behavior=Text(behavior))
+        _add(findings, config, "swap-behavior", place, behavior=GoText(behavior))
 
 
 def _validate_pods(config: KubeletConfig, findings: Findings) -> None:
@@ -97,21 +97,21 @@ def _validate_topology(config: KubeletConfig, findings: Findings) -> None:
     policy, scope = config.topology_manager_policy, config.topology_manager_scope
     if policy not in TOPOLOGY_POLICIES:
         place = "topologyManagerPolicy"
-        _add(findings, config, "topology-policy", place, policy=Text(policy))
+        _add(findings, config, "topology-policy", place, policy=GoText(policy))
     if scope not in TOPOLOGY_SCOPES:
-        _add(findings, config, "topology-scope", "topologyManagerScope", scope=Text(scope))
+        _add(findings, config, "topology-scope", "topologyManagerScope", scope=GoText(scope))
 
 
 def _validate_enforcement(config: KubeletConfig, findings: Findings) -> None:
     keys = config.enforce_node_allocatable
     for whole, compressible in _RESERVED_PAIRS:
         if whole in keys and compressible in keys:
-            fields = {"whole": Text(whole), "compressible": Text(compressible)}
+            fields = {"whole": GoText(whole), "compressible": GoText(compressible)}
             _add(findings, config, "enforce-both-forms", _ENFORCE, **fields)
     for index, key in enumerate(keys):
         place = f"{_ENFORCE}[{index}]"
         if key in keys[:index]:
-            _add(findings, config, "enforce-duplicate", place, key=Text(key))
+            _add(findings, config, "enforce-duplicate", place, key=GoText(key))
         else:
             _validate_enforcement_key(config, key, place, findings)
 
@@ -127,13 +127,13 @@ def _validate_enforcement_key(
         return
     pair = next((pair for pair in _RESERVED_PAIRS if key in pair), None)
     if pair is None and key != _PODS:
-        _add(findings, config, "enforce-unknown", place, key=Text(key))
+        _add(findings, config, "enforce-unknown", place, key=GoText(key))
         return
     if pair is not None and not cgroups[_RESERVED_PAIRS.index(pair)]:
         owner = pair[0].removesuffix("-reserved")
-        _add(findings, config, "enforce-without-cgroup", place, owner=owner, key=Text(key))
+        _add(findings, config, "enforce-without-cgroup", place, owner=owner, key=GoText(key))
     if not config.cgroups_per_qos:
-        _add(findings, config, "enforce-without-qos-cgroups", place, key=Text(key))
+        _add(findings, config, "enforce-without-qos-cgroups", place, key=GoText(key))
 
 
 def _validate_reserved_cpus(config: KubeletConfig, findings: Findings) -> None:
@@ -153,7 +153,7 @@ def _validate_reserved_memory(config: KubeletConfig, findings: Findings) -> None
     for index, entry in enumerate(config.reserved_memory):
         for name in sorted(entry.limits):
             place = f"reservedMemory[{index}].limits.{name}"
-            fields = {"numa_node": entry.numa_node, "type": Text(name)}
+            fields = {"numa_node": entry.numa_node, "type": GoText(name)}
             codes = []
             if not resources.is_memory_type(name):
                 codes.append("reserved-memory-type")

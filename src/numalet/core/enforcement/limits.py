@@ -50,7 +50,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class KernelLimits:
     """What a running kernel has beside what describes a machine.
 
     ``page_bytes`` is the size of its ordinary pages, ``tasks`` how many processes and threads it
@@ -61,14 +61,14 @@ class Kernel:
     tasks: int | None = None
 
 
-SOME_KERNEL: Final = Kernel()
+SOME_KERNEL: Final = KernelLimits()
 
 
 def resolve(
     config: KubeletConfig,
     machine: MachineInfo,
     behaviour: Behaviour = EXACT,
-    kernel: Kernel = SOME_KERNEL,
+    kernel: KernelLimits = SOME_KERNEL,
 ) -> Limits:
     """What this configuration means on this machine; it is one with which a node starts.
 

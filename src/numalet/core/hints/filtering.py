@@ -23,7 +23,7 @@ from numalet.core.hints.hint import (
     ProviderHints,
     ResourceHints,
 )
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 
 HintList: TypeAlias = Sequence[Hint]
 
@@ -32,7 +32,7 @@ HintList: TypeAlias = Sequence[Hint]
 class Ruled:
     """A list that need not be written out, because a rule says what is in it."""
 
-    rule: Rule
+    rule: HintRule
     family: HintFamily
 
 
@@ -63,7 +63,7 @@ def _list_of(resource: ResourceHints) -> Offer:
         case family:
             # Not by isinstance: checking for a protocol takes longer than the whole merge.
             rule = getattr(family, "rule", None)
-            return Ruled(rule, family) if isinstance(rule, Rule) else family.hints()
+            return Ruled(rule, family) if isinstance(rule, HintRule) else family.hints()
 
 
 def written_out(offers: Iterable[Offer]) -> list[HintList]:

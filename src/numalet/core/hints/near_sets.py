@@ -25,7 +25,7 @@ Places: TypeAlias = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class DistanceTable:
     """Distances between places, there and back, and of each to itself and the fixed nodes."""
 
     pairs: list[list[int]]

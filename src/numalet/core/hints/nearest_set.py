@@ -22,7 +22,7 @@ from typing import Generic, TypeAlias, TypeVar
 from numalet.core.hints import remaining_set
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.lowest_set import Lacking, LowestSet
-from numalet.core.hints.near_sets import Field, Places
+from numalet.core.hints.near_sets import DistanceTable, Places
 from numalet.core.hints.nearest_terms import Left, Meeting, Terms
 from numalet.core.hints.remaining_set import Remaining
 from numalet.core.hints.sharing_out import BudgetUsedUp, SharingOut
@@ -70,7 +70,7 @@ class _BranchAndBound(Generic[S]):
         self.distances = distances
         ids, rows = terms.node_ids, distances.rows
         fixed = numa_mask.ids(terms.fixed)
-        self.field = Field(
+        self.field = DistanceTable(
             pairs=[[rows[i][j] + rows[j][i] for j in ids] for i in ids],
             alone=[rows[i][i] + sum(rows[i][j] + rows[j][i] for j in fixed) for i in ids],
         )

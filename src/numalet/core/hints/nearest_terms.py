@@ -110,7 +110,7 @@ class Meeting:
         return self.sets.is_met_by(mask)
 
 
-class Taken(NamedTuple):
+class RemovedNodes(NamedTuple):
     """Nodes that were taken away: how many of each kind, and their cost by bound."""
 
     out: NumaMask
@@ -125,7 +125,7 @@ class Left:
         self.problem = problem
         self.node_ids: Sequence[int] = numa_mask.ids(problem.ground)
         self.fixed = numa_mask.EMPTY
-        self.start = Taken(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
+        self.start = RemovedNodes(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
         bits = [1 << node_id for node_id in self.node_ids]
         # A number of so many digits, one for each kind, counts up to all nodes without carrying.
         digits = len(bits).bit_length()
@@ -138,7 +138,7 @@ class Left:
             sum(map(int.__mul__, weights, problem.start.slack)) for _, weights in problem.bounds
         ]
         self._cheapest: dict[int, list[list[int]]] = {}
-        self._changes: dict[tuple[int, int, NumaMask], Taken] = {}
+        self._changes: dict[tuple[int, int, NumaMask], RemovedNodes] = {}
 
     @property
     def worth(self) -> list[int]:
@@ -147,7 +147,7 @@ class Left:
         most = max([*given, 1])
         return [WORTH_MOST * each // most for each in given]
 
-    def may_work(self, places: int, count: int, state: Taken) -> bool:
+    def may_work(self, places: int, count: int, state: RemovedNodes) -> bool:
         self.problem.budget.spend()
         cheapest = self._cheapest.get(places)
         if cheapest is None:
@@ -165,7 +165,7 @@ class Left:
         # Where it matters which nodes are left out, hardly any way makes another one needless.
         return _MOST_TOGETHER if self.problem.is_a_sum else 1
 
-    def decided(self, first: int, end: int, taken: NumaMask, state: Taken) -> Taken:
+    def decided(self, first: int, end: int, taken: NumaMask, state: RemovedNodes) -> RemovedNodes:
         change = self._changes.get((first, end, taken))
         if change is None:
             change = self._changes[first, end, taken] = self._left_out(
@@ -173,21 +173,21 @@ class Left:
             )
         if not change.out:
             return state
-        return Taken(
+        return RemovedNodes(
             state.out | change.out,
             state.kinds + change.kinds,
             tuple(map(int.__add__, state.costs, change.costs)),
         )
 
-    def _left_out(self, places: Sequence[int]) -> Taken:
-        return Taken(
+    def _left_out(self, places: Sequence[int]) -> RemovedNodes:
+        return RemovedNodes(
             numa_mask.of(self.node_ids[place] for place in places),
             sum(self._kind_of[place] for place in places),
             tuple(map(sum, zip(*(self._costs_of[place] for place in places), strict=True)))
             or self.start.costs,
         )
 
-    def hardness(self, places: int, state: Taken) -> tuple[Hashable, Lacking]:
+    def hardness(self, places: int, state: RemovedNodes) -> tuple[Hashable, Lacking]:
         # With several families it matters which nodes were taken, not only what they cost: the
         # costs by bound are those of whoever can do without a node most easily.
         return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())

@@ -20,7 +20,7 @@ from numalet.core.hints import filtering, merging, rule_merging, together, walki
 from numalet.core.hints.filtering import Offer
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Hint
-from numalet.core.hints.rule_merging import Found
+from numalet.core.hints.rule_merging import BestHint
 from numalet.core.hints.walking import NoDistance, TooManyComparisons
 from numalet.core.model.numa_mask import NumaMask
 
@@ -72,7 +72,7 @@ def decide(
             raise ValueError("the policy none merges nothing")
         case TopologyPolicy.BEST_EFFORT | TopologyPolicy.RESTRICTED:
             found = _best(lists, all_nodes, distances)
-            if not isinstance(found, Found):
+            if not isinstance(found, BestHint):
                 return found
             admits = policy is TopologyPolicy.BEST_EFFORT or found.hint.preferred
             return Merged(found.hint, admits, found.bounded)
@@ -88,8 +88,8 @@ def decide(
 
 def _best(
     lists: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
-) -> Found | Crash:
+) -> BestHint | Crash:
     if distances is None or distances.readable_ids is None:
         return rule_merging.merge(lists, all_nodes, distances)
     walked = walking.merge(lists, all_nodes, distances)
-    return Found(walked) if isinstance(walked, Hint) else walked
+    return BestHint(walked) if isinstance(walked, Hint) else walked

@@ -27,7 +27,7 @@ _FEW_NODES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class HintRule:
     """The open part and the islands that are offered, and which of all these are preferred.
 
     ``nodes`` are all that occur in some set. Preferred are sets of the preferred size; with
@@ -99,7 +99,7 @@ class FamilyByRule(HintFamily, Protocol):
     """A family that has a rule; None says that this one has to be listed after all."""
 
     @property
-    def rule(self) -> Rule | None:
+    def rule(self) -> HintRule | None:
         """The rule; the same object at each question."""
         ...
 

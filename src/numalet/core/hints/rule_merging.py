@@ -27,7 +27,7 @@ from numalet.core.hints.hint import Hint
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.remaining_set import Remaining
 from numalet.core.hints.requirement import OpenSets
-from numalet.core.hints.rule import MOST_NODES_LISTED, Rule
+from numalet.core.hints.rule import MOST_NODES_LISTED, HintRule
 from numalet.core.hints.sharing_out import Budget, SharingOut
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
@@ -40,7 +40,7 @@ Rank: TypeAlias = tuple[tuple[int, int], int, NumaMask]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestHint:
     """The merged hint; ``bounded`` if the search for the best one was stopped."""
 
     hint: Hint
@@ -52,7 +52,7 @@ class _Group:
     """Sets that can come out of ``ground``; each copy of a rule may take nodes away."""
 
     ground: NumaMask
-    rules: tuple[Rule, ...]
+    rules: tuple[HintRule, ...]
 
 
 def merge(
@@ -60,7 +60,7 @@ def merge(
     all_nodes: NumaMask,
     distances: Distances | None = None,
     budget: int | None = None,
-) -> Found:
+) -> BestHint:
     """The kubelet's best merged hint of what is offered (``HintMerger.Merge``, v1.32).
 
     ``budget`` takes the place of ``MOST_NODES_SEARCHED``.
@@ -68,18 +68,18 @@ def merge(
     lists = [offer for offer in offers if not isinstance(offer, Ruled)]
     rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
     if not rules:
-        return Found(merging.merge(lists, all_nodes, distances))
+        return BestHint(merging.merge(lists, all_nodes, distances))
     if not all(lists) or any(rule.is_empty for rule in rules):
-        return Found(Hint(all_nodes, False))
+        return BestHint(Hint(all_nodes, False))
     preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)
     if preferred is not None:
-        return Found(Hint(preferred, True))
+        return BestHint(Hint(preferred, True))
     found = _not_preferred(lists, rules, all_nodes, distances, _budget(budget))
     if found is None:
-        return Found(Hint(all_nodes, False))
+        return BestHint(Hint(all_nodes, False))
     if not found.exact and all_nodes.bit_count() <= MOST_NODES_LISTED:
-        return Found(merging.merge(filtering.written_out(offers), all_nodes, distances))
-    return Found(Hint(found.mask, False), bounded=not found.exact)
+        return BestHint(merging.merge(filtering.written_out(offers), all_nodes, distances))
+    return BestHint(Hint(found.mask, False), bounded=not found.exact)
 
 
 def _budget(budget: int | None) -> Budget:
@@ -88,7 +88,7 @@ def _budget(budget: int | None) -> Budget:
 
 def _preferred(
     lists: Sequence[HintList],
-    rules: Sequence[Rule],
+    rules: Sequence[HintRule],
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> NumaMask | None:
@@ -108,11 +108,11 @@ def _preferred(
     return None
 
 
-def _all_prefer(rules: Iterable[Rule], mask: NumaMask) -> bool:
+def _all_prefer(rules: Iterable[HintRule], mask: NumaMask) -> bool:
     return all(rule.offers(mask) and rule.prefers(mask) for rule in rules)
 
 
-def _preferred_sizes(rules: Iterable[Rule], nodes: int) -> Iterable[int]:
+def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
     """The sizes that a set preferred by all can have; any, if all rules look at sockets."""
     fixed = {rule.preferred_size for rule in rules if rule.spanning is None}
     if not fixed:
@@ -120,7 +120,7 @@ def _preferred_sizes(rules: Iterable[Rule], nodes: int) -> Iterable[int]:
     return fixed if len(fixed) == 1 else ()
 
 
-def _all_open(rules: Sequence[Rule], size: int) -> LowestSet:
+def _all_open(rules: Sequence[HintRule], size: int) -> LowestSet:
     """The sets of this size that are in the open parts of all rules, and preferred by all."""
     universe = rules[0].open_sets.universe
     for rule in rules:
@@ -135,7 +135,7 @@ def _all_open(rules: Sequence[Rule], size: int) -> LowestSet:
 
 def _not_preferred(
     lists: Sequence[HintList],
-    rules: Sequence[Rule],
+    rules: Sequence[HintRule],
     all_nodes: NumaMask,
     distances: Distances | None,
     budget: Budget,
@@ -199,7 +199,7 @@ def _known(group: _Group, wanted: int) -> NumaMask | None:
 
 
 def _groups(
-    lists: Sequence[HintList], rules: Sequence[Rule], all_nodes: NumaMask
+    lists: Sequence[HintList], rules: Sequence[HintRule], all_nodes: NumaMask
 ) -> Iterator[_Group]:
     """The groups whose ground is not empty."""
     copies = Counter(rules)
@@ -214,7 +214,7 @@ def _groups(
                 yield _Group(ground, tuple(open_rules))
 
 
-def _ways(rule: Rule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[NumaMask, int]]:
+def _ways(rule: HintRule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[NumaMask, int]]:
     """What the copies of a rule can choose: the islands' intersection, how many stay open."""
     if rule.has_open_sets:
         yield all_nodes, copies

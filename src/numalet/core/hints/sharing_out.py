@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import NamedTuple
 
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
@@ -54,7 +54,7 @@ class Budget:
             self.left = max(0, self.left) + kept
 
 
-class State(NamedTuple):
+class SharingState(NamedTuple):
     """Slack left, by account; what each family without additive parts got so far."""
 
     slack: tuple[int, ...]
@@ -67,7 +67,7 @@ class _Family:
     ``shared`` are parts of several nodes by account: they are lost with their last node.
     """
 
-    def __init__(self, rule: Rule, ground: NumaMask, first_account: int) -> None:
+    def __init__(self, rule: HintRule, ground: NumaMask, first_account: int) -> None:
         open_sets = rule.open_sets
         self.rule = rule
         self.first = first_account
@@ -111,7 +111,7 @@ Choice = tuple[int, Cost]
 class SharingOut:
     """One ground set and the families that may take nodes away from it."""
 
-    def __init__(self, ground: NumaMask, rules: Sequence[Rule], budget: Budget) -> None:
+    def __init__(self, ground: NumaMask, rules: Sequence[HintRule], budget: Budget) -> None:
         self.ground = ground
         self.budget = budget
         self.families: list[_Family] = []
@@ -120,7 +120,7 @@ class SharingOut:
             self.families.append(_Family(rule, ground, accounts))
             accounts += len(self.families[-1].slack)
         slack = tuple(each for family in self.families for each in family.slack)
-        self.start = State(slack, (numa_mask.EMPTY,) * len(self.families))
+        self.start = SharingState(slack, (numa_mask.EMPTY,) * len(self.families))
         self.choices: dict[NumaMask, list[Choice]] = {}
         self.costless = numa_mask.EMPTY
         for node_id in numa_mask.ids(ground):
@@ -155,7 +155,7 @@ class SharingOut:
             and len(self.families[0].slack) <= _MOST_BOUNDS
         )
 
-    def charged(self, state: State, choice: Choice, bit: NumaMask) -> State | None:
+    def charged(self, state: SharingState, choice: Choice, bit: NumaMask) -> SharingState | None:
         """The state when a family gets the node; None if it can not do without."""
         at, cost = choice
         family = self.families[at]
@@ -172,7 +172,7 @@ class SharingOut:
                     slack[account] -= weight
                     if slack[account] < 0:
                         return None
-        return State(tuple(slack), got)
+        return SharingState(tuple(slack), got)
 
     def can_be_shared_greedily(self, out: NumaMask) -> bool:
         """A quick yes: whether a simple way to share out these nodes works."""
@@ -285,7 +285,7 @@ class _Search:
         """The nodes that are left out; None if it can not be done."""
         return self._rest(0, self.leave, self.problem.start)
 
-    def _rest(self, at: int, leave: int, state: State) -> NumaMask | None:
+    def _rest(self, at: int, leave: int, state: SharingState) -> NumaMask | None:
         self.problem.budget.spend()
         if at >= self.musts and leave == 0:
             return numa_mask.EMPTY
@@ -302,10 +302,10 @@ class _Search:
             failed.append(state.slack)
         return found
 
-    def _without(self, at: int, leave: int, state: State) -> NumaMask | None:
+    def _without(self, at: int, leave: int, state: SharingState) -> NumaMask | None:
         bit = self.bits[at]
         left = leave if at < self.musts else leave - 1
-        tried: set[tuple[Rule, tuple[int, ...], NumaMask]] = set()
+        tried: set[tuple[HintRule, tuple[int, ...], NumaMask]] = set()
         for choice in self.problem.choices[bit]:
             family = self.problem.families[choice[0]]
             own = state.slack[family.first : family.first + len(family.slack)]
@@ -319,7 +319,7 @@ class _Search:
                 return found | bit
         return None
 
-    def _is_too_much(self, at: int, leave: int, state: State) -> bool:
+    def _is_too_much(self, at: int, leave: int, state: SharingState) -> bool:
         cheapest = self._cheapest.get(at)
         if cheapest is None:
             cheapest = self._cheapest[at] = self._sums(at)

@@ -1,6 +1,6 @@
 """Go's way of writing and reading small things, where the kubelet shows it to its users.
 
-``Text`` is a text that a sentence can show quoted as Go quotes it (``{value:q}``). ``parse_bool``
+``GoText`` is a text that a sentence can show quoted as Go quotes it (``{value:q}``). ``parse_bool``
 and ``atoi`` read what ``strconv`` reads and fail with its words.
 """
 
@@ -33,7 +33,7 @@ class GoNumberError(ValueError):
         super().__init__(self.go_text)
 
 
-class Text(str):
+class GoText(str):
     """A text that formats as itself, or quoted as in Go with the format ``q``."""
 
     __slots__ = ()

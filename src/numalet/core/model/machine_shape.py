@@ -32,7 +32,7 @@ _ELSEWHERE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MachineShape:
     """How many of everything: nodes in all, cores per node, threads per core."""
 
     sockets: int
@@ -51,13 +51,13 @@ def looks_like_shape(text: str) -> bool:
     return _LOOKS_LIKE_ONE.fullmatch(text) is not None
 
 
-def parse_shape(text: str, where: Location = NOWHERE) -> Shape:
+def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
     """The shape of a name; raises ``BadInput``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise BadInput([Finding("machine/shape", {"value": text}, where)])
     nodes = int(match["nodes"])
-    shape = Shape(
+    shape = MachineShape(
         sockets=nodes if match["sockets"] is None else int(match["sockets"]),
         nodes=nodes,
         cores_per_node=int(match["cores"]),
@@ -76,7 +76,7 @@ def parse_shape(text: str, where: Location = NOWHERE) -> Shape:
 
 
 def machine_of_shape(
-    shape: Shape, memory_per_node_bytes: int, pages_per_node: Mapping[int, int], source: str
+    shape: MachineShape, memory_per_node_bytes: int, pages_per_node: Mapping[int, int], source: str
 ) -> Machine:
     """An even machine of this shape.
 
@@ -99,7 +99,7 @@ def machine_of_shape(
 
 
 def _node(
-    shape: Shape, number: int, memory_bytes: int, pools: tuple[HugePagePool, ...]
+    shape: MachineShape, number: int, memory_bytes: int, pools: tuple[HugePagePool, ...]
 ) -> NumaNode:
     """One node of the shape."""
     first = number * shape.cores_per_node
@@ -119,7 +119,7 @@ def _node(
     )
 
 
-def _distance(shape: Shape, one: int, other: int) -> int:
+def _distance(shape: MachineShape, one: int, other: int) -> int:
     """The distance between two nodes."""
     if one == other:
         return _HOME
@@ -127,7 +127,7 @@ def _distance(shape: Shape, one: int, other: int) -> int:
     return _SAME_SOCKET if same_socket else _ELSEWHERE
 
 
-def _cpus(shape: Shape) -> tuple[Cpu, ...]:
+def _cpus(shape: MachineShape) -> tuple[Cpu, ...]:
     """All CPUs of the shape, by id."""
     cores = shape.nodes * shape.cores_per_node
     cores_per_socket = shape.nodes_per_socket * shape.cores_per_node

@@ -30,7 +30,7 @@ class HostPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NodeRequirement:
     """One expression: what it is about, its operator as it is written, and the values."""
 
     key: str
@@ -42,8 +42,8 @@ class Requirement:
 class Term:
     """Expressions about labels and about fields, which all have to hold."""
 
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
+    expressions: tuple[NodeRequirement, ...] = ()
+    fields: tuple[NodeRequirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

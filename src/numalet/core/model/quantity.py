@@ -34,7 +34,7 @@ _BINARY_NAMES: Final = ("", *_BINARY)
 _FAR_BEYOND: Final = 10_000
 
 
-class Format(Enum):
+class QuantityFormat(Enum):
     """How a quantity prints."""
 
     DECIMAL_SI = "DecimalSI"
@@ -77,7 +77,7 @@ class Quantity:
 
     _mantissa: int = 0
     _exponent: int = 0
-    _format: Format = Format.DECIMAL_SI
+    _format: QuantityFormat = QuantityFormat.DECIMAL_SI
     _is_big: bool = False
     _kept: str = ""
 
@@ -93,7 +93,7 @@ class Quantity:
     @classmethod
     def from_bytes(cls, size_bytes: int) -> Quantity:
         """A whole number that prints with binary suffixes (``resource.BinarySI``)."""
-        return cls(size_bytes, 0, Format.BINARY_SI)
+        return cls(size_bytes, 0, QuantityFormat.BINARY_SI)
 
     @classmethod
     def from_int(cls, number: int) -> Quantity:
@@ -119,7 +119,7 @@ class Quantity:
         return self._at_scale(_MILLI)
 
     @property
-    def format(self) -> Format:
+    def format(self) -> QuantityFormat:
         """How it prints."""
         return self._format
 
@@ -263,7 +263,7 @@ def _parse(text: str) -> Quantity:
     is_negative, whole, decimals, suffix = _split(text)
     way, power = _interpret(text, suffix)
     held: Quantity | None
-    if way is Format.BINARY_SI:
+    if way is QuantityFormat.BINARY_SI:
         held = _small_binary(text, whole, decimals, power)
     else:
         held = _small_decimal(text, whole, decimals, power, way)
@@ -303,19 +303,19 @@ def _after_digits(text: str, start: int) -> int:
     return start
 
 
-def _interpret(text: str, suffix: str) -> tuple[Format, int]:
+def _interpret(text: str, suffix: str) -> tuple[QuantityFormat, int]:
     """Format and power (of two for the binary format, of ten otherwise)."""
     if suffix in _DECIMAL_SUFFIXES:
-        return Format.DECIMAL_SI, _DECIMAL_SUFFIXES[suffix]
+        return QuantityFormat.DECIMAL_SI, _DECIMAL_SUFFIXES[suffix]
     if suffix in _BINARY:
-        return Format.BINARY_SI, _BINARY[suffix]
+        return QuantityFormat.BINARY_SI, _BINARY[suffix]
     exponent = suffix[1:]
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if suffix[0] not in "eE" or not digits or not _DIGITS.issuperset(digits):
         raise QuantityError(text, QuantityProblem.SUFFIX)
     # Beyond this the number is too large or the smallest one, whatever its digits are.
     power = min(int(digits.lstrip("0")[:6] or "0"), _FAR_BEYOND)
-    return Format.DECIMAL_EXPONENT, -power if exponent[0] == "-" else power
+    return QuantityFormat.DECIMAL_EXPONENT, -power if exponent[0] == "-" else power
 
 
 def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity | None:
@@ -326,11 +326,11 @@ def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity 
     number = int(whole)
     # Go looks at three bits only to see whether a larger suffix would do.
     kept = text if number & 7 else ""
-    return Quantity(number << power, 0, Format.BINARY_SI, _kept=kept)
+    return Quantity(number << power, 0, QuantityFormat.BINARY_SI, _kept=kept)
 
 
 def _small_decimal(
-    text: str, whole: str, decimals: str, power: int, way: Format
+    text: str, whole: str, decimals: str, power: int, way: QuantityFormat
 ) -> Quantity | None:
     """The quantity, if Go reads it into an int64 with a scale; None for its slow path."""
     digits = (whole or "0") + decimals
@@ -345,10 +345,10 @@ def _small_decimal(
     return Quantity(mantissa, scale, way, _kept=text if is_canonical else "")
 
 
-def _big(text: str, mantissa: int, decimals: int, power: int, way: Format) -> Quantity:
+def _big(text: str, mantissa: int, decimals: int, power: int, way: QuantityFormat) -> Quantity:
     """The quantity as a big decimal: rounded up to 10**-9, binary ones capped at 2**63-1."""
     exponent = -decimals
-    if way is Format.BINARY_SI:
+    if way is QuantityFormat.BINARY_SI:
         mantissa <<= power
     else:
         exponent += power
@@ -357,13 +357,13 @@ def _big(text: str, mantissa: int, decimals: int, power: int, way: Format) -> Qu
     if exponent < _NANO:
         mantissa = _divided_up(mantissa, 10 ** (_NANO - exponent))
         exponent = _NANO
-    if way is not Format.BINARY_SI:
+    if way is not QuantityFormat.BINARY_SI:
         _refuse_too_large(text, mantissa, exponent)
         return Quantity(mantissa, exponent, way, _is_big=True)
     if mantissa > MAX_INT64 * 10**-exponent:
         return Quantity(MAX_INT64, 0, way, _is_big=True)
     if mantissa < 10**-exponent:
-        way = Format.DECIMAL_SI
+        way = QuantityFormat.DECIMAL_SI
     return Quantity(mantissa, exponent, way, _is_big=True)
 
 
@@ -378,14 +378,14 @@ def _printed(quantity: Quantity) -> str:
     mantissa, exponent = quantity._mantissa, quantity._exponent
     if mantissa == 0:
         return "0"
-    if quantity._format is Format.BINARY_SI:
+    if quantity._format is QuantityFormat.BINARY_SI:
         whole, rest = divmod(mantissa * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
         if rest == 0 and abs(whole) >= 1024:
             return _printed_binary(whole)
     mantissa, exponent = _without_tens(mantissa, exponent)
     mantissa *= 10 ** (exponent % 3)
     exponent -= exponent % 3
-    if quantity._format is not Format.DECIMAL_EXPONENT and exponent in _DECIMAL_NAMES:
+    if quantity._format is not QuantityFormat.DECIMAL_EXPONENT and exponent in _DECIMAL_NAMES:
         return f"{mantissa}{_DECIMAL_NAMES[exponent]}"
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 

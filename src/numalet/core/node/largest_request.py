@@ -86,7 +86,7 @@ def _with(requests: Resources, resource: str, amount: Quantity | None) -> Resour
 
 
 @dataclass(slots=True)
-class Search:
+class LargestRequestSearch:
     """Searches on one node; what was found for a resource alone is kept for the next pod."""
 
     node: Node

@@ -17,7 +17,7 @@ from numalet.core.model import numa_mask
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-class Rule(Enum):
+class Invariant(Enum):
     """An invariant of the Memory Manager's books."""
 
     TABLES_ADD_UP = "free + reserved = allocatable, for every node and memory type"
@@ -30,7 +30,7 @@ class Rule(Enum):
 class Violation:
     """A broken rule; ``place`` is a node id or a memory type."""
 
-    rule: Rule
+    rule: Invariant
     place: str
     found: object
     expected: object
@@ -48,7 +48,7 @@ def _tables(ledger: MemoryLedger) -> Iterator[Violation]:
             total = (table.free + table.reserved) & UINT64
             if total != table.allocatable:
                 place = f"{node_id} {name}"
-                yield Violation(Rule.TABLES_ADD_UP, place, total, table.allocatable)
+                yield Violation(Invariant.TABLES_ADD_UP, place, total, table.allocatable)
 
 
 def _assignments(ledger: MemoryLedger) -> Iterator[Violation]:
@@ -62,7 +62,7 @@ def _assignments(ledger: MemoryLedger) -> Iterator[Violation]:
     for node_id, node in ledger.nodes.items():
         if node.assignments != counted[node_id]:
             yield Violation(
-                Rule.ASSIGNMENTS_COUNT_BLOCKS, str(node_id), node.assignments, counted[node_id]
+                Invariant.ASSIGNMENTS_COUNT_BLOCKS, str(node_id), node.assignments, counted[node_id]
             )
 
 
@@ -72,7 +72,7 @@ def _groups(ledger: MemoryLedger) -> Iterator[Violation]:
         groups = {ledger.nodes[i].group for i in others if i in ledger.nodes}
         if groups != {node.group} or node_id not in others:
             found = sorted(map(numa_mask.text, groups))
-            yield Violation(Rule.GROUPS_AGREE, str(node_id), found, numa_mask.text(node.group))
+            yield Violation(Invariant.GROUPS_AGREE, str(node_id), found, numa_mask.text(node.group))
 
 
 def _sums(ledger: MemoryLedger) -> Iterator[Violation]:
@@ -87,4 +87,4 @@ def _sums(ledger: MemoryLedger) -> Iterator[Violation]:
             reserved[name] += table.reserved
     for name in sorted(blocks.keys() | reserved.keys()):
         if blocks[name] != reserved[name]:
-            yield Violation(Rule.SUMS_AGREE, name, blocks[name], reserved[name])
+            yield Violation(Invariant.SUMS_AGREE, name, blocks[name], reserved[name])

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from numalet.core.workload.spec import ContainerSpec, Source, Workload
+from numalet.core.workload.spec import ContainerSpec, Workload, WorkloadSource
 
 _CHANGEABLE_METADATA: Final = frozenset(
     {"annotations", "finalizers", "generateName", "labels", "ownerReferences"}
@@ -30,7 +30,7 @@ def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
     """The fields that are different and may not be; none where the change is fine."""
     metadata = _changed_metadata(old, new)
     before, after = old.manifest["spec"], new.manifest["spec"]
-    if old.source is Source.FILE:
+    if old.source is WorkloadSource.FILE:
         spec = ["spec"] if before != after else []
         return (*spec, *(f"metadata.{name}" for name in metadata))
     plain = _without_images(before)

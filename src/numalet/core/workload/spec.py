@@ -20,7 +20,7 @@ class RestartPolicy(Enum):
     NEVER = "Never"
 
 
-class Source(Enum):
+class WorkloadSource(Enum):
     """Who wants the pod to run."""
 
     API = "api"
@@ -77,7 +77,7 @@ class Workload:
     restart_policy: RestartPolicy = RestartPolicy.ALWAYS
     grace_period_seconds: int = 30
     priority_class: str = ""
-    source: Source = Source.API
+    source: WorkloadSource = WorkloadSource.API
     origin: str = ""
     manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     runner: Runner | None = None

@@ -23,7 +23,7 @@ from numalet.insight.simulate.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class OtherNode:
     """Another machine on which the pod might run: what the user calls it, and how it is.
 
     ``machine`` may be a function that gives it: a fleet is large, and often not asked at all.
@@ -52,7 +52,7 @@ class Case:
     pod: Pod
     nodes_before: tuple[Node, ...]
     admitted: frozenset[str]
-    fleet: tuple[Neighbour, ...] = ()
+    fleet: tuple[OtherNode, ...] = ()
     refused: Mapping[str, Rejection] = field(default_factory=lambda: MappingProxyType({}))
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -97,7 +97,7 @@ def build(
     pod: Pod,
     *,
     files: StateFiles = NO_FILES,
-    fleet: Iterable[Neighbour] = (),
+    fleet: Iterable[OtherNode] = (),
 ) -> Case:
     """The case of a pod that comes after this queue."""
     queue = tuple(queue)

@@ -24,7 +24,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import case as cases
 from numalet.insight.explain import measures
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ Change: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ChangeOutcome:
     """What a change comes to: the decision, or that the kubelet would not start.
 
     ``span`` are the NUMA nodes on which the pod would hold something.
@@ -158,7 +158,7 @@ class Outcome:
         return isinstance(self.decision, Decision) and self.decision.admitted
 
 
-def outcome(case: Case, change: Change) -> Outcome:
+def outcome(case: Case, change: Change) -> ChangeOutcome:
     """What would have been decided with this change."""
     match change:
         case NoTopology():
@@ -188,15 +188,17 @@ def outcome(case: Case, change: Change) -> Outcome:
             assert_never(change)
 
 
-def _decided(node: Node, pod: Pod) -> Outcome:
+def _decided(node: Node, pod: Pod) -> ChangeOutcome:
     return _of_decision(node.roster, node.admit(pod)[1])
 
 
-def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -> Outcome:
+def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -> ChangeOutcome:
     """The outcome with the span of the pod, which has one only if it is admitted."""
     if not decision.admitted:
-        return Outcome(decision)
-    return Outcome(decision, measures.span_of(roster, decision.after, decision.pod), tuple(lost))
+        return ChangeOutcome(decision)
+    return ChangeOutcome(
+        decision, measures.span_of(roster, decision.after, decision.pod), tuple(lost)
+    )
 
 
 def changed_pod(
@@ -226,12 +228,12 @@ def _without(pod: Pod, name: str) -> Pod:
     )
 
 
-def _earlier(case: Case, position: int) -> Outcome:
+def _earlier(case: Case, position: int) -> ChangeOutcome:
     """The pod asks at a place of the queue; those behind it ask after it."""
     before = case.nodes_before[position]
     node, decision = before.admit(case.pod)
     if not decision.admitted:
-        return Outcome(decision)
+        return ChangeOutcome(decision)
     lost = []
     node = node.pod_started(case.pod.uid)
     for later in case.queue[position:]:
@@ -241,14 +243,14 @@ def _earlier(case: Case, position: int) -> Outcome:
     return _of_decision(before.roster, decision, lost)
 
 
-def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod]) -> Outcome:
+def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod]) -> ChangeOutcome:
     """All pods ask again in this order on a node that has not seen them.
 
     If the pod is rejected it does not matter what becomes of those behind it.
     """
     if isinstance(node, StartRefused):
-        return Outcome(node)
-    found: Outcome | None = None
+        return ChangeOutcome(node)
+    found: ChangeOutcome | None = None
     lost = []
     for pod in order:
         roster, (node, decision) = node.roster, node.admit(pod)
@@ -264,7 +266,7 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
     return replace(found, lost=tuple(lost))
 
 
-def _elsewhere(case: Case, neighbour: Neighbour) -> Outcome:
+def _elsewhere(case: Case, neighbour: OtherNode) -> ChangeOutcome:
     node = nodes.start(
         case.config,
         neighbour.opened(),
@@ -272,5 +274,5 @@ def _elsewhere(case: Case, neighbour: Neighbour) -> Outcome:
         behaviour=case.node.rules.behaviour,
     )
     if isinstance(node, StartRefused):
-        return Outcome(node)
+        return ChangeOutcome(node)
     return _decided(node, case.pod)

@@ -39,7 +39,7 @@ MEMORY_MANAGER = "memory"
 """The provider whose silence is looked into."""
 
 
-class Kind(Enum):
+class AnswerKind(Enum):
     """What a provider answered for a resource."""
 
     NO_PREFERENCE = "no-preference"
@@ -69,7 +69,7 @@ class SetAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProviderAnswer:
     """What one provider answered for some resources that share one answer.
 
     ``resources`` is empty for a provider that had nothing to say about anything. ``sets`` are
@@ -78,7 +78,7 @@ class Answer:
 
     provider: str
     resources: tuple[str, ...]
-    kind: Kind
+    kind: AnswerKind
     reason: Reason | None = None
     sets: tuple[SetAnswer, ...] = ()
     is_complete: bool = True
@@ -91,40 +91,42 @@ def answers(
     container: Container | None,
     hints: Mapping[str, ProviderHints],
     chosen: NumaMask | None,
-) -> tuple[Answer, ...]:
+) -> tuple[ProviderAnswer, ...]:
     """Every provider's answers for a container, or for the pod as one (container None).
 
     ``chosen`` is the set that the policy chose in the end.
     """
     wanted = _wanted(snapshot.memory, roster.all_nodes, chosen)
     asked = _asked(roster, snapshot.memory, pod, container)
-    found: list[Answer] = []
+    found: list[ProviderAnswer] = []
     for provider, of_resources in hints.items():
         impossible = [each for each in of_resources.values() if isinstance(each, Impossible)]
         if provider == MEMORY_MANAGER and asked and impossible:
-            nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.IMPOSSIBLE)
+            nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.IMPOSSIBLE)
             found.append(replace(nothing, reason=impossible[0].reason))
         elif of_resources:
             found.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
         elif provider == MEMORY_MANAGER and asked:
-            found.append(_of_memory(snapshot.memory, pod.uid, asked, wanted, Kind.NOTHING_FITS))
+            found.append(
+                _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.NOTHING_FITS)
+            )
         else:
-            found.append(Answer(provider, (), Kind.NO_PREFERENCE))
+            found.append(ProviderAnswer(provider, (), AnswerKind.NO_PREFERENCE))
     return tuple(found)
 
 
 def memory_answer(
     roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
-) -> Answer | None:
+) -> ProviderAnswer | None:
     """What the Memory Manager found when it looked for a set by itself; None if it did not."""
     asked = _asked(roster, ledger, pod, container)
     if not asked:
         return None
     wanted = _wanted(ledger, roster.all_nodes, None)
-    found = _of_memory(ledger, pod.uid, asked, wanted, Kind.SETS)
+    found = _of_memory(ledger, pod.uid, asked, wanted, AnswerKind.SETS)
     if any(each.offered for each in found.sets):
         return found
-    return replace(found, kind=Kind.NOTHING_FITS)
+    return replace(found, kind=AnswerKind.NOTHING_FITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def _of_provider(
     ledger: MemoryLedger,
     of_resources: ProviderHints,
     wanted: _Wanted,
-) -> Iterator[Answer]:
+) -> Iterator[ProviderAnswer]:
     """Answers by resource; resources that share one family share one answer."""
     shared: dict[int, list[str]] = {}
     for resource, hints in of_resources.items():
@@ -167,14 +169,14 @@ def _of_provider(
         resources = tuple(names)
         match hints:
             case NoPreference():
-                yield Answer(provider, resources, Kind.NO_PREFERENCE)
+                yield ProviderAnswer(provider, resources, AnswerKind.NO_PREFERENCE)
             case Impossible(reason):
-                yield Answer(provider, resources, Kind.IMPOSSIBLE, reason)
+                yield ProviderAnswer(provider, resources, AnswerKind.IMPOSSIBLE, reason)
             case _:
                 family: HintFamily = hints
                 sets = _of_family(ledger, family, wanted)
-                yield Answer(
-                    provider, resources, Kind.SETS, sets=sets, is_complete=wanted.is_complete
+                yield ProviderAnswer(
+                    provider, resources, AnswerKind.SETS, sets=sets, is_complete=wanted.is_complete
                 )
 
 
@@ -196,8 +198,8 @@ def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], boo
 
 
 def _of_memory(
-    ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: Kind
-) -> Answer:
+    ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: AnswerKind
+) -> ProviderAnswer:
     """What the Memory Manager says of the sets when it is asked directly."""
     reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
     # The smallest set that an empty machine would offer makes its size the preferred one.
@@ -210,7 +212,9 @@ def _of_memory(
         _set_answer(ledger, mask, reason, mask.bit_count() == min(sizes, default=0))
         for mask, reason in reasons.items()
     )
-    return Answer(MEMORY_MANAGER, tuple(asked), kind, sets=sets, is_complete=wanted.is_complete)
+    return ProviderAnswer(
+        MEMORY_MANAGER, tuple(asked), kind, sets=sets, is_complete=wanted.is_complete
+    )
 
 
 def _set_answer(

@@ -18,9 +18,9 @@ from numalet.core.model.quantity import Quantity
 from numalet.insight import decision_notes
 from numalet.insight.explain import measures, node_document
 from numalet.insight.explain.case import Case
-from numalet.insight.explain.change import Change, Outcome
-from numalet.insight.explain.considered import Answer, SetAnswer
-from numalet.insight.explain.story import Story, Subject, Taken
+from numalet.insight.explain.change import Change, ChangeOutcome
+from numalet.insight.explain.considered import ProviderAnswer, SetAnswer
+from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
 from numalet.insight.explain.tally import Tally
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
@@ -125,7 +125,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
     return {"nodes": nodes, "preferred": hint.preferred}
 
 
-def _subject(subject: Subject, name_of: NameOf) -> dict[str, Any]:
+def _subject(subject: AlignedSubject, name_of: NameOf) -> dict[str, Any]:
     merged = subject.merged
     ranking = subject.ranking
     return {
@@ -138,7 +138,7 @@ def _subject(subject: Subject, name_of: NameOf) -> dict[str, Any]:
     }
 
 
-def _answer(answer: Answer, name_of: NameOf) -> dict[str, Any]:
+def _answer(answer: ProviderAnswer, name_of: NameOf) -> dict[str, Any]:
     return {
         "provider": answer.provider,
         "resources": list(answer.resources),
@@ -165,7 +165,7 @@ def _set(each: SetAnswer, name_of: NameOf) -> dict[str, Any]:
     return found
 
 
-def _taken(taken: Taken, name_of: NameOf) -> dict[str, Any]:
+def _taken(taken: AllocatedResources, name_of: NameOf) -> dict[str, Any]:
     return {
         "container": taken.container,
         "memory": [
@@ -201,7 +201,7 @@ def _tally(tally: Tally, case: Case) -> dict[str, Any]:
     }
 
 
-def _offer(change: Change, result: Outcome, case: Case) -> dict[str, Any]:
+def _offer(change: Change, result: ChangeOutcome, case: Case) -> dict[str, Any]:
     found = _reason(change)
     if isinstance(result.decision, StartRefused):
         return found | {"start_error": kubelet_start.text(result.decision)}

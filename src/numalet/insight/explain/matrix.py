@@ -105,7 +105,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VariantRow:
     """One variant: its runs, the first in the order of the list; or why it does not start."""
 
     variant: Variant
@@ -178,17 +178,17 @@ def variants(
 
 def row(
     variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
-) -> Row:
+) -> VariantRow:
     """The figures of one variant; ``tick`` is told of every so many admissions."""
     empty = variant.start()
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))
-        return Row(variant, len(pods), refused=empty)
+        return VariantRow(variant, len(pods), refused=empty)
     runs = []
     for order in orders:
         runs.append(_run(empty, [pods[position] for position in order]))
         tick(len(order))
-    return Row(variant, len(pods), tuple(runs))
+    return VariantRow(variant, len(pods), tuple(runs))
 
 
 def _run(node: Node, pods: Sequence[Pod]) -> Run:

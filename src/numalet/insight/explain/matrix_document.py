@@ -8,7 +8,7 @@ from typing import Any, Final
 from numalet.core.model import numa_mask, resources
 from numalet.insight import decision_notes
 from numalet.insight.explain import document
-from numalet.insight.explain.matrix import Row, Run
+from numalet.insight.explain.matrix import Run, VariantRow
 from numalet.wording import kubelet, kubelet_start
 
 SCHEMA: Final = "numalet.what-if/1"
@@ -39,19 +39,19 @@ COLUMNS: Final = (
 """Columns of the CSV form, one row per variant."""
 
 
-def matrix(rows: Iterable[Row], seed: int) -> dict[str, Any]:
+def matrix(rows: Iterable[VariantRow], seed: int) -> dict[str, Any]:
     """All rows with all their runs."""
     return {"schema": SCHEMA, "seed": seed, "variants": [_row(row) for row in rows]}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: VariantRow) -> dict[str, Any]:
     found = _names(row)
     if row.refused is not None:
         return found | {"start_error": kubelet_start.text(row.refused), "runs": []}
     return found | {"start_error": None, "runs": [_run(run) for run in row.runs]}
 
 
-def _names(row: Row) -> dict[str, Any]:
+def _names(row: VariantRow) -> dict[str, Any]:
     variant = row.variant
     options = None if variant.options is None else dict(variant.options)
     return {
@@ -81,12 +81,12 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def table(rows: Iterable[Row]) -> list[Sequence[str]]:
+def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
     """The rows of the CSV form, the heading first; an empty text where there is no figure."""
     return [COLUMNS, *(_cells(row) for row in rows)]
 
 
-def _cells(row: Row) -> Sequence[str]:
+def _cells(row: VariantRow) -> Sequence[str]:
     names = _names(row)
     options = names["options"]
     names["options"] = "" if options is None else option_text(tuple(options.items()))
@@ -99,7 +99,7 @@ def _cells(row: Row) -> Sequence[str]:
     return [cells.get(name, "") for name in COLUMNS]
 
 
-def _figures(row: Row) -> dict[str, str]:
+def _figures(row: VariantRow) -> dict[str, str]:
     fewest, middle, most = row.admitted
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     return {

@@ -52,7 +52,7 @@ def _policies_and_scopes(case: Case, tally: Tally) -> None:
 
 def _smaller_requests(case: Case, told: Story, tally: Tally) -> None:
     for part in smaller.parts(case):
-        found = smaller.Search(case, part, tally)
+        found = smaller.SmallerRequestSearch(case, part, tally)
         change = found.largest(told)
         if change is not None:
             tally.offer(change, changes.outcome(case, change))

@@ -35,7 +35,7 @@ _FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RequestPart:
     """One request of one container that a manager cares for; ``asked`` is in units."""
 
     container: Container
@@ -59,7 +59,7 @@ class Part:
         return 1 if self.resource in (resources.CPU, resources.MEMORY) else 0
 
 
-def parts(case: Case) -> Iterator[Part]:
+def parts(case: Case) -> Iterator[RequestPart]:
     """Every request that some manager cares for, in the order of the manifest.
 
     Where it is the sum of all requests that is too much, every request of the node's.
@@ -73,7 +73,7 @@ def parts(case: Case) -> Iterator[Part]:
                 unit = largest_request.unit_of(node.rules, resource)
                 asked = -(-container.requests[resource].value // unit)
                 if asked > 0:
-                    yield Part(container, resource, unit, asked)
+                    yield RequestPart(container, resource, unit, asked)
 
 
 def _is_managed(node: Node, case: Case, container: Container, resource: str) -> bool:
@@ -87,11 +87,11 @@ def _is_managed(node: Node, case: Case, container: Container, resource: str) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SmallerRequestSearch:
     """One search for one part. The tally counts, and says when to stop."""
 
     case: Case
-    part: Part
+    part: RequestPart
     tally: Tally
 
     def largest(self, told: Story) -> SmallerRequest | AdjustedRequest | None:
@@ -133,7 +133,7 @@ class Search:
         return sorted((n for n in wanted if part.least <= n < part.asked), reverse=True)
 
 
-def _named_sizes(told: Story, part: Part) -> Iterator[int]:
+def _named_sizes(told: Story, part: RequestPart) -> Iterator[int]:
     """How much there would have been, as the reasons of the story say."""
     answers = [answer for subject in told.subjects for answer in subject.answers]
     if told.refusal is not None:

@@ -13,10 +13,10 @@ from typing import assert_never
 
 from numalet.core.admission.collector import (
     Allocated,
-    AllocationRefused,
     Collector,
     HintsAsked,
     HintsMerged,
+    RefusedAllocation,
 )
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.roster import Roster
@@ -29,22 +29,22 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.node.node import Node
 from numalet.insight.explain import considered, ranking
-from numalet.insight.explain.considered import MEMORY_MANAGER, Answer
+from numalet.insight.explain.considered import MEMORY_MANAGER, ProviderAnswer
 from numalet.insight.explain.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AlignedSubject:
     """What was aligned as one: a container by its name, or ``pod``."""
 
     name: str
-    answers: tuple[Answer, ...]
+    answers: tuple[ProviderAnswer, ...]
     ranking: Ranking | None
     merged: Merged
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AllocatedResources:
     """What one container got: memory by node set, CPUs by NUMA node, devices by resource.
 
     ``looked_at`` are the sets among which the Memory Manager chose by itself; None where the
@@ -55,17 +55,17 @@ class Taken:
     memory: Blocks = ()
     cpus: Mapping[int, CpuSet] = field(default_factory=dict)
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    looked_at: Answer | None = None
+    looked_at: ProviderAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AllocationRefusal:
     """The allocation that was refused, and the sets that the Memory Manager had looked at."""
 
     container: str
     provider: str
     reason: Reason
-    looked_at: Answer | None = None
+    looked_at: ProviderAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Story:
 
     decision: Decision
     roster: Roster
-    subjects: tuple[Subject, ...]
-    taken: tuple[Taken, ...]
-    refusal: Refusal | None
+    subjects: tuple[AlignedSubject, ...]
+    taken: tuple[AllocatedResources, ...]
+    refusal: AllocationRefusal | None
 
 
 def tell(node: Node, pod: Pod) -> Story:
@@ -85,35 +85,35 @@ def tell(node: Node, pod: Pod) -> Story:
     _, decision = node.admit(pod, collector)
     roster = node.roster
     asked: dict[str, HintsAsked] = {}
-    subjects: list[Subject] = []
-    taken: dict[str, Taken] = {}
-    refusal: Refusal | None = None
+    subjects: list[AlignedSubject] = []
+    taken: dict[str, AllocatedResources] = {}
+    refusal: AllocationRefusal | None = None
     for event in collector.events:
         match event:
             case HintsAsked(subject=name):
                 asked[name] = event
             case HintsMerged(name, merged):
                 subjects.append(_subject(roster, pod, asked[name], merged))
-            case AllocationRefused(container, provider, reason):
+            case RefusedAllocation(container, provider, reason):
                 looked_at = None
                 if provider == MEMORY_MANAGER:
                     looked_at = considered.memory_answer(
                         roster, decision.after.memory, pod, container
                     )
-                refusal = Refusal(container.name, provider, reason, looked_at)
+                refusal = AllocationRefusal(container.name, provider, reason, looked_at)
             case Allocated():
-                before = taken.get(event.container.name, Taken(event.container.name))
+                before = taken.get(event.container.name, AllocatedResources(event.container.name))
                 taken[event.container.name] = _taken(roster, decision, event, before)
             case _:
                 assert_never(event)
     return Story(decision, roster, tuple(subjects), tuple(taken.values()), refusal)
 
 
-def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Subject:
+def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> AlignedSubject:
     containers = {container.name: container for container in pod.containers()}
     is_pod = roster.rules.topology.scope is Scope.POD
     container = None if is_pod else containers[asked.subject]
-    return Subject(
+    return AlignedSubject(
         asked.subject,
         considered.answers(
             roster, asked.snapshot, pod, container, asked.hints, merged.affinity.mask
@@ -123,7 +123,9 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Sub
     )
 
 
-def _taken(roster: Roster, decision: Decision, event: Allocated, so_far: Taken) -> Taken:
+def _taken(
+    roster: Roster, decision: Decision, event: Allocated, so_far: AllocatedResources
+) -> AllocatedResources:
     """What the container has after one more provider allocated."""
     key = ContainerKey(decision.pod.uid, event.container.name)
     after = event.after
@@ -135,7 +137,7 @@ def _taken(roster: Roster, decision: Decision, event: Allocated, so_far: Taken) 
         looked_at = considered.memory_answer(
             roster, event.before.memory, decision.pod, event.container
         )
-    return Taken(
+    return AllocatedResources(
         container=key.container,
         memory=after.memory.blocks_of(*key) or (),
         cpus=_by_node(roster, cpus),

@@ -13,7 +13,7 @@ from enum import Enum
 from numalet.core.config.rules import StartRefused
 from numalet.insight.explain import change as changes
 from numalet.insight.explain.case import Case
-from numalet.insight.explain.change import Change, Outcome
+from numalet.insight.explain.change import Change, ChangeOutcome
 
 MOST_TRIED = 200
 """Decisions, or runs of a whole queue, in one category."""
@@ -35,7 +35,7 @@ class Offer:
     """A change that admits the pod, and what it comes to."""
 
     change: Change
-    outcome: Outcome
+    outcome: ChangeOutcome
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Tally:
             self.tried += 1
         return not self.ended_early
 
-    def tried_outcome(self, case: Case, change: Change) -> Outcome | None:
+    def tried_outcome(self, case: Case, change: Change) -> ChangeOutcome | None:
         """What the change comes to; None if nothing more may be tried."""
         return changes.outcome(case, change) if self.counts_one() else None
 
@@ -84,6 +84,6 @@ class Tally:
             self.refusals.append(Offer(change, result))
         return result.admitted
 
-    def offer(self, change: Change, result: Outcome) -> None:
+    def offer(self, change: Change, result: ChangeOutcome) -> None:
         """Keep a change that is known to admit the pod."""
         self.offers.append(Offer(change, result))

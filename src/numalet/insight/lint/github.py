@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from numalet.core.model.findings import Severity
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import is_file, message
 
 _COMMANDS: Final = {
@@ -20,7 +20,7 @@ _COMMANDS: Final = {
 }
 
 
-def lines(rows: Sequence[Row]) -> Iterator[str]:
+def lines(rows: Sequence[FindingRow]) -> Iterator[str]:
     """One command for each finding."""
     for row in rows:
         properties = {"title": row.code}

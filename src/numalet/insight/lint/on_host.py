@@ -11,7 +11,7 @@ from typing import Final
 
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import OperatingSystem
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 SWAP: Final = "swap"
 CGROUPS: Final = "cgroup-version"
@@ -19,7 +19,7 @@ RUNTIME: Final = "container-runtime"
 SOFT_EVICTION: Final = "soft-eviction"
 
 
-def swap_is_on(subject: Subject) -> Iterator[Finding]:
+def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
     """The kubelet does not start beside swap unless it is told to.
 
     Kubelet v1.32: ``NewContainerManager``.
@@ -31,13 +31,13 @@ def swap_is_on(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/swap-is-on", fields, where, Severity.WARNING)
 
 
-def cgroups_are_old(subject: Subject) -> Iterator[Finding]:
+def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
     """With cgroup v1 a kubelet v1.32 starts, and warns."""
     if subject.host.cgroup_version == 1:
         yield Finding("lint/cgroup-v1", {}, severity=Severity.WARNING)
 
 
-def runtime_is_missing(subject: Subject) -> Iterator[Finding]:
+def runtime_is_missing(subject: LintSubject) -> Iterator[Finding]:
     """Nothing listens where the kubelet expects the container runtime."""
     if subject.host.has_runtime is False:
         where = subject.config.where("containerRuntimeEndpoint")
@@ -45,7 +45,7 @@ def runtime_is_missing(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/no-container-runtime", fields, where, Severity.WARNING)
 
 
-def soft_eviction_without_grace_period(subject: Subject) -> Iterator[Finding]:
+def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding]:
     """The kubelet does not start with such a threshold.
 
     Kubelet v1.32: ``eviction.ParseThresholdConfig``.
@@ -56,7 +56,7 @@ def soft_eviction_without_grace_period(subject: Subject) -> Iterator[Finding]:
             yield Finding("lint/soft-eviction-without-grace-period", {"signal": signal}, where)
 
 
-def not_looked_at(subject: Subject) -> tuple[str, ...]:
+def not_looked_at(subject: LintSubject) -> tuple[str, ...]:
     """What keeps a kubelet from starting, too, and was not looked at here."""
     host = subject.host
     is_linux = subject.machine.os is OperatingSystem.LINUX

@@ -15,14 +15,14 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 _PLACE = "reservedMemory"
 _LEAST_PERCENT = 5
 """Of a node's room: an uneven split that costs less is nobody's trouble."""
 
 
-def more_than_a_node_has(subject: Subject) -> Iterator[Finding]:
+def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
     """More is kept back on a node than it has: the kubelet's numbers wrap around."""
     severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
     for share in _shares(subject):
@@ -40,7 +40,7 @@ def more_than_a_node_has(subject: Subject) -> Iterator[Finding]:
         yield Finding(code, fields, _where(subject, share.numa_node), severity)
 
 
-def on_nodes_without_cpus(subject: Subject) -> Iterator[Finding]:
+def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
     """What the system shall use is kept back where the system does not run.
 
     A node of which everything is kept back is kept from pods, and not for the system.
@@ -52,7 +52,7 @@ def on_nodes_without_cpus(subject: Subject) -> Iterator[Finding]:
             yield Finding("lint/reserved-on-cpuless-node", fields, where, Severity.WARNING)
 
 
-def memory_without_cpus(subject: Subject) -> Iterator[Finding]:
+def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
     """Ordinary memory of pods may lie on nodes without CPUs, as in that of an accelerator."""
     if not subject.pins_memory:
         return
@@ -69,7 +69,7 @@ def memory_without_cpus(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/memory-on-cpuless-nodes", fields, where, Severity.WARNING)
 
 
-def absent_hugepages(subject: Subject) -> Iterator[Finding]:
+def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
     """Huge pages are kept back on a node that has none of that size."""
     there = {
         (node.node_id, resources.hugepages_name(pages.page_size_kib))
@@ -85,7 +85,7 @@ def absent_hugepages(subject: Subject) -> Iterator[Finding]:
                 yield Finding("lint/reserved-hugepages-absent", fields, where, Severity.WARNING)
 
 
-def uneven_split(subject: Subject) -> Iterator[Finding]:
+def uneven_split(subject: LintSubject) -> Iterator[Finding]:
     """One node has clearly less left than it would have with an even or proportional split."""
     if not subject.pins_memory or not subject.config.reserved_memory:
         return
@@ -102,7 +102,7 @@ def uneven_split(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/unbalanced-reservation", fields, where, Severity.WARNING)
 
 
-def widened_pods(subject: Subject) -> Iterator[Finding]:
+def widened_pods(subject: LintSubject) -> Iterator[Finding]:
     """A given pod needs more NUMA nodes for its memory than with another split of the same sum."""
     if not subject.pins_memory or not subject.config.reserved_memory:
         return
@@ -125,7 +125,7 @@ def widened_pods(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/reservation-widens-pod", fields, where, Severity.WARNING)
 
 
-def _shares(subject: Subject) -> tuple[NodeShare, ...]:
+def _shares(subject: LintSubject) -> tuple[NodeShare, ...]:
     """The machine's nodes with what reservedMemory keeps back on them, whole bytes."""
     reserved = reservation.total_by_node(subject.config.reserved_memory)
     none = Quantity()
@@ -135,7 +135,7 @@ def _shares(subject: Subject) -> tuple[NodeShare, ...]:
     )
 
 
-def _alternatives(subject: Subject) -> list[tuple[Spread, tuple[NodeShare, ...]]]:
+def _alternatives(subject: LintSubject) -> list[tuple[Spread, tuple[NodeShare, ...]]]:
     """The same sum split otherwise, as far as there is such a split."""
     total = Quantity.from_bytes(sum(share.reserved_bytes for share in _shares(subject)))
     found = []
@@ -146,7 +146,9 @@ def _alternatives(subject: Subject) -> list[tuple[Spread, tuple[NodeShare, ...]]
     return found
 
 
-def _split(subject: Subject, total: Quantity, strategy: Strategy) -> tuple[NodeShare, ...] | None:
+def _split(
+    subject: LintSubject, total: Quantity, strategy: Strategy
+) -> tuple[NodeShare, ...] | None:
     shares = reservation.split(subject.machine, total, strategy)
     return None if isinstance(shares, Finding) else shares
 
@@ -169,7 +171,7 @@ def _fewest_nodes(shares: Sequence[NodeShare], size_bytes: int) -> int | None:
     return None
 
 
-def _memory_asked(subject: Subject) -> Iterator[tuple[Pod, str, int]]:
+def _memory_asked(subject: LintSubject) -> Iterator[tuple[Pod, str, int]]:
     """Pod, container (empty for the pod as one) and bytes; what is asked alike comes once."""
     as_one = subject.aligns and subject.config.topology_manager_scope == Scope.POD.value
     seen = set()
@@ -188,7 +190,7 @@ def _memory_asked(subject: Subject) -> Iterator[tuple[Pod, str, int]]:
                 yield pod, name, size_bytes
 
 
-def _where(subject: Subject, numa_node: int) -> Location:
+def _where(subject: LintSubject, numa_node: int) -> Location:
     """The first entry that names the node; there is one."""
     entries = enumerate(subject.config.reserved_memory)
     index = next(index for index, entry in entries if entry.numa_node == numa_node)

@@ -20,7 +20,7 @@ from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.quantity import ZERO
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 _TOPOLOGY: Final = "topologyManagerPolicyOptions"
 _CPU: Final = "cpuManagerPolicyOptions"
@@ -34,7 +34,7 @@ _GATES: Final = {
 _WORDS: Final = ("true", "false", "yes", "no", "on", "off", "")
 
 
-def node_limit_is_a_word(subject: Subject) -> Iterator[Finding]:
+def node_limit_is_a_word(subject: LintSubject) -> Iterator[Finding]:
     """max-allowable-numa-nodes=true, as a page of the documentation had it."""
     options = subject.config.topology_manager_policy_options or {}
     value = options.get(policy_options.MAX_ALLOWABLE)
@@ -45,7 +45,7 @@ def node_limit_is_a_word(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/max-allowable-not-a-number", fields, where, severity)
 
 
-def many_nodes(subject: Subject) -> Iterator[Finding]:
+def many_nodes(subject: LintSubject) -> Iterator[Finding]:
     """More NUMA nodes than the Topology Manager takes, or takes in good time."""
     nodes = len(subject.machine.nodes)
     if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
@@ -58,7 +58,7 @@ def many_nodes(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/many-nodes-are-slow", fields, where, Severity.WARNING)
 
 
-def options_not_read(subject: Subject) -> Iterator[Finding]:
+def options_not_read(subject: LintSubject) -> Iterator[Finding]:
     """Options of the topology policy under the policy none, which reads none of them."""
     options = subject.config.topology_manager_policy_options
     if options and not subject.aligns:
@@ -67,7 +67,7 @@ def options_not_read(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/topology-options-not-read", fields, where, Severity.WARNING)
 
 
-def options_without_gate(subject: Subject) -> Iterator[Finding]:
+def options_without_gate(subject: LintSubject) -> Iterator[Finding]:
     """Options that nothing reads yet, and that will stop the start once something does."""
     config = subject.config
     if not subject.aligns:
@@ -79,7 +79,7 @@ def options_without_gate(subject: Subject) -> Iterator[Finding]:
 
 
 def _without_gate(
-    subject: Subject, place: str, options: Mapping[str, str], known: Mapping[str, Maturity]
+    subject: LintSubject, place: str, options: Mapping[str, str], known: Mapping[str, Maturity]
 ) -> Iterator[Finding]:
     for name in sorted(options):
         gate = _GATES.get((place, known[name])) if name in known else None
@@ -89,7 +89,7 @@ def _without_gate(
             yield Finding("lint/option-without-gate", fields, where, Severity.WARNING)
 
 
-def part_of_a_cpu(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """A reservation of CPUs that is no whole number is rounded up, but counted as it stands."""
     reserved = rules.reservation.get(resources.CPU, ZERO)
     if _is_static(rules.cpu) and reserved.milli_value % 1000:
@@ -98,7 +98,7 @@ def part_of_a_cpu(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
         yield Finding("lint/part-of-a-cpu-reserved", fields, where, Severity.WARNING)
 
 
-def may_hang(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """full-pcpus-only with distribute-cpus-across-numa, and a reservation that splits cores."""
     cpu = rules.cpu
     both = cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
@@ -109,14 +109,14 @@ def may_hang(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
         yield Finding("lint/cpu-policy-may-hang", fields, where, Severity.WARNING)
 
 
-def _split_cores(subject: Subject, cpu: CpuRules) -> list[tuple[int, ...]]:
+def _split_cores(subject: LintSubject, cpu: CpuRules) -> list[tuple[int, ...]]:
     """Cores of which some threads are reserved and others are not."""
     reserved = cpu.reserved_cpus or frozenset()
     cores = (core.threads for node in subject.machine.nodes for core in node.cores)
     return [core for core in cores if 0 < len(reserved.intersection(core)) < len(core)]
 
 
-def strict_reservation(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+def strict_reservation(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """strict-cpu-reservation: pods may take every CPU of the shared pool, if it gives every one.
 
     full-pcpus-only gives no more CPUs than there are in whole cores of which none is reserved.
@@ -132,7 +132,7 @@ def strict_reservation(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
         yield Finding("lint/strict-reservation", {"cpus": len(pool)}, where, Severity.WARNING)
 
 
-def distances_beyond_rows(subject: Subject, rules: NodeRules) -> Iterator[Finding]:
+def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """prefer-closest-numa-nodes where ids have gaps: some comparisons are fatal."""
     distances = roster.distances(rules)
     if distances is not None and distances.readable_ids is not None:
@@ -145,7 +145,7 @@ def distances_beyond_rows(subject: Subject, rules: NodeRules) -> Iterator[Findin
         yield Finding("lint/distances-beyond-rows", fields, where, Severity.WARNING)
 
 
-def page_size_not_everywhere(subject: Subject) -> Iterator[Finding]:
+def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
     """A size of huge pages that some nodes do not know: a pod that asks for it is fatal."""
     if not subject.pins_memory:
         return
@@ -164,7 +164,7 @@ def page_size_not_everywhere(subject: Subject) -> Iterator[Finding]:
             yield Finding("lint/page-size-not-everywhere", fields, where, Severity.WARNING)
 
 
-def numa_balancing(subject: Subject) -> Iterator[Finding]:
+def numa_balancing(subject: LintSubject) -> Iterator[Finding]:
     """The kernel moves pages between nodes on its own."""
     if subject.numa_balancing and len(subject.machine.nodes) > 1 and _pins(subject):
         where = subject.config.where(_pinning_field(subject.config))
@@ -172,7 +172,7 @@ def numa_balancing(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/numa-balancing", fields, where, Severity.WARNING)
 
 
-def _pins(subject: Subject) -> bool:
+def _pins(subject: LintSubject) -> bool:
     return subject.pins_memory or subject.config.cpu_manager_policy == CpuPolicy.STATIC.value
 
 

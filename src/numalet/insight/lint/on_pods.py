@@ -15,24 +15,24 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
-from numalet.core.node.largest_request import Search
+from numalet.core.node.largest_request import LargestRequestSearch
 from numalet.core.node.node import Node
 from numalet.insight import decision_notes
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 from numalet.wording import english, kubelet
 
 _MOST_WAYS = 4
 
 
-def not_looked_at(subject: Subject, node: Node | None) -> Iterator[Finding]:
+def not_looked_at(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
     """The pods are there, but no node that could be asked."""
     if node is None and subject.pods:
         yield Finding("lint/pods-not-checked", {"count": len(subject.pods)}, severity=Severity.NOTE)
 
 
-def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
+def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
     """What is too much about every pod that the empty node does not admit."""
-    search = Search(node)
+    search = LargestRequestSearch(node)
     decisions = []
     for alike in _alike(subject.pods):
         pod = alike[0]
@@ -53,7 +53,7 @@ def never_admitted(subject: Subject, node: Node) -> Iterator[Finding]:
     yield from decision_notes.notes(decision_notes.collect(decisions))
 
 
-def one_after_the_other(subject: Subject, node: Node) -> Iterator[Finding]:
+def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
     """What only shows when the pods are there together, admitted in their order.
 
     A policy that hands out CPUs may hang on a fragmented node, and with strict-cpu-reservation
@@ -89,7 +89,7 @@ def _alike(pods: tuple[Pod, ...]) -> list[list[Pod]]:
 
 
 def _crashing(
-    subject: Subject, pod: Pod, rejection: KubeletWouldCrash, more: str
+    subject: LintSubject, pod: Pod, rejection: KubeletWouldCrash, more: str
 ) -> Iterator[Finding]:
     fields = {"pod": f"{pod}{more}", "why": english.of_reason(rejection)}
     where = subject.place_of(pod, "")
@@ -97,7 +97,7 @@ def _crashing(
 
 
 def _too_much(
-    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+    subject: LintSubject, search: LargestRequestSearch, pod: Pod, rejection: Rejection, more: str
 ) -> Iterator[Finding]:
     """Every request that is too large by itself; else what makes them too large together."""
     is_alone = False
@@ -113,7 +113,7 @@ def _too_much(
 
 
 def _too_much_alone(
-    subject: Subject,
+    subject: LintSubject,
     pod: Pod,
     container: Container,
     resource: str,
@@ -138,7 +138,7 @@ def _too_much_alone(
 
 
 def _too_much_together(
-    subject: Subject, search: Search, pod: Pod, rejection: Rejection, more: str
+    subject: LintSubject, search: LargestRequestSearch, pod: Pod, rejection: Rejection, more: str
 ) -> Finding:
     ways = [
         f"{container.name} with {shown(resource, most)} of {resource} instead of"
@@ -166,7 +166,7 @@ def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
 
 
 def _larger_than_node(
-    subject: Subject, node: Node, pod: Pod, rejection: OutOfResource, more: str
+    subject: LintSubject, node: Node, pod: Pod, rejection: OutOfResource, more: str
 ) -> Iterator[Finding]:
     """Every resource of which the whole node has less than the pod asks for in all.
 
@@ -183,7 +183,7 @@ def _larger_than_node(
         refused = next_said
 
 
-def _larger(subject: Subject, pod: Pod, refused: OutOfResource, more: str) -> Finding:
+def _larger(subject: LintSubject, pod: Pod, refused: OutOfResource, more: str) -> Finding:
     def amount(number: int) -> str:
         is_milli = refused.resource == resources.CPU
         of = (

@@ -12,13 +12,13 @@ from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.quantity import ZERO, Quantity
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 _RESERVED = "reservedMemory"
 _EVICTION = "evictionHard"
 
 
-def hugepages_reserved(subject: Subject) -> Iterator[Finding]:
+def hugepages_reserved(subject: LintSubject) -> Iterator[Finding]:
     """Huge pages in reservedMemory: the required sum is always 0."""
     severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
     for index, entry in enumerate(subject.config.reserved_memory):
@@ -32,7 +32,7 @@ def hugepages_reserved(subject: Subject) -> Iterator[Finding]:
             yield Finding("lint/reserved-hugepages", fields, where, severity)
 
 
-def default_eviction_forgotten(subject: Subject) -> Iterator[Finding]:
+def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
     """The sum lacks exactly the threshold that the kubelet fills in."""
     parts, given = subject.memory_parts, _given(subject)
     if parts is None or not subject.config.uses_default_eviction or given.is_zero:
@@ -43,7 +43,7 @@ def default_eviction_forgotten(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/default-eviction-forgotten", fields, where, _severity(subject))
 
 
-def default_eviction_not_merged(subject: Subject) -> Iterator[Finding]:
+def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
     """The sum has the default threshold in it, but evictionHard was given and replaces it."""
     parts, default = subject.memory_parts, _default_threshold(subject)
     if parts is None or not _lacks_memory_threshold(subject):
@@ -54,7 +54,7 @@ def default_eviction_not_merged(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/default-eviction-not-merged", fields, where, _severity(subject))
 
 
-def no_memory_threshold(subject: Subject) -> Iterator[Finding]:
+def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
     """EvictionHard says nothing about memory, so nothing is evicted before the node is full."""
     if _lacks_memory_threshold(subject):
         fields = {"threshold": _default_threshold(subject)}
@@ -62,7 +62,7 @@ def no_memory_threshold(subject: Subject) -> Iterator[Finding]:
         yield Finding("lint/no-memory-threshold", fields, where, Severity.WARNING)
 
 
-def threshold_is_a_percentage(subject: Subject) -> Iterator[Finding]:
+def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
     """A percentage is another number of bytes on every machine; this one is told."""
     value = subject.effective.eviction_hard.get(MEMORY_AVAILABLE, "")
     parts = subject.memory_parts
@@ -79,7 +79,7 @@ def threshold_is_a_percentage(subject: Subject) -> Iterator[Finding]:
     yield Finding("lint/eviction-percentage", fields, where, severity)
 
 
-def reservation_is_not_read(subject: Subject) -> Iterator[Finding]:
+def reservation_is_not_read(subject: LintSubject) -> Iterator[Finding]:
     """ReservedMemory is there, but no policy reads it."""
     config = subject.config
     if config.reserved_memory and not subject.pins_memory:
@@ -89,7 +89,7 @@ def reservation_is_not_read(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _given(subject: Subject) -> Quantity:
+def _given(subject: LintSubject) -> Quantity:
     """The sum of reservedMemory over all nodes."""
     total = ZERO
     for amount in reservation.total_by_node(subject.config.reserved_memory).values():
@@ -97,14 +97,14 @@ def _given(subject: Subject) -> Quantity:
     return total
 
 
-def _default_threshold(subject: Subject) -> Quantity:
+def _default_threshold(subject: LintSubject) -> Quantity:
     return Quantity.parse(node_allocatable.default_eviction(subject.machine.os)[MEMORY_AVAILABLE])
 
 
-def _lacks_memory_threshold(subject: Subject) -> bool:
+def _lacks_memory_threshold(subject: LintSubject) -> bool:
     config = subject.effective
     return not config.ignore_hard_eviction and MEMORY_AVAILABLE not in config.eviction_hard
 
 
-def _severity(subject: Subject) -> Severity:
+def _severity(subject: LintSubject) -> Severity:
     return Severity.ERROR if subject.pins_memory else Severity.WARNING

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
 
 _STAGES: Final = {
-    "cpu-state": Stage.CPU_MANAGER_START,
-    "memory-state": Stage.MEMORY_MANAGER_START,
+    "cpu-state": StartStage.CPU_MANAGER_START,
+    "memory-state": StartStage.MEMORY_MANAGER_START,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FindingRow:
     """One finding in words.
 
     ``kubelet_text`` is what the kubelet says, empty where it says nothing. ``rule`` and ``mend``
@@ -38,10 +38,10 @@ class Row:
         return english.place(self.where)
 
 
-def rows(findings: Iterable[Finding]) -> tuple[Row, ...]:
+def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
     """A row for each finding, in the same order."""
     return tuple(
-        Row(
+        FindingRow(
             code=finding.code,
             severity=finding.severity,
             where=finding.where,

@@ -10,9 +10,9 @@ from numalet.core.config.rules import NodeRules, StartRefused
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.node.node import Node
 from numalet.insight.lint import on_host, on_nodes, on_options, on_pods, on_reservation, starting
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
-_OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+_OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
     on_reservation.hugepages_reserved,
     on_reservation.default_eviction_forgotten,
     on_reservation.default_eviction_not_merged,
@@ -38,7 +38,7 @@ _OF_CONFIGURATION: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
 )
 """Rules that a configuration which does not start is worth, too."""
 
-_OF_A_NODE: Final[tuple[Callable[[Subject, NodeRules], Iterator[Finding]], ...]] = (
+_OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], ...]] = (
     on_options.part_of_a_cpu,
     on_options.may_hang,
     on_options.distances_beyond_rows,
@@ -73,7 +73,7 @@ class Checked:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
-def check(subject: Subject, noticed: Iterable[Finding] = ()) -> Checked:
+def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     """What the kubelet and our own rules find about a subject.
 
     ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
@@ -85,7 +85,7 @@ def check(subject: Subject, noticed: Iterable[Finding] = ()) -> Checked:
     return Checked(started.refused, started.findings, tuple(own), unknown)
 
 
-def _own(subject: Subject, node: Node | None) -> Iterator[Finding]:
+def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
     for of_configuration in _OF_CONFIGURATION:
         yield from of_configuration(subject)
     if node is not None:

@@ -12,13 +12,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from numalet.core.model.findings import Location
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 
 VERSION: Final = "2.1.0"
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def document(rows: Sequence[Row], tool_version: str, main_file: str = "") -> dict[str, Any]:
+def document(rows: Sequence[FindingRow], tool_version: str, main_file: str = "") -> dict[str, Any]:
     """The log: one run of this program with all results.
 
     ``main_file`` stands in for the file of a finding that has none; paths are relative.
@@ -35,7 +35,7 @@ def document(rows: Sequence[Row], tool_version: str, main_file: str = "") -> dic
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
 
-def _rule(row: Row) -> dict[str, Any]:
+def _rule(row: FindingRow) -> dict[str, Any]:
     words = row.code.partition("/")[2].split("-")
     described = {"fullDescription": {"text": row.rule}} if row.rule else {}
     return {
@@ -46,7 +46,7 @@ def _rule(row: Row) -> dict[str, Any]:
     }
 
 
-def _result(row: Row, index: int, main_file: str) -> dict[str, Any]:
+def _result(row: FindingRow, index: int, main_file: str) -> dict[str, Any]:
     return {
         "ruleId": row.code,
         "ruleIndex": index,
@@ -56,7 +56,7 @@ def _result(row: Row, index: int, main_file: str) -> dict[str, Any]:
     }
 
 
-def message(row: Row) -> str:
+def message(row: FindingRow) -> str:
     """Everything about a finding but its place, in one paragraph."""
     said = f" The kubelet says: {row.kubelet_text}." if row.kubelet_text else ""
     mend = f" Mend: {row.mend}." if row.mend else ""

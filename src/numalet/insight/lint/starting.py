@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint.state_files import StateFiles
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.insight.lint.subject import Subject
+from numalet.insight.lint.subject import LintSubject
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartResult:
     """What became of the start.
 
     ``refused`` is the kubelet's refusal or None. ``findings`` are all that stop it, the kubelet's
@@ -26,18 +26,18 @@ class Started:
     empty: Node | None
 
 
-def start(subject: Subject) -> Started:
+def start(subject: LintSubject) -> StartResult:
     """The start of a kubelet with this configuration, on this machine, with these files."""
     outcome = _outcome(subject, subject.state_files)
     empty = _outcome(subject, {}) if subject.state_files else outcome
     node = empty if isinstance(empty, Node) else None
     if isinstance(outcome, Node):
-        return Started(None, (), node)
+        return StartResult(None, (), node)
     found = (*outcome.findings, *outcome.further, *_not_reached(subject, outcome.stage, empty))
-    return Started(outcome, found, node)
+    return StartResult(outcome, found, node)
 
 
-def _outcome(subject: Subject, files: StateFiles) -> Node | StartRefused:
+def _outcome(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
     return nodes.start(
         subject.config,
         subject.machine,
@@ -49,17 +49,19 @@ def _outcome(subject: Subject, files: StateFiles) -> Node | StartRefused:
     )
 
 
-def _not_reached(subject: Subject, stage: Stage, empty: Node | StartRefused) -> tuple[Finding, ...]:
+def _not_reached(
+    subject: LintSubject, stage: StartStage, empty: Node | StartRefused
+) -> tuple[Finding, ...]:
     """What comes after the stage at which the start ended."""
-    if stage is Stage.NODE_ALLOCATABLE:
+    if stage is StartStage.NODE_ALLOCATABLE:
         return ()
-    if stage in (Stage.CPU_MANAGER_START, Stage.MEMORY_MANAGER_START):
+    if stage in (StartStage.CPU_MANAGER_START, StartStage.MEMORY_MANAGER_START):
         # Without the files it gets to the last stage.
         return empty.findings if isinstance(empty, StartRefused) else ()
     return _policies_of_files(subject)
 
 
-def _policies_of_files(subject: Subject) -> tuple[Finding, ...]:
+def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
     """Files that no kubelet with these policies would read; what they hold is not looked at."""
     found = []
     for name, load, policy in (

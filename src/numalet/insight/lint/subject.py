@@ -35,7 +35,7 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class LintSubject:
     """The things a rule may look at.
 
     ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if nobody knows.

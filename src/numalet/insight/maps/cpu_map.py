@@ -14,7 +14,7 @@ from numalet.core.model.machine_info import CoreInfo, MachineInfo
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-class Use(Enum):
+class CpuUse(Enum):
     """What a CPU is for."""
 
     SHARED = "shared"
@@ -27,7 +27,7 @@ class CpuCell:
     """One CPU; ``pod_uid`` is whose it is, empty if it is nobody's."""
 
     cpu: int
-    use: Use
+    use: CpuUse
     pod_uid: str = ""
 
 
@@ -38,7 +38,7 @@ class NodeCpus:
     node_id: int
     cores: tuple[tuple[CpuCell, ...], ...]
 
-    def count(self, use: Use) -> int:
+    def count(self, use: CpuUse) -> int:
         """How many of its CPUs are for this."""
         return sum(cell.use is use for core in self.cores for cell in core)
 
@@ -56,8 +56,8 @@ def cpu_map(
 
     def cell(cpu: int) -> CpuCell:
         if cpu in owners:
-            return CpuCell(cpu, Use.EXCLUSIVE, owners[cpu])
-        return CpuCell(cpu, Use.RESERVED if cpu in reserved else Use.SHARED)
+            return CpuCell(cpu, CpuUse.EXCLUSIVE, owners[cpu])
+        return CpuCell(cpu, CpuUse.RESERVED if cpu in reserved else CpuUse.SHARED)
 
     return tuple(
         NodeCpus(

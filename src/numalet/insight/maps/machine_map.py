@@ -32,7 +32,7 @@ class View(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class MachineNodeRow:
     """One NUMA node. ``sockets`` are those its CPUs sit in: none, one or several."""
 
     node_id: int
@@ -59,7 +59,7 @@ class MachineMap:
     offline_cpus: CpuSet
     memory_bytes: int
     hugepages: tuple[HugePages, ...]
-    nodes: tuple[NodeRow, ...]
+    nodes: tuple[MachineNodeRow, ...]
     notes: tuple[Finding, ...]
 
 
@@ -90,12 +90,12 @@ def _kernel_map(machine: Machine, notes: tuple[Finding, ...]) -> MachineMap:
     )
 
 
-def _kernel_row(machine: Machine, node: NumaNode) -> NodeRow:
+def _kernel_row(machine: Machine, node: NumaNode) -> MachineNodeRow:
     online = ask.online_part(machine, node)
     members = [cpu for cpu in machine.cpus if cpu.cpu_id in online]
     places = {cpu.package_id for cpu in members if cpu.package_id is not None}
     cores = {cpu.thread_siblings & online for cpu in members if cpu.thread_siblings is not None}
-    return NodeRow(
+    return MachineNodeRow(
         node_id=node.node_id,
         node_class=ask.node_class(node),
         sockets=tuple(sorted(places)),
@@ -124,8 +124,8 @@ def _kubelet_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]
     )
 
 
-def _kubelet_row(node: NumaNodeInfo) -> NodeRow:
-    return NodeRow(
+def _kubelet_row(node: NumaNodeInfo) -> MachineNodeRow:
+    return MachineNodeRow(
         node_id=node.node_id,
         node_class=ask.node_class(node),
         sockets=tuple(sorted({core.socket_id for core in node.cores})),
@@ -156,7 +156,7 @@ def document(chart: MachineMap) -> dict[str, Any]:
     }
 
 
-def _row_document(row: NodeRow) -> dict[str, Any]:
+def _row_document(row: MachineNodeRow) -> dict[str, Any]:
     return {
         "id": row.node_id,
         "class": row.node_class.value,

@@ -34,7 +34,7 @@ class TypeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class MemoryNodeRow:
     """One NUMA node: its class, its types, its assignments, the nodes of its group."""
 
     node_id: int
@@ -45,7 +45,7 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class MemoryHolder:
     """What one container holds: sizes by node set and memory type, CPUs, devices."""
 
     key: ContainerKey
@@ -60,9 +60,9 @@ class Holder:
 class MemoryMap:
     """The whole map. ``left_behind`` hold something although they are not active any more."""
 
-    nodes: tuple[NodeRow, ...]
-    active: tuple[Holder, ...]
-    left_behind: tuple[Holder, ...]
+    nodes: tuple[MemoryNodeRow, ...]
+    active: tuple[MemoryHolder, ...]
+    left_behind: tuple[MemoryHolder, ...]
 
 
 def memory_map(
@@ -82,7 +82,7 @@ def memory_map(
     holders = [_holder(key, part, known) for key, part in held.items()]
     return MemoryMap(
         nodes=tuple(
-            NodeRow(
+            MemoryNodeRow(
                 node_id=node_id,
                 node_class=classes[node_id],
                 assignments=node.assignments,
@@ -111,9 +111,9 @@ def type_rows(node: NodeMemory) -> tuple[TypeRow, ...]:
     )
 
 
-def _holder(key: ContainerKey, held: Placement, known: Mapping[str, Pod]) -> Holder:
+def _holder(key: ContainerKey, held: Placement, known: Mapping[str, Pod]) -> MemoryHolder:
     pod = known.get(key.pod_uid)
-    return Holder(
+    return MemoryHolder(
         key=key,
         name=str(pod) if pod is not None else key.pod_uid,
         blocks=tuple((block.nodes, block.resource, block.size_bytes) for block in held.memory),

@@ -13,7 +13,7 @@ import msgspec
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.insight.output import json_schema
 from numalet.insight.output.json_schema import Schema
@@ -22,7 +22,7 @@ from numalet.wording import kubelet_start
 SCHEMA: Final = "numalet.check/1"
 
 
-class Place(msgspec.Struct, kw_only=True, omit_defaults=True):
+class CheckPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Where: file or flag, line counted from 1, path in the document."""
 
     document: str = ""
@@ -30,19 +30,19 @@ class Place(msgspec.Struct, kw_only=True, omit_defaults=True):
     path: str = ""
 
 
-class FindingDocument(msgspec.Struct, kw_only=True):
+class CheckFindingDocument(msgspec.Struct, kw_only=True):
     """One finding. ``kubelet`` is what the kubelet says about it, to the letter, or null."""
 
     code: str
     severity: Literal["error", "warning", "note"]
-    place: Place
+    place: CheckPlaceDocument
     message: str
     kubelet: str | None
     rule: str
     mend: str
 
 
-class Refusal(msgspec.Struct, kw_only=True):
+class StartErrorDocument(msgspec.Struct, kw_only=True):
     """The text with which the kubelet ends, and the stage of its start that it comes from."""
 
     stage: str
@@ -59,13 +59,15 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     schema: Literal["numalet.check/1"]
     mode: Mode
     starts: bool | None
-    start_error: Refusal | None
+    start_error: StartErrorDocument | None
     not_looked_at: list[str]
     counts: dict[str, int]
-    findings: list[FindingDocument]
+    findings: list[CheckFindingDocument]
 
 
-def of(checked: Checked | None, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) -> CheckDocument:
+def of(
+    checked: Checked | None, rows: tuple[FindingRow, ...], mode: Mode = Mode.EXACT
+) -> CheckDocument:
     """The document of a result, whose findings have these words; None: nothing could be judged."""
     refused = None if checked is None else checked.refused
     counts = {
@@ -82,16 +84,16 @@ def of(checked: Checked | None, rows: tuple[Row, ...], mode: Mode = Mode.EXACT) 
     )
 
 
-def _refusal(refused: StartRefused) -> Refusal:
-    return Refusal(stage=refused.stage.value, text=kubelet_start.text(refused))
+def _refusal(refused: StartRefused) -> StartErrorDocument:
+    return StartErrorDocument(stage=refused.stage.value, text=kubelet_start.text(refused))
 
 
-def _finding(row: Row) -> FindingDocument:
+def _finding(row: FindingRow) -> CheckFindingDocument:
     where = row.where
-    return FindingDocument(
+    return CheckFindingDocument(
         code=row.code,
         severity=row.severity.value,
-        place=Place(document=where.document, line=where.line, path=where.path),
+        place=CheckPlaceDocument(document=where.document, line=where.line, path=where.path),
         message=row.sentence,
         kubelet=row.kubelet_text or None,
         rule=row.rule,

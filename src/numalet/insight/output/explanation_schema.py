@@ -14,11 +14,11 @@ from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 from numalet.insight.output.simulation_schema import NotAskedDocument
 
 
-class ReasonDocument(Document):
+class ReasonDocument(OutputDocument):
     """Why: a stable code, a sentence, and the figures in it by name."""
 
     code: str
@@ -26,7 +26,7 @@ class ReasonDocument(Document):
     figures: dict[str, Any]
 
 
-class ContainerDocument(Document):
+class ExplanationContainerDocument(OutputDocument):
     """A container of the pod; requests are Kubernetes quantities."""
 
     name: str
@@ -34,17 +34,17 @@ class ContainerDocument(Document):
     requests: dict[str, str]
 
 
-class PodDocument(Document):
+class PodDocument(OutputDocument):
     """The pod that was decided on."""
 
     namespace: str
     name: str
     uid: str
     qos_class: Literal["Guaranteed", "Burstable", "BestEffort"]
-    containers: list[ContainerDocument]
+    containers: list[ExplanationContainerDocument]
 
 
-class QueuedDocument(Document):
+class QueuedDocument(OutputDocument):
     """A pod that asked before it."""
 
     name: str
@@ -52,7 +52,7 @@ class QueuedDocument(Document):
     admitted: bool
 
 
-class SizesDocument(Document):
+class SizesDocument(OutputDocument):
     """One memory type of a NUMA node, before the decision."""
 
     total_bytes: int
@@ -61,21 +61,21 @@ class SizesDocument(Document):
     free_bytes: int
 
 
-class CpusDocument(Document):
+class ExplanationCpusDocument(OutputDocument):
     """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them."""
 
     allocatable: int
     free: str
 
 
-class DevicesDocument(Document):
+class ExplanationDevicesDocument(OutputDocument):
     """How many devices of a resource a NUMA node has."""
 
     total: int
     free: int
 
 
-class NodeDocument(Document, rename={"node_class": "class"}):
+class ExplanationNodeDocument(OutputDocument, rename={"node_class": "class"}):
     """A NUMA node before the decision; ``group`` are the nodes of its group, itself included.
 
     ``types`` is empty where no manager keeps account of memory, ``cpus`` null where no CPU of the
@@ -86,11 +86,11 @@ class NodeDocument(Document, rename={"node_class": "class"}):
     node_class: NodeClass
     group: list[int]
     types: dict[str, SizesDocument]
-    cpus: CpusDocument | None
-    devices: dict[str, DevicesDocument]
+    cpus: ExplanationCpusDocument | None
+    devices: dict[str, ExplanationDevicesDocument]
 
 
-class HeldDocument(Document):
+class HeldDocument(OutputDocument):
     """Memory that a pod holds on a set of NUMA nodes, before the decision."""
 
     nodes: list[int]
@@ -99,14 +99,14 @@ class HeldDocument(Document):
     size_bytes: int
 
 
-class HolderDocument(Document):
+class ExplanationHolderDocument(OutputDocument):
     """A container that holds memory on the group that a reason is about."""
 
     pod: str
     container: str
 
 
-class SetDocument(Document):
+class SetDocument(OutputDocument):
     """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known.
 
     ``brief`` says in few words why it is not offered, and who holds it then.
@@ -117,10 +117,10 @@ class SetDocument(Document):
     preferred: bool | None
     why_not: ReasonDocument | None = None
     brief: str | None = None
-    held_by: list[HolderDocument] | None = None
+    held_by: list[ExplanationHolderDocument] | None = None
 
 
-class AnswerDocument(Document):
+class AnswerDocument(OutputDocument):
     """What one manager answered for resources that share an answer.
 
     ``all_sets`` is false on machines with too many NUMA nodes to list every set.
@@ -134,14 +134,14 @@ class AnswerDocument(Document):
     all_sets: bool
 
 
-class HintDocument(Document):
+class ExplanationHintDocument(OutputDocument):
     """A set of NUMA nodes, null for any node, and whether it is preferred."""
 
     nodes: list[int] | None
     preferred: bool
 
 
-class MergedDocument(Document):
+class ExplanationMergedDocument(OutputDocument):
     """What the policy made of the hints; ``bounded`` says that the search was cut short."""
 
     nodes: list[int] | None
@@ -150,7 +150,7 @@ class MergedDocument(Document):
     bounded: bool
 
 
-class SubjectDocument(Document):
+class SubjectDocument(OutputDocument):
     """What was aligned as one: a container by name, or ``pod``.
 
     ``finalists`` are the results that the merge compared, best first; null where they are too
@@ -160,13 +160,13 @@ class SubjectDocument(Document):
 
     subject: str
     answers: list[AnswerDocument]
-    finalists: list[HintDocument] | None
+    finalists: list[ExplanationHintDocument] | None
     wanted_size: int | None
     by_distance: bool | None
-    merged: MergedDocument
+    merged: ExplanationMergedDocument
 
 
-class BlockDocument(Document):
+class ExplanationBlockDocument(OutputDocument):
     """Memory that was taken."""
 
     nodes: list[int]
@@ -174,20 +174,20 @@ class BlockDocument(Document):
     size_bytes: int
 
 
-class TakenDocument(Document):
+class AllocatedDocument(OutputDocument):
     """What a container got: CPUs as lists by NUMA node, device ids by resource.
 
     ``chosen_among`` is there if the Memory Manager chose the nodes by itself.
     """
 
     container: str
-    memory: list[BlockDocument]
+    memory: list[ExplanationBlockDocument]
     cpus_by_node: dict[str, str]
     devices: dict[str, list[str]]
     chosen_among: AnswerDocument | None
 
 
-class RefusalDocument(Document):
+class RefusalDocument(OutputDocument):
     """The allocation that was refused."""
 
     container: str
@@ -196,7 +196,7 @@ class RefusalDocument(Document):
     chosen_among: AnswerDocument | None
 
 
-class OfferDocument(Document):
+class OfferDocument(OutputDocument):
     """A change that admits the pod: where it would be, and who would be rejected for it.
 
     With ``start_error`` it is a change after which the kubelet would not start.
@@ -210,7 +210,7 @@ class OfferDocument(Document):
     start_error: str | None = None
 
 
-class CategoryDocument(Document):
+class CategoryDocument(OutputDocument):
     """One kind of change: how many were tried, and which would have admitted the pod."""
 
     category: Literal[
@@ -227,7 +227,7 @@ class CategoryDocument(Document):
     would_not_start: list[OfferDocument]
 
 
-class RefusedDocument(Document):
+class ExplanationRefusedDocument(OutputDocument):
     """A pod that was rejected, in the kubelet's words."""
 
     pod: str
@@ -235,7 +235,7 @@ class RefusedDocument(Document):
     message: str
 
 
-class Explanation(Document):
+class Explanation(OutputDocument):
     """One decision, its story, and what would have admitted the pod.
 
     ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
@@ -253,7 +253,7 @@ class Explanation(Document):
     policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
     scope: Literal["container", "pod"]
     queue: list[QueuedDocument]
-    replay_refused: list[RefusedDocument]
+    replay_refused: list[ExplanationRefusedDocument]
     admitted: bool
     reason: str
     message: str
@@ -262,16 +262,16 @@ class Explanation(Document):
     not_asked: list[NotAskedDocument]
     passed_over: list[str]
     nodes: list[int]
-    nodes_before: list[NodeDocument]
+    nodes_before: list[ExplanationNodeDocument]
     held_before: list[HeldDocument]
     subjects: list[SubjectDocument]
-    allocated: list[TakenDocument]
+    allocated: list[AllocatedDocument]
     refused_allocation: RefusalDocument | None
     would_admit: list[CategoryDocument]
     assumed_running: int
 
 
-class NotStarted(Document):
+class ExplanationNotStartedDocument(OutputDocument):
     """The kubelet would not start, so there is no decision."""
 
     schema: Literal["numalet.explanation/1"]
@@ -279,7 +279,7 @@ class NotStarted(Document):
     start_error_stage: str
 
 
-class StrandedDocument(Document):
+class StrandedDocument(OutputDocument):
     """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
 
     node: int
@@ -287,14 +287,14 @@ class StrandedDocument(Document):
     cpus: int
 
 
-class EvictedDocument(Document):
+class EvictedDocument(OutputDocument):
     """Pods that end so that a critical pod has room."""
 
     pod: str
     evicted: list[str]
 
 
-class PodsNotAskedDocument(Document):
+class PodsNotAskedDocument(OutputDocument):
     """A predicate that might have refused these pods, had more been known."""
 
     predicate: str
@@ -302,14 +302,14 @@ class PodsNotAskedDocument(Document):
     pods: list[str]
 
 
-class PassedOverDocument(Document):
+class PassedOverDocument(OutputDocument):
     """An extended resource that no node offers, and the pods that run without it."""
 
     resource: str
     pods: list[str]
 
 
-class RunDocument(Document):
+class OrderRunDocument(OutputDocument):
     """What became of the pods in one order. Means are null where no pod has a placement.
 
     ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
@@ -317,8 +317,8 @@ class RunDocument(Document):
     """
 
     admitted: int
-    rejected: list[RefusedDocument]
-    replay_refused: list[RefusedDocument]
+    rejected: list[ExplanationRefusedDocument]
+    replay_refused: list[ExplanationRefusedDocument]
     evicted: list[EvictedDocument]
     not_asked: list[PodsNotAskedDocument]
     passed_over: list[PassedOverDocument]
@@ -328,7 +328,7 @@ class RunDocument(Document):
     stranded: list[StrandedDocument]
 
 
-class VariantDocument(Document):
+class VariantDocument(OutputDocument):
     """One node that might be; ``options`` null leaves those of the configuration.
 
     The first run is in the order of the list.
@@ -342,10 +342,10 @@ class VariantDocument(Document):
     options: dict[str, str] | None
     pods: int
     start_error: str | None
-    runs: list[RunDocument]
+    runs: list[OrderRunDocument]
 
 
-class Matrix(Document):
+class Matrix(OutputDocument):
     """The same pods on every variant; ``seed`` is that of the shuffled orders."""
 
     schema: Literal["numalet.what-if/1"]
@@ -364,7 +364,7 @@ def of(found: Any) -> Explanation:
 
 def explanation() -> Schema:
     """The JSON Schema of an explanation."""
-    return json_schema.of(Explanation, NotStarted)
+    return json_schema.of(Explanation, ExplanationNotStartedDocument)
 
 
 def matrix() -> Schema:

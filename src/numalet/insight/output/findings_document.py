@@ -19,7 +19,7 @@ from numalet.wording import english
 SCHEMA: Final = "numalet.findings/1"
 
 
-class FoundPlace(msgspec.Struct, kw_only=True, omit_defaults=True):
+class FindingPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Where: file or flag, line counted from 1, path in the document."""
 
     document: str = ""
@@ -27,12 +27,12 @@ class FoundPlace(msgspec.Struct, kw_only=True, omit_defaults=True):
     path: str = ""
 
 
-class Found(msgspec.Struct, kw_only=True):
+class FindingDocument(msgspec.Struct, kw_only=True):
     """One finding."""
 
     code: str
     severity: Literal["error", "warning", "note"]
-    place: FoundPlace
+    place: FindingPlaceDocument
     message: str
 
 
@@ -40,7 +40,7 @@ class FindingsDocument(msgspec.Struct, kw_only=True):
     """Everything that is wrong with the input."""
 
     schema: Literal["numalet.findings/1"]
-    findings: list[Found]
+    findings: list[FindingDocument]
 
 
 def of(findings: Iterable[Finding]) -> FindingsDocument:
@@ -48,10 +48,10 @@ def of(findings: Iterable[Finding]) -> FindingsDocument:
     return FindingsDocument(
         schema=SCHEMA,
         findings=[
-            Found(
+            FindingDocument(
                 code=finding.code,
                 severity=finding.severity.value,
-                place=FoundPlace(
+                place=FindingPlaceDocument(
                     document=finding.where.document,
                     line=finding.where.line,
                     path=finding.where.path,

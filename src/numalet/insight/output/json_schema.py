@@ -23,7 +23,7 @@ OneOf: TypeAlias = Annotated[_T, Meta(extra_json_schema={"minProperties": 1, "ma
 """A part of which exactly one field is there; which one says what the part is."""
 
 
-class Document(Struct, forbid_unknown_fields=True):
+class OutputDocument(Struct, forbid_unknown_fields=True):
     """A part of a document that has these fields and no others."""
 
 

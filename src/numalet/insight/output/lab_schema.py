@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 
 
-class GuestNodeDocument(Document):
+class GuestNodeDocument(OutputDocument):
     """A NUMA node; ``distances`` is null where the firmware says nothing."""
 
     id: int
@@ -17,7 +17,7 @@ class GuestNodeDocument(Document):
     distances: list[int] | None
 
 
-class TopologyDocument(Document):
+class TopologyDocument(OutputDocument):
     """A topology. CPU lists are texts such as ``0-3,8``."""
 
     name: str
@@ -27,7 +27,7 @@ class TopologyDocument(Document):
     numa_nodes: list[GuestNodeDocument]
 
 
-class LabListDocument(Document):
+class LabListDocument(OutputDocument):
     """All topologies that have names."""
 
     schema: Literal["numalet.lab-list/1"]

@@ -14,17 +14,17 @@ from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import View
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 
 
-class PagesDocument(Document):
+class PagesDocument(OutputDocument):
     """Huge pages of one size."""
 
     page_size_kib: int
     count: int
 
 
-class NodeDocument(Document, rename={"node_class": "class"}):
+class MachineNodeDocument(OutputDocument, rename={"node_class": "class"}):
     """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null.
 
     ``class`` is ``cpu`` with CPUs and memory, ``memory`` without CPUs, ``empty`` without memory.
@@ -48,7 +48,7 @@ class NoteDocument(Struct):
     text: str
 
 
-class MachineDocument(Document):
+class MachineDocument(OutputDocument):
     """A machine as it is, or as the kubelet sees it.
 
     ``sockets``, ``cores`` and ``cpus`` are counts.
@@ -64,18 +64,18 @@ class MachineDocument(Document):
     offline_cpus: str
     memory_bytes: int
     hugepages: list[PagesDocument]
-    numa_nodes: list[NodeDocument]
+    numa_nodes: list[MachineNodeDocument]
     notes: list[NoteDocument]
 
 
-class DevicesDocument(Document):
+class MachineDevicesDocument(OutputDocument):
     """How many devices of a resource there are."""
 
     resource: str
     count: int
 
 
-class ProfileDocument(Document):
+class ProfileDocument(OutputDocument):
     """A machine profile: how large the machine is, what it is like, whose figures it has."""
 
     name: str
@@ -84,12 +84,12 @@ class ProfileDocument(Document):
     nodes_with_memory: int
     cpus: int
     memory_bytes: int
-    devices: list[DevicesDocument]
+    devices: list[MachineDevicesDocument]
     about: str
     figures: str
 
 
-class ProfilesDocument(Document):
+class ProfilesDocument(OutputDocument):
     """All machine profiles, by name."""
 
     schema: Literal["numalet.machine-profiles/1"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numalet.insight.output.json_schema import Document
+from numalet.insight.output.json_schema import OutputDocument
 
 
-class TypeDocument(Document):
+class TypeDocument(OutputDocument):
     """One memory type: of a NUMA node, or of all nodes of a group."""
 
     resource: str

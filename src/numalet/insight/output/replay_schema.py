@@ -11,10 +11,10 @@ from typing import Any, Literal
 from msgspec import UNSET
 
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 
 
-class FailureDocument(Document):
+class FailureDocument(OutputDocument):
     """A scenario that did not come out as recorded, and the first difference.
 
     ``line`` is null in a YAML file. A side that has nothing there is left out.
@@ -27,7 +27,7 @@ class FailureDocument(Document):
     actual: Any = UNSET
 
 
-class FileDocument(Document):
+class ReplayFileDocument(OutputDocument):
     """One file; ``problems`` are sentences about what can not be used in it."""
 
     file: str
@@ -39,11 +39,11 @@ class FileDocument(Document):
     problems: list[str]
 
 
-class ReplayDocument(Document):
+class ReplayDocument(OutputDocument):
     """What became of recorded scenarios; the counts are over all files."""
 
     schema: Literal["numalet.replay/1"]
-    files: list[FileDocument]
+    files: list[ReplayFileDocument]
     passed: int
     failed: int
     skipped: int

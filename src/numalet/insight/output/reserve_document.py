@@ -14,13 +14,13 @@ from numalet.core.config.behaviour import Mode
 from numalet.insight.output import json_schema
 from numalet.insight.output.json_schema import Schema
 from numalet.insight.usecases import reserving
-from numalet.insight.usecases.reserving import Plan, Written
+from numalet.insight.usecases.reserving import ChangedFile, Plan
 from numalet.wording import kubelet_start
 
 SCHEMA: Final = "numalet.reserve/1"
 
 
-class NodeDocument(msgspec.Struct, kw_only=True):
+class ReserveNodeDocument(msgspec.Struct, kw_only=True):
     """One NUMA node: what it has, what is kept back of it, what is left for pods."""
 
     numa_node: int
@@ -42,7 +42,7 @@ class PartsDocument(msgspec.Struct, kw_only=True):
     total_bytes: int
 
 
-class Entry(msgspec.Struct, kw_only=True, rename="camel"):
+class ReservedMemoryEntry(msgspec.Struct, kw_only=True, rename="camel"):
     """One entry of ``reservedMemory``, as KubeletConfiguration has it."""
 
     numa_node: int
@@ -55,8 +55,8 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
     schema: Literal["numalet.reserve/1"]
     strategy: str
     parts: PartsDocument
-    nodes: list[NodeDocument]
-    reserved_memory: list[Entry]
+    nodes: list[ReserveNodeDocument]
+    reserved_memory: list[ReservedMemoryEntry]
     flag: str
     start_error: str | None
     mode: Mode
@@ -64,7 +64,7 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
     backup: str | None
 
 
-def of(plan: Plan, written: Written | None) -> ReserveDocument:
+def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
     """The document of a plan, and of the file that it was written into."""
     is_changed = written is not None and written.backup is not None
     return ReserveDocument(
@@ -72,7 +72,7 @@ def of(plan: Plan, written: Written | None) -> ReserveDocument:
         strategy=plan.strategy,
         parts=_parts(plan),
         nodes=[
-            NodeDocument(
+            ReserveNodeDocument(
                 numa_node=share.numa_node,
                 memory_bytes=share.memory_bytes,
                 hugepages_bytes=share.hugepages_bytes,
@@ -91,10 +91,10 @@ def of(plan: Plan, written: Written | None) -> ReserveDocument:
     )
 
 
-def entries(plan: Plan) -> list[Entry]:
+def entries(plan: Plan) -> list[ReservedMemoryEntry]:
     """``reservedMemory`` as KubeletConfiguration has it."""
     return [
-        Entry(
+        ReservedMemoryEntry(
             numa_node=entry.numa_node,
             limits={name: str(amount) for name, amount in entry.limits.items()},
         )

@@ -18,14 +18,14 @@ from numalet.core.model.pod import Pod
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 
 SCHEMA: Final = "numalet.run/1"
 
 By: TypeAlias = Literal["agent", "books"]
 
 
-class PodPart(Document, kw_only=True):
+class PodPart(OutputDocument, kw_only=True):
     """The pod that the command is to the managers."""
 
     namespace: str
@@ -33,7 +33,7 @@ class PodPart(Document, kw_only=True):
     uid: str
 
 
-class MemoryPart(Document, kw_only=True):
+class RunMemoryDocument(OutputDocument, kw_only=True):
     """Memory of one type, such as ``memory`` or ``hugepages-1Gi``, and where it comes from."""
 
     type: str
@@ -41,7 +41,7 @@ class MemoryPart(Document, kw_only=True):
     numa_nodes: list[int]
 
 
-class RunDocument(Document, kw_only=True):
+class RunDocument(OutputDocument, kw_only=True):
     """The place of a command, or why there is none.
 
     ``fits_when_empty`` says whether there would be one if nothing else ran.
@@ -64,7 +64,7 @@ class RunDocument(Document, kw_only=True):
     cpus: str
     shared_cpus: str
     numa_nodes: list[int]
-    memory: list[MemoryPart]
+    memory: list[RunMemoryDocument]
     devices: dict[str, list[str]]
     guarantee: GuaranteeLevel
     shortfalls: list[str]
@@ -118,7 +118,9 @@ def placed(
         shared_cpus=cpu_set.text(shared or ()),
         numa_nodes=list(memory_nodes or held.memory_nodes),
         memory=[
-            MemoryPart(type=each.resource, size_bytes=each.size_bytes, numa_nodes=list(each.nodes))
+            RunMemoryDocument(
+                type=each.resource, size_bytes=each.size_bytes, numa_nodes=list(each.nodes)
+            )
             for each in held.memory
         ],
         devices={name: list(ids) for name, ids in held.devices.items()},

@@ -13,22 +13,22 @@ from msgspec import UNSET, Meta, UnsetType
 
 from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.rules import Stage
+from numalet.core.config.rules import StartStage
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import QosClass
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, OneOf, Schema
+from numalet.insight.output.json_schema import OneOf, OutputDocument, Schema
 from numalet.insight.output.memory_schema import TypeDocument
 
 
-class HintDocument(Document):
+class HintDocument(OutputDocument):
     """A set of NUMA nodes, null for any node, and whether it is preferred."""
 
     nodes: list[int] | None
     preferred: bool
 
 
-class HintsByRuleDocument(Document):
+class HintsByRuleDocument(OutputDocument):
     """Hints that are too many to be listed.
 
     ``singles`` are the nodes that are offered alone, ``groups`` the sets that are offered as they
@@ -53,7 +53,7 @@ class MergedDocument(HintDocument):
     bounded: Literal[True] | UnsetType = UNSET
 
 
-class BlockDocument(Document):
+class SimulationBlockDocument(OutputDocument):
     """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
 
     numa_affinity: list[int]
@@ -61,14 +61,14 @@ class BlockDocument(Document):
     size: int
 
 
-class GroupMaskDocument(Document):
+class GroupMaskDocument(OutputDocument):
     """CPUs of one group of a Windows machine, as a mask of 64 bits."""
 
     cpu_group: int
     cpu_mask: int
 
 
-class RuntimeDocument(Document):
+class RuntimeDocument(OutputDocument):
     """What the container runtime would be told, in the words of its API.
 
     ``affinity_cpus`` on Windows, the others on Linux. What is empty is not set.
@@ -79,7 +79,7 @@ class RuntimeDocument(Document):
     affinity_cpus: list[GroupMaskDocument] | UnsetType = UNSET
 
 
-class StatusDocument(Document):
+class StatusDocument(OutputDocument):
     """What the kubelet writes into the status of a rejected pod."""
 
     phase: Literal["Failed"]
@@ -87,7 +87,7 @@ class StatusDocument(Document):
     message: str
 
 
-class EventDocument(Document):
+class EventDocument(OutputDocument):
     """The event that the kubelet emits for a rejected pod."""
 
     type: Literal["Warning"]
@@ -95,14 +95,14 @@ class EventDocument(Document):
     message: str
 
 
-class NotAskedDocument(Document):
+class NotAskedDocument(OutputDocument):
     """A predicate that might have refused the pod, had more been known; named as its reason."""
 
     predicate: str
     why: Unknown
 
 
-class DecisionDocument(Document):
+class DecisionDocument(OutputDocument):
     """What became of one pod; ``reason`` and ``message`` are the kubelet's, empty if admitted.
 
     Hints are by subject (a container, or ``pod``), provider and resource. Placements are by
@@ -126,7 +126,7 @@ class DecisionDocument(Document):
     merged: dict[str, MergedDocument] | UnsetType = UNSET
     affinity: dict[str, HintDocument] | UnsetType = UNSET
     cpuset: dict[str, str] | UnsetType = UNSET
-    memory: dict[str, list[BlockDocument]] | UnsetType = UNSET
+    memory: dict[str, list[SimulationBlockDocument]] | UnsetType = UNSET
     devices: dict[str, dict[str, list[str]]] | UnsetType = UNSET
     devices_by_numa: dict[str, dict[str, dict[str, int]]] | UnsetType = UNSET
     runtime: dict[str, RuntimeDocument] | UnsetType = UNSET
@@ -137,14 +137,14 @@ class DecisionDocument(Document):
     left_behind: list[str] | UnsetType = UNSET
 
 
-class RestartDocument(Document):
+class RestartDocument(OutputDocument):
     """A restart: what became of the pods that it saw, or why the kubelet does not start again."""
 
     readmitted: list[DecisionDocument] | UnsetType = UNSET
     start_error: str | UnsetType = UNSET
 
 
-class StepDocument(Document):
+class StepDocument(OutputDocument):
     """One step: a pod that asked, the uid of one that was removed, or a restart."""
 
     admit: DecisionDocument | UnsetType = UNSET
@@ -152,7 +152,7 @@ class StepDocument(Document):
     restart: OneOf[RestartDocument] | UnsetType = UNSET
 
 
-class NodeDocument(Document, rename={"node_class": "class"}):
+class SimulationNodeDocument(OutputDocument, rename={"node_class": "class"}):
     """A NUMA node after the last step; ``group`` are the nodes of its group, itself included."""
 
     node_id: int
@@ -162,18 +162,18 @@ class NodeDocument(Document, rename={"node_class": "class"}):
     types: list[TypeDocument]
 
 
-class HolderDocument(Document):
+class SimulationHolderDocument(OutputDocument):
     """What one container holds; ``name`` is namespace/pod, or the uid."""
 
     pod_uid: str
     container: str
     name: str
-    memory: list[BlockDocument]
+    memory: list[SimulationBlockDocument]
     cpuset: str
     devices: dict[str, list[str]]
 
 
-class CpusDocument(Document):
+class SimulationCpusDocument(OutputDocument):
     """The CPUs of a NUMA node after the last step; ``exclusive`` ones by pod uid."""
 
     node_id: int
@@ -182,7 +182,7 @@ class CpusDocument(Document):
     exclusive: dict[str, str]
 
 
-class DevicesDocument(Document):
+class SimulationDevicesDocument(OutputDocument):
     """Devices of one resource on the same NUMA nodes, by what became of them."""
 
     resource: str
@@ -192,7 +192,7 @@ class DevicesDocument(Document):
     unhealthy: list[str]
 
 
-class RefusedDocument(Document):
+class RefusedDocument(OutputDocument):
     """A pod that was rejected, in the kubelet's words."""
 
     pod: str
@@ -200,7 +200,7 @@ class RefusedDocument(Document):
     message: str
 
 
-class SimulationDocument(Document):
+class SimulationDocument(OutputDocument):
     """Steps with their decisions, and the node after them.
 
     ``state_files`` are the kubelet's state files by name, parsed. ``left_behind`` hold something
@@ -214,19 +214,19 @@ class SimulationDocument(Document):
     mode: Mode
     start_error: None
     steps: list[OneOf[StepDocument]]
-    nodes: list[NodeDocument]
-    holders: list[HolderDocument]
-    left_behind: list[HolderDocument]
+    nodes: list[SimulationNodeDocument]
+    holders: list[SimulationHolderDocument]
+    left_behind: list[SimulationHolderDocument]
     state_files: dict[str, Any]
     replay_refused: list[RefusedDocument]
-    cpus: list[CpusDocument]
-    devices: list[DevicesDocument]
+    cpus: list[SimulationCpusDocument]
+    devices: list[SimulationDevicesDocument]
     assumed_running: list[str]
     forgotten: list[str]
     ignored: dict[str, int]
 
 
-class NotStartedDocument(Document):
+class NotStartedDocument(OutputDocument):
     """The kubelet does not start, so there are no steps.
 
     The text is the kubelet's own, but for the stage ``numalet``: there it would crash or hang.
@@ -234,7 +234,7 @@ class NotStartedDocument(Document):
 
     schema: Literal["numalet.simulation/1"]
     start_error: str
-    start_error_stage: Stage
+    start_error_stage: StartStage
     steps: Annotated[list[Any], Meta(max_length=0)]
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from numalet.core.config.behaviour import Mode
-from numalet.core.config.rules import Stage
+from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Severity
 from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Document, Schema
+from numalet.insight.output.json_schema import OutputDocument, Schema
 from numalet.insight.output.memory_schema import TypeDocument
 from numalet.insight.state.reading import Seal
-from numalet.insight.state.restart_check import Answer
+from numalet.insight.state.restart_check import RestartAnswer
 from numalet.insight.state.verify import Soundness
 
 
-class FindingDocument(Document):
+class StateFindingDocument(OutputDocument):
     """One finding: a stable code, the values in its sentence by name, and the sentence.
 
     ``file`` and ``path`` say where; they are empty where that is no place in a file.
@@ -34,14 +34,14 @@ class FindingDocument(Document):
     text: str
 
 
-class ContainerDocument(Document):
+class StateContainerDocument(OutputDocument):
     """A container."""
 
     pod_uid: str
     container: str
 
 
-class NodeDocument(Document):
+class StateNodeDocument(OutputDocument):
     """A NUMA node of a group."""
 
     node_id: int
@@ -49,7 +49,7 @@ class NodeDocument(Document):
     types: list[TypeDocument]
 
 
-class GroupDocument(Document):
+class GroupDocument(OutputDocument):
     """NUMA nodes that are given away together; ``types`` are the sums over them.
 
     ``containers`` hold memory on exactly these nodes.
@@ -57,11 +57,11 @@ class GroupDocument(Document):
 
     numa_nodes: list[int]
     types: list[TypeDocument]
-    nodes: list[NodeDocument]
-    containers: list[ContainerDocument]
+    nodes: list[StateNodeDocument]
+    containers: list[StateContainerDocument]
 
 
-class PartDocument(Document):
+class PartDocument(OutputDocument):
     """Memory of one type on a set of NUMA nodes; ``size`` in bytes."""
 
     numa_nodes: list[int]
@@ -69,7 +69,7 @@ class PartDocument(Document):
     size: int
 
 
-class HolderDocument(ContainerDocument):
+class StateHolderDocument(StateContainerDocument):
     """A container with all that it holds; ``name`` is namespace/pod, or the uid.
 
     ``devices`` are texts such as ``gpu0@0, gpu1@0+1`` by resource: ids, and their NUMA nodes.
@@ -83,7 +83,7 @@ class HolderDocument(ContainerDocument):
     stale: bool
 
 
-class ShownDocument(Document):
+class ShownDocument(OutputDocument):
     """What state files say. ``policies`` are by manager, as far as there is a file.
 
     ``default_cpu_set`` is the shared pool, null without a file of the CPU Manager.
@@ -94,17 +94,17 @@ class ShownDocument(Document):
     groups: list[GroupDocument]
     default_cpu_set: str | None
     registered_devices: dict[str, list[str]]
-    holders: list[HolderDocument]
-    unreadable: list[FindingDocument]
+    holders: list[StateHolderDocument]
+    unreadable: list[StateFindingDocument]
 
 
-class BreachDocument(FindingDocument):
+class BreachDocument(StateFindingDocument):
     """A finding with the rule that is broken."""
 
     rule: str
 
 
-class FileDocument(Document):
+class StateFileDocument(OutputDocument):
     """A state file. What can not be known of a file that can not be decoded is null.
 
     ``expected_checksum`` is the one that a kubelet v1.32 would write for this content.
@@ -119,14 +119,14 @@ class FileDocument(Document):
     findings: list[BreachDocument]
 
 
-class VerifiedDocument(Document):
+class VerifiedDocument(OutputDocument):
     """Whether state files are sound."""
 
     schema: Literal["numalet.state-verify/1"]
-    files: list[FileDocument]
+    files: list[StateFileDocument]
 
 
-class DifferenceDocument(Document):
+class DifferenceDocument(OutputDocument):
     """One member that is not the same in both; null is "not there".
 
     Numbers are bytes, but for assignments. ``change_bytes`` is there where both are sizes.
@@ -140,34 +140,34 @@ class DifferenceDocument(Document):
     change_bytes: int | None
 
 
-class ComparedDocument(Document):
+class ComparedDocument(OutputDocument):
     """What differs between two sets of state files."""
 
     schema: Literal["numalet.state-diff/1"]
     differences: list[DifferenceDocument]
-    unreadable: list[FindingDocument]
+    unreadable: list[StateFindingDocument]
 
 
-class LostDocument(FindingDocument):
+class LostDocument(StateFindingDocument):
     """A container's record that does not fit any more, and why."""
 
     pod_uid: str
     container: str
 
 
-class KeptDocument(Document):
+class KeptDocument(OutputDocument):
     """What a rebase does: files that change, and what is kept and lost, by file.
 
     ``unusable`` are files from which nothing can be kept.
     """
 
     changes: list[str]
-    kept: dict[str, list[ContainerDocument]]
+    kept: dict[str, list[StateContainerDocument]]
     lost: list[LostDocument]
-    unusable: list[FindingDocument]
+    unusable: list[StateFindingDocument]
 
 
-class CheckedDocument(Document):
+class CheckedDocument(OutputDocument):
     """Whether a kubelet would start with the files, and what became different since.
 
     ``start_error`` is the kubelet's own text; it is null where the kubelet starts, and where it
@@ -176,10 +176,10 @@ class CheckedDocument(Document):
 
     schema: Literal["numalet.state-restore-check/1"]
     mode: Mode
-    answer: Answer
+    answer: RestartAnswer
     start_error: str | None
-    start_error_stage: Stage | None
-    drift: list[FindingDocument]
+    start_error_stage: StartStage | None
+    drift: list[StateFindingDocument]
     rebase: KeptDocument | None
 
 

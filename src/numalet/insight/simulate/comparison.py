@@ -49,7 +49,7 @@ ABSENT: Final = Absence.ABSENT
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class OutcomeDifference:
     """One place where the two differ, such as ``steps[3].memory_state.checksum``."""
 
     path: str
@@ -57,17 +57,23 @@ class Difference:
     actual: Any
 
 
-def compare(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[Difference, ...]:
+def compare(
+    expected: Mapping[str, Any], actual: Mapping[str, Any]
+) -> tuple[OutcomeDifference, ...]:
     """Every difference, causes before consequences; empty when the outcome is as recorded."""
     return tuple(differences(expected, actual))
 
 
-def first_difference(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Difference | None:
+def first_difference(
+    expected: Mapping[str, Any], actual: Mapping[str, Any]
+) -> OutcomeDifference | None:
     """The first difference only, or None when the outcome is as recorded."""
     return next(differences(expected, actual), None)
 
 
-def differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
+def differences(
+    expected: Mapping[str, Any], actual: Mapping[str, Any]
+) -> Iterator[OutcomeDifference]:
     """Every difference, found one after the other."""
     full = all(name in expected for name in _INITIAL_STATES)
     comparer = _Comparer(_surplus_fields if full else _no_surplus)
@@ -95,7 +101,7 @@ class _Comparer:
 
     surplus: _Surplus
 
-    def outcome(self, path: str, expected: Any, actual: Any) -> Iterator[Difference]:
+    def outcome(self, path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference]:
         """Differences of a whole outcome, of a step, or of a readmitted pod."""
         if not isinstance(expected, Mapping) or not isinstance(actual, Mapping):
             yield from _values(path, expected, actual)
@@ -108,13 +114,13 @@ class _Comparer:
             elif name in skipped or _is_skipped_text(name, value, actual):
                 continue
             elif name not in actual:
-                yield Difference(place, value, ABSENT)
+                yield OutcomeDifference(place, value, ABSENT)
             elif name in ("steps", "readmitted"):
                 yield from _lists(place, value, actual[name], self.outcome)
             else:
                 yield from _values(place, value, actual[name])
         for name in self.surplus(expected, actual):
-            yield Difference(_member(path, name), ABSENT, actual[name])
+            yield OutcomeDifference(_member(path, name), ABSENT, actual[name])
 
 
 def _telling_first(expected: Mapping[str, Any]) -> Iterator[str]:
@@ -129,14 +135,14 @@ def _skipped(expected: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in SKIPPABLE if name in declared)
 
 
-def _declaration(path: str, declared: Any) -> Iterator[Difference]:
+def _declaration(path: str, declared: Any) -> Iterator[OutcomeDifference]:
     """Differences of ``nondeterministic`` itself from what may be declared there."""
     if not isinstance(declared, list):
-        yield Difference(path, declared, list(SKIPPABLE))
+        yield OutcomeDifference(path, declared, list(SKIPPABLE))
         return
     for index, name in enumerate(declared):
         if name not in SKIPPABLE:
-            yield Difference(f"{path}[{index}]", name, list(SKIPPABLE))
+            yield OutcomeDifference(f"{path}[{index}]", name, list(SKIPPABLE))
 
 
 def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> bool:
@@ -148,24 +154,24 @@ def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> boo
     )
 
 
-_Items = Callable[[str, Any, Any], Iterator[Difference]]
+_Items = Callable[[str, Any, Any], Iterator[OutcomeDifference]]
 
 
-def _lists(path: str, expected: Any, actual: Any, items: _Items) -> Iterator[Difference]:
+def _lists(path: str, expected: Any, actual: Any, items: _Items) -> Iterator[OutcomeDifference]:
     if not isinstance(expected, list) or not isinstance(actual, list):
         yield from _values(path, expected, actual)
         return
     for index in range(max(len(expected), len(actual))):
         place = f"{path}[{index}]"
         if index >= len(actual):
-            yield Difference(place, expected[index], ABSENT)
+            yield OutcomeDifference(place, expected[index], ABSENT)
         elif index >= len(expected):
-            yield Difference(place, ABSENT, actual[index])
+            yield OutcomeDifference(place, ABSENT, actual[index])
         else:
             yield from items(place, expected[index], actual[index])
 
 
-def _values(path: str, expected: Any, actual: Any) -> Iterator[Difference]:
+def _values(path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference]:
     """Differences of two values that are compared exactly, all the way down."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for name, value in expected.items():
@@ -173,14 +179,14 @@ def _values(path: str, expected: Any, actual: Any) -> Iterator[Difference]:
             if name in actual:
                 yield from _values(place, value, actual[name])
             else:
-                yield Difference(place, value, ABSENT)
+                yield OutcomeDifference(place, value, ABSENT)
         for name, value in actual.items():
             if name not in expected:
-                yield Difference(_member(path, name), ABSENT, value)
+                yield OutcomeDifference(_member(path, name), ABSENT, value)
     elif isinstance(expected, list) and isinstance(actual, list):
         yield from _lists(path, expected, actual, _values)
     elif type(expected) is not type(actual) or expected != actual:
-        yield Difference(path, expected, actual)
+        yield OutcomeDifference(path, expected, actual)
 
 
 def _member(path: str, name: str) -> str:

@@ -15,7 +15,7 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set
 from numalet.insight import decision_notes
-from numalet.insight.maps.memory_map import Holder, MemoryMap, NodeRow
+from numalet.insight.maps.memory_map import MemoryHolder, MemoryMap, MemoryNodeRow
 from numalet.insight.simulate import outcome, runtime_settings
 from numalet.insight.simulate.runtime_settings import LinuxSettings, Settings, WindowsSettings
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
@@ -98,7 +98,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
             assert_never(settings)
 
 
-def _node(node: NodeRow) -> dict[str, Any]:
+def _node(node: MemoryNodeRow) -> dict[str, Any]:
     return {
         "node_id": node.node_id,
         "class": node.node_class.value,
@@ -118,7 +118,7 @@ def _node(node: NodeRow) -> dict[str, Any]:
     }
 
 
-def _holder(holder: Holder) -> dict[str, Any]:
+def _holder(holder: MemoryHolder) -> dict[str, Any]:
     return {
         "pod_uid": holder.key.pod_uid,
         "container": holder.key.container,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from numalet.core.model import cpu_set
-from numalet.insight.maps.cpu_map import CpuCell, NodeCpus, Use
+from numalet.insight.maps.cpu_map import CpuCell, CpuUse, NodeCpus
 from numalet.insight.maps.device_map import DeviceRow
 
 
@@ -17,11 +17,11 @@ def cpus(nodes: Iterable[NodeCpus]) -> list[dict[str, Any]]:
 
 def _node(node: NodeCpus) -> dict[str, Any]:
     cells = [cell for core in node.cores for cell in core]
-    owners = sorted({cell.pod_uid for cell in cells if cell.use is Use.EXCLUSIVE})
+    owners = sorted({cell.pod_uid for cell in cells if cell.use is CpuUse.EXCLUSIVE})
     return {
         "node_id": node.node_id,
-        "shared": _listed(cell for cell in cells if cell.use is Use.SHARED),
-        "reserved": _listed(cell for cell in cells if cell.use is Use.RESERVED),
+        "shared": _listed(cell for cell in cells if cell.use is CpuUse.SHARED),
+        "reserved": _listed(cell for cell in cells if cell.use is CpuUse.RESERVED),
         "exclusive": {
             uid: _listed(cell for cell in cells if cell.pod_uid == uid) for uid in owners
         },

@@ -15,7 +15,7 @@ from typing import Any
 from numalet.core.admission.decision import Alignment, Decision
 from numalet.core.hints.hint import Hint, HintFamily, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.policies import Merged
-from numalet.core.hints.rule import FamilyByRule, Rule
+from numalet.core.hints.rule import FamilyByRule, HintRule
 from numalet.core.managers.device.inventory import Inventory
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.model import cpu_set, numa_mask
@@ -147,14 +147,14 @@ def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, An
             return None
         case Impossible():
             return []
-        case FamilyByRule(rule=Rule() as rule) if not rule.can_be_listed:
+        case FamilyByRule(rule=HintRule() as rule) if not rule.can_be_listed:
             return _summary(rule)
         case _:
             family: HintFamily = hints
             return [_hint(hint) for hint in family.hints()]
 
 
-def _summary(rule: Rule) -> dict[str, Any]:
+def _summary(rule: HintRule) -> dict[str, Any]:
     """What matters of hints that are too many to be listed."""
     return {
         "preferred_size": rule.preferred_size,

@@ -21,7 +21,7 @@ from numalet.core.model.machine_info import (
     NumaNodeInfo,
     OperatingSystem,
 )
-from numalet.core.model.node_constraints import NodeConstraints, Requirement
+from numalet.core.model.node_constraints import NodeConstraints, NodeRequirement
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.insight.simulate.scenario import (
     AdmitStep,
@@ -231,7 +231,7 @@ def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
         ]
 
 
-def _requirement(each: Requirement) -> dict[str, Any]:
+def _requirement(each: NodeRequirement) -> dict[str, Any]:
     return {"key": each.key, "operator": each.operator, "values": list(each.values)}
 
 

@@ -17,7 +17,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.simulate import comparison, outcome
-from numalet.insight.simulate.comparison import Difference
+from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.scenario import Outcome, Scenario
 from numalet.insight.simulate.session import (
     Asked,
@@ -39,7 +39,7 @@ class Passed:
 class Failed:
     """Something else came out; the first difference."""
 
-    first: Difference
+    first: OutcomeDifference
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from numalet.core.admission.roster import Roster
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Severity
@@ -38,7 +38,7 @@ def _held(ledger: CpuLedger) -> CpuSet:
     )
 
 
-def _cpus(policy: StaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
+def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
     """CPUs that are gone, or that the file does not know."""
     there = cpu_mask.to_set(policy.topology.cpus)
     listed = ledger.default | _held(ledger)
@@ -60,7 +60,7 @@ def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
     )
 
 
-def _reserved(policy: StaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
+def _reserved(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
     """Reserved CPUs that are where they must not be."""
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     taken = reserved & _held(ledger)

@@ -20,7 +20,7 @@ from numalet.insight.state.reading import States
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class HolderNodeRow:
     """One NUMA node."""
 
     node_id: int
@@ -34,12 +34,12 @@ class GroupRow:
 
     node_ids: tuple[int, ...]
     sums: tuple[TypeRow, ...]
-    nodes: tuple[NodeRow, ...]
+    nodes: tuple[HolderNodeRow, ...]
     holders: tuple[ContainerKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPart:
+class HeldMemory:
     """Some memory of one type on a set of nodes."""
 
     node_ids: tuple[int, ...]
@@ -57,7 +57,7 @@ class HolderRow:
 
     key: ContainerKey
     name: str
-    memory: tuple[MemoryPart, ...]
+    memory: tuple[HeldMemory, ...]
     cpus: str
     devices: Mapping[str, str]
     is_stale: bool = False
@@ -111,7 +111,7 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
         GroupRow(
             numa_mask.ids(group),
             _sums(nodes),
-            tuple(NodeRow(i, node.assignments, type_rows(node)) for i, node in nodes.items()),
+            tuple(HolderNodeRow(i, node.assignments, type_rows(node)) for i, node in nodes.items()),
             tuple(holders.pop(numa_mask.ids(group), {})),
         )
         for group, nodes in by_group.items()
@@ -163,7 +163,7 @@ def _holder(states: States, key: ContainerKey, names: Mapping[str, str]) -> Hold
     return HolderRow(
         key,
         names.get(key.pod_uid, key.pod_uid),
-        tuple(MemoryPart(b.nodes, b.resource, b.size_bytes) for b in blocks or ()),
+        tuple(HeldMemory(b.nodes, b.resource, b.size_bytes) for b in blocks or ()),
         cpu_set.text(cpus or ()),
         devices,
     )

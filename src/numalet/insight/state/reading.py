@@ -17,9 +17,9 @@ from numalet.core.checkpoint import cpu_file, device_file, memory_document, memo
 from numalet.core.checkpoint.cpu_file import CpuReading
 from numalet.core.checkpoint.device_document import DeviceDocument
 from numalet.core.checkpoint.memory_document import MemoryDocument
-from numalet.core.checkpoint.memory_file import Verdict
+from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.device.ledger import Written
+from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
 
@@ -37,11 +37,11 @@ class Seal(Enum):
     WRONG = "wrong"
 
 
-_SEALS: Mapping[Verdict, Seal] = MappingProxyType(
+_SEALS: Mapping[ChecksumVerdict, Seal] = MappingProxyType(
     {
-        Verdict.SOUND: Seal.SOUND,
-        Verdict.EARLY: Seal.EARLY_LAYOUT,
-        Verdict.CORRUPTED: Seal.WRONG,
+        ChecksumVerdict.SOUND: Seal.SOUND,
+        ChecksumVerdict.EARLY: Seal.EARLY_LAYOUT,
+        ChecksumVerdict.CORRUPTED: Seal.WRONG,
     }
 )
 
@@ -111,7 +111,7 @@ class DeviceState:
     """What ``kubelet_internal_checkpoint`` says; it knows no policy."""
 
     document: DeviceDocument
-    written: Written
+    written: WrittenCheckpoint
 
     @property
     def policy_name(self) -> None:

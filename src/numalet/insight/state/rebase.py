@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, memory_document, memory_file, state_files
-from numalet.core.checkpoint.memory_file import Verdict
+from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import EMPTY_LEDGER as NO_MEMORY
 from numalet.core.managers.memory.ledger import Blocks, MemoryLedger, NodeMemory, with_blocks
@@ -95,7 +95,7 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
     document = memory_file.read(text)
     if isinstance(document, Finding):
         return document
-    if memory_file.verdict(document) is Verdict.CORRUPTED:
+    if memory_file.verdict(document) is ChecksumVerdict.CORRUPTED:
         sums = {"checksum": document.checksum, "expected": memory_file.checksum_of(document)}
         return Finding("memory-state/corrupted", sums)
     old = memory_document.to_ledger(document)
@@ -220,7 +220,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
     return _Part(written, tuple(sorted(new.holders())), (*unnamed, *lost))
 
 
-def rebased_cpus(old: CpuLedger, policy: StaticPolicy) -> tuple[CpuLedger, tuple[Lost, ...]]:
+def rebased_cpus(old: CpuLedger, policy: CpuStaticPolicy) -> tuple[CpuLedger, tuple[Lost, ...]]:
     """The ledger of this policy with every record that fits, and those that do not."""
     base = policy.initial_default
     holder: dict[int, str] = {}
@@ -243,7 +243,7 @@ def _cpus(ledger: CpuLedger, key: ContainerKey) -> CpuSet:
 
 
 def _cpu_misfit(
-    cpus: CpuSet, policy: StaticPolicy, base: CpuSet, holder: Mapping[int, str], pod_uid: str
+    cpus: CpuSet, policy: CpuStaticPolicy, base: CpuSet, holder: Mapping[int, str], pod_uid: str
 ) -> Finding | None:
     """Why a container can not go on holding these CPUs; None if it can."""
     if not cpus:

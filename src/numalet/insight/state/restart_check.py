@@ -55,7 +55,7 @@ _OF_MACHINE = frozenset(
 """What the machine does, and no configuration."""
 
 
-class Answer(Enum):
+class RestartAnswer(Enum):
     """Whether the kubelet starts with the files."""
 
     ACCEPTED = "accepted"
@@ -70,7 +70,7 @@ class Answer(Enum):
 class RestoreCheck:
     """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps."""
 
-    answer: Answer
+    answer: RestartAnswer
     refused: StartRefused | None
     drift: tuple[Finding, ...]
     rebased: Rebased | None
@@ -95,14 +95,14 @@ def _check(
     refused = started if isinstance(started, StartRefused) else None
     rules = configuration.resolve(config, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
-        return RestoreCheck(Answer.NOT_ASKED, rules, (), None)
+        return RestoreCheck(RestartAnswer.NOT_ASKED, rules, (), None)
     staff = roster.build(rules)
     if isinstance(staff, StartRefused):
-        return RestoreCheck(Answer.NOT_ASKED, staff, (), None)
+        return RestoreCheck(RestartAnswer.NOT_ASKED, staff, (), None)
     states = reading.read(files)
     drift = tuple(_drift(staff, states))
     if refused is not None and not is_about_files(refused):
-        return RestoreCheck(Answer.NOT_ASKED, refused, drift, None)
+        return RestoreCheck(RestartAnswer.NOT_ASKED, refused, drift, None)
     return RestoreCheck(_answer(refused, drift), refused, drift, rebase.rebase(staff, files))
 
 
@@ -116,14 +116,14 @@ def is_about_machine(drift: Iterable[Finding]) -> bool:
     return any(finding.code in _OF_MACHINE for finding in drift)
 
 
-def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> Answer:
+def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> RestartAnswer:
     """By chance, if nothing but groups that overlap is in the way."""
     has_errors = any(finding.severity is Severity.ERROR for finding in drift)
     if not has_errors and any(
         finding.fields.get("restart") == Restart.BY_CHANCE.value for finding in drift
     ):
-        return Answer.BY_CHANCE
-    return Answer.ACCEPTED if refused is None else Answer.REFUSED
+        return RestartAnswer.BY_CHANCE
+    return RestartAnswer.ACCEPTED if refused is None else RestartAnswer.REFUSED
 
 
 def _drift(staff: Roster, states: States) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ ASSIGNMENTS = "assignments"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StateDifference:
     """One member that is not the same in both."""
 
     file: str
@@ -45,7 +45,7 @@ class Difference:
         return self.after - self.before
 
 
-def differences(before: States, after: States) -> tuple[Difference, ...]:
+def differences(before: States, after: States) -> tuple[StateDifference, ...]:
     """Everything that differs, file by file, in the order of names and node ids."""
     pairs: tuple[tuple[str, State | None, State | None], ...] = (
         (cpu_file.FILE_NAME, before.cpu, after.cpu),
@@ -62,11 +62,11 @@ def unreadable(states: States) -> tuple[Finding, ...]:
     )
 
 
-def _of_file(name: str, before: State | None, after: State | None) -> Iterator[Difference]:
+def _of_file(name: str, before: State | None, after: State | None) -> Iterator[StateDifference]:
     mine, theirs = _members(before), _members(after)
     for member in dict.fromkeys((*mine, *theirs)):
         if mine.get(member) != theirs.get(member):
-            yield Difference(name, *member, mine.get(member), theirs.get(member))
+            yield StateDifference(name, *member, mine.get(member), theirs.get(member))
 
 
 def _members(state: State | None) -> Mapping[Member, Value]:

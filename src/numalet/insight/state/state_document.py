@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from numalet.core.config.rules import Stage, StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state.holder_map import GroupRow, HolderRow, StateMap
 from numalet.insight.state.rebase import Rebased
 from numalet.insight.state.restart_check import RestoreCheck
-from numalet.insight.state.state_diff import Difference
+from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport
 from numalet.wording import english, english_state_rules, kubelet_start
 
@@ -90,7 +90,7 @@ def verified(reports: Iterable[FileReport]) -> Document:
     }
 
 
-def compared(differences: Iterable[Difference], unreadable: Iterable[Finding]) -> Document:
+def compared(differences: Iterable[StateDifference], unreadable: Iterable[Finding]) -> Document:
     """What differs between two sets of files."""
     return {
         "schema": COMPARED,
@@ -114,7 +114,7 @@ def checked(check: RestoreCheck, root_dir: str) -> Document:
 
 def start_error(refused: StartRefused, root_dir: str) -> str | None:
     """The kubelet's own text; None where it would crash or hang."""
-    if refused.stage is Stage.NUMALET:
+    if refused.stage is StartStage.NUMALET:
         return None
     return kubelet_start.text(refused, root_dir)
 

@@ -16,9 +16,9 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.insight.lint import rows, rules
-from numalet.insight.lint.rows import Row
+from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
-from numalet.insight.lint.subject import Host, Subject
+from numalet.insight.lint.subject import Host, LintSubject
 from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
@@ -35,7 +35,7 @@ _CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pieces:
+class CheckInputs:
     """What the user named."""
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -48,16 +48,16 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """Everything that was found, in words, and how many pods it was found about."""
 
     checked: Checked
-    rows: tuple[Row, ...]
+    rows: tuple[FindingRow, ...]
     pod_count: int
     mode: Mode = Mode.EXACT
 
 
-def check(pieces: Pieces) -> Result:
+def check(pieces: CheckInputs) -> CheckResult:
     """What is wrong with these pieces.
 
     Raises:
@@ -74,7 +74,7 @@ def check(pieces: Pieces) -> Result:
     assert config is not None
     assert pods is not None
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, pods.pods)
-    subject = Subject(
+    subject = LintSubject(
         config=config.config,
         machine=machine.info,
         state_files=files or {},
@@ -89,7 +89,7 @@ def check(pieces: Pieces) -> Result:
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
     checked = rules.check(subject, noticed)
     placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
-    return Result(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)
+    return CheckResult(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)
 
 
 def numa_balancing(tree: Tree | None) -> int | None:
@@ -99,7 +99,7 @@ def numa_balancing(tree: Tree | None) -> int | None:
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
 
 
-def host(pieces: Pieces, tree: Tree | None, config: KubeletConfig) -> Host:
+def host(pieces: CheckInputs, tree: Tree | None, config: KubeletConfig) -> Host:
     """What the kubelet would see of this host; of a machine that is not live most is unknown."""
     if tree is None:
         return Host()
@@ -129,19 +129,19 @@ def _has_runtime(config: KubeletConfig) -> bool | None:
     return Path(path if is_url else kind).is_socket()
 
 
-def _pods(pieces: Pieces) -> LoadedPods:
+def _pods(pieces: CheckInputs) -> LoadedPods:
     return pod_manifest.load_pods(pieces.pods, _pod_options(pieces))
 
 
-def _pod_options(pieces: Pieces) -> PodOptions:
+def _pod_options(pieces: CheckInputs) -> PodOptions:
     return PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
 
 
-def _state_files(pieces: Pieces) -> Mapping[str, str]:
+def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
     return {} if pieces.state_dir is None else state_directory.read(pieces.state_dir).files
 
 
-def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
+def _pod_places(pieces: CheckInputs, pods: LoadedPods) -> dict[str, Location]:
     """The file of every pod, by uid. Of several files each is read once more by itself."""
     if len(pieces.pods) == 1:
         return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
@@ -153,7 +153,7 @@ def _pod_places(pieces: Pieces, pods: LoadedPods) -> dict[str, Location]:
     return places
 
 
-def _in_state_file(pieces: Pieces, finding: Finding) -> Finding:
+def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
     """The finding with the file that it is about, if that is a state file."""
     name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
     if pieces.state_dir is None or name is None or finding.where.document:

@@ -25,12 +25,12 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Devices
 from numalet.insight.explain import case as cases
 from numalet.insight.explain import matrix
-from numalet.insight.explain.case import Case, Neighbour
+from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.insight.simulate.scenario import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
-from numalet.insight.usecases.simulating import Pieces, Prepared
+from numalet.insight.usecases.simulating import Prepared, SimulateInputs
 from numalet.io import machines
 from numalet.io.devices import devices_on
 from numalet.io.documents import (
@@ -50,7 +50,7 @@ NO_FILE: Final = "no file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ExplainInputs:
     """What the user asks to have explained.
 
     ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
@@ -58,7 +58,7 @@ class Question:
     ``names`` are files that name the pods of the state files.
     """
 
-    pieces: Pieces
+    pieces: SimulateInputs
     pod: str
     after: Sequence[str] = ()
     name: str | None = None
@@ -79,7 +79,7 @@ class PreparedCase:
     fleet_notes: list[Finding] = field(default_factory=list)
 
 
-def prepare(question: Question) -> PreparedCase:
+def prepare(question: ExplainInputs) -> PreparedCase:
     """The case that the question is about; other machines are not read yet.
 
     Raises:
@@ -115,7 +115,7 @@ def prepare(question: Question) -> PreparedCase:
         [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
         pod,
         files=prepared.scenario.state_files,
-        fleet=[Neighbour(name, partial(fleet.read, name)) for name in fleet.names],
+        fleet=[OtherNode(name, partial(fleet.read, name)) for name in fleet.names],
     )
     case = replace(case, names=_names(question.names, prepared))
     return PreparedCase(case, prepared, notes, fleet.notes)
@@ -162,7 +162,7 @@ def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
 class _Fleet:
     """The other machines, each read when it is tried; ``notes`` are those of the reading."""
 
-    pieces: Pieces
+    pieces: SimulateInputs
     names: Sequence[str]
     notes: list[Finding] = field(default_factory=list)
 
@@ -183,7 +183,7 @@ class _Fleet:
         return loaded.info
 
 
-def _machine(pieces: Pieces, name: str) -> LoadedMachine:
+def _machine(pieces: SimulateInputs, name: str) -> LoadedMachine:
     """The machine of this name; memory per node is for shapes alone."""
     choice = replace(pieces.machine, text=name)
     if not machine_shape.looks_like_shape(name):
@@ -215,7 +215,7 @@ class Comparison:
     ``options`` are texts as the kubelet's flag has them, an empty one for no options.
     """
 
-    pieces: Pieces
+    pieces: SimulateInputs
     pods: Sequence[str]
     machines: Sequence[str] = ()
     configs: Sequence[ConfigSources] = ()
@@ -272,7 +272,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     return PreparedMatrix(variants, loaded.pods, (*notes, *warnings, *loaded.notes))
 
 
-def _devices_on(machine: LoadedMachine, pieces: Pieces) -> Devices:
+def _devices_on(machine: LoadedMachine, pieces: SimulateInputs) -> Devices:
     return devices_on(machine, pieces.device_file, pieces.devices)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.insight.simulate import runner
-from numalet.insight.simulate.comparison import ABSENT, Difference
+from numalet.insight.simulate.comparison import ABSENT, OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
@@ -41,7 +41,7 @@ class FailedReport:
     file: str
     name: str
     line: int | None
-    difference: Difference
+    difference: OutcomeDifference
 
     def as_data(self) -> dict[str, Any]:
         """The same as plain data; a side that has nothing is left out."""

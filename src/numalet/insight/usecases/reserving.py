@@ -34,7 +34,7 @@ _ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pieces:
+class ReserveInputs:
     """What the user named. ``write`` is the file that the result is written into."""
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -63,7 +63,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ChangedFile:
     """A file that was changed, and the copy of what it was; None where nothing had to change."""
 
     path: Path
@@ -81,7 +81,7 @@ def parse_strategy(text: str) -> Strategy:
     raise BadInput([Finding("reserve/strategy", {"value": text}, Location(STRATEGY_FLAG))])
 
 
-def plan(pieces: Pieces) -> Plan:
+def plan(pieces: ReserveInputs) -> Plan:
     """The reservation that these pieces ask for, validated.
 
     Raises:
@@ -122,7 +122,7 @@ def plan(pieces: Pieces) -> Plan:
     )
 
 
-def write(pieces: Pieces, path: Path, entries: Sequence[ReservedMemory]) -> Written:
+def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) -> ChangedFile:
     """Put the entries into a KubeletConfiguration; its former content is kept beside it.
 
     Raises:
@@ -134,16 +134,16 @@ def write(pieces: Pieces, path: Path, entries: Sequence[ReservedMemory]) -> Writ
     text = yaml_source.decode(content, name)
     changed = kubelet_config_edit.edited(text, name, entries)
     if changed == text:
-        return Written(path, None)
+        return ChangedFile(path, None)
     mark = "\ufeff" if content.startswith(b"\xef\xbb\xbf") else ""
     backup = backups.free_name(path)
     atomic.write_text(backup, mark + text)
     shutil.copymode(path, backup)
     atomic.write_text(path, mark + changed)
-    return Written(path, backup)
+    return ChangedFile(path, backup)
 
 
-def must_stay(pieces: Pieces) -> tuple[Finding, ...]:
+def must_stay(pieces: ReserveInputs) -> tuple[Finding, ...]:
     """A note about flags of the command line that the written file depends on."""
     flags = " ".join(f"{name}={value}" for name, value in pieces.config.flags)
     if not flags:
@@ -164,7 +164,7 @@ def _hugepages(entries: Iterable[ReservedMemory]) -> set[str]:
     return {name for entry in entries for name in entry.limits if resources.is_hugepages(name)}
 
 
-def _sources(pieces: Pieces) -> ConfigSources:
+def _sources(pieces: ReserveInputs) -> ConfigSources:
     """The configuration; the file that is written is the one that is read."""
     if pieces.write is None or pieces.config.config_file is not None:
         return pieces.config
@@ -237,7 +237,7 @@ def _notes(
     return list(findings.all)
 
 
-def _check_target(pieces: Pieces, path: Path) -> None:
+def _check_target(pieces: ReserveInputs, path: Path) -> None:
     """Refuse a file that the kubelet would not read the amounts from."""
     config_file = pieces.config.config_file
     if config_file is not None and Path(config_file).resolve() != path.resolve():

@@ -29,7 +29,7 @@ from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfi
 from numalet.io.documents.pod_manifest import Ignored, PodOptions
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
 from numalet.io.machines import MachineChoice
@@ -39,12 +39,12 @@ FORGET_ALL: Final = "all"
 _RUNNING: Final = "Running"
 _LINES: Final = (".jsonl", ".jsonl.gz", ".json.gz")
 
-Inputs: TypeAlias = list[tuple[str, Sequence[Document]]]
+Inputs: TypeAlias = list[tuple[str, Sequence[YamlDocument]]]
 """Names of inputs and their documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pieces:
+class SimulateInputs:
     """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
@@ -109,7 +109,7 @@ class Prepared:
     state_dir: StateDirectory | None = None
 
 
-def prepare(pieces: Pieces) -> Prepared:
+def prepare(pieces: SimulateInputs) -> Prepared:
     """The simulation that these pieces make, or the one scenario among them.
 
     Raises:
@@ -133,7 +133,7 @@ def prepare(pieces: Pieces) -> Prepared:
     return _from_pieces(pieces, inputs, findings)
 
 
-def prepare_inputs(pieces: Pieces, inputs: Inputs, about: int | None = None) -> Prepared:
+def prepare_inputs(pieces: SimulateInputs, inputs: Inputs, about: int | None = None) -> Prepared:
     """The simulation of pods whose documents were read before; ``pieces.pods`` is not looked at.
 
     ``about`` is the input with the pod that is asked about (see ``PodOptions``).
@@ -144,7 +144,7 @@ def prepare_inputs(pieces: Pieces, inputs: Inputs, about: int | None = None) -> 
     return _from_pieces(pieces, inputs, Findings(), about)
 
 
-def documents_of(path: str) -> Sequence[Document]:
+def documents_of(path: str) -> Sequence[YamlDocument]:
     """The documents of a file with pods, or of the standard input for ``-``; to be read once.
 
     Raises:
@@ -153,7 +153,7 @@ def documents_of(path: str) -> Sequence[Document]:
     return _documents(path)
 
 
-def _documents(path: str) -> Sequence[Document]:
+def _documents(path: str) -> Sequence[YamlDocument]:
     """The documents of a file, or of the standard input."""
     return yaml_source.load_documents(yaml_source.read_text_or_input(path), path)
 
@@ -165,7 +165,7 @@ def _only_line(path: str) -> Scenario:
     return raw[0].decode()
 
 
-def _only_document(paths: Sequence[str], documents: Sequence[Document]) -> Scenario:
+def _only_document(paths: Sequence[str], documents: Sequence[YamlDocument]) -> Scenario:
     (document, *others) = documents
     if others:
         raise _several(", ".join(paths), len(documents))
@@ -180,7 +180,7 @@ def _several(path: str, count: int) -> BadInput:
     )
 
 
-def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
+def _from_scenario(scenario: Scenario, pieces: SimulateInputs) -> Prepared:
     options = pieces.beside_the_pods()
     if options:
         fields = {"option": ", ".join(options), "path": pieces.pods[0]}
@@ -189,7 +189,7 @@ def _from_scenario(scenario: Scenario, pieces: Pieces) -> Prepared:
 
 
 def _from_pieces(
-    pieces: Pieces, inputs: Inputs, findings: Findings, about: int | None = None
+    pieces: SimulateInputs, inputs: Inputs, findings: Findings, about: int | None = None
 ) -> Prepared:
     """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)

@@ -31,7 +31,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StateSource:
     """State files by the name that a kubelet gives them, and where each was found.
 
     ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
@@ -45,7 +45,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReplacedStateFile:
     """A file that was replaced, and the backup of what was there."""
 
     path: Path
@@ -65,7 +65,7 @@ class Kubelet:
         return (*self.machine.reading_notes, *self.config.warnings)
 
 
-def read(path: Path) -> Source:
+def read(path: Path) -> StateSource:
     """The state files of a directory, or the one file.
 
     Raises:
@@ -74,7 +74,7 @@ def read(path: Path) -> Source:
     if path.is_file():
         text = state_directory.read_file(path) or ""
         name = _kind_of(path, text)
-        return Source(path, {name: text}, {name: path})
+        return StateSource(path, {name: text}, {name: path})
     if not path.exists():
         raise BadInput([Finding("files/no-such-path", {"path": str(path)})])
     directory = state_directory.read(path)
@@ -82,7 +82,7 @@ def read(path: Path) -> Source:
         where = Location(str(path))
         raise BadInput([Finding("rebase/no-state-files", {"path": str(path)}, where)])
     paths = {name: directory.path_of(name) for name in directory.files}
-    return Source(path, directory.files, paths, kubelet_pod_folders.uids(path))
+    return StateSource(path, directory.files, paths, kubelet_pod_folders.uids(path))
 
 
 def settle(path: Path, proc: Path = kubelets.PROC) -> None:
@@ -92,7 +92,7 @@ def settle(path: Path, proc: Path = kubelets.PROC) -> None:
         BadInput: a kubelet is at work there, or the disk does not let it be done.
     """
     if path.is_dir():
-        refuse_if_held(Source(path, {}, {}), proc)
+        refuse_if_held(StateSource(path, {}, {}), proc)
         intent.settle(path)
 
 
@@ -127,7 +127,7 @@ def load_kubelet(machine: MachineChoice, config: ConfigSources) -> Kubelet:
     return Kubelet(loaded, opened)
 
 
-def refuse_if_held(source: Source, proc: Path = kubelets.PROC) -> None:
+def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:
     """Raise ``BadInput`` if a kubelet is at work in the directory of the files."""
     directory = source.path if source.path.is_dir() else source.path.parent
     holder = kubelets.at_work_in(directory, proc)
@@ -137,8 +137,8 @@ def refuse_if_held(source: Source, proc: Path = kubelets.PROC) -> None:
 
 
 def replace(
-    source: Source, files: Mapping[str, str], proc: Path = kubelets.PROC
-) -> tuple[Written, ...]:
+    source: StateSource, files: Mapping[str, str], proc: Path = kubelets.PROC
+) -> tuple[ReplacedStateFile, ...]:
     """Replace these files, keeping what was there; what was replaced, and the backups.
 
     Raises:
@@ -153,11 +153,13 @@ def replace(
         if state_directory.read_file(path) != source.files[name]:
             fields = {"path": str(path)}
             raise BadInput([Finding("rebase/changed-meanwhile", fields, Location(str(path)))])
-        written.append(Written(path, backups.free_name(path)))
+        written.append(ReplacedStateFile(path, backups.free_name(path)))
         texts[written[-1].backup] = source.files[name]
     atomic.write_texts(texts | {each.path: files[name] for each, name in _paired(written, files)})
     return tuple(written)
 
 
-def _paired(written: list[Written], files: Mapping[str, str]) -> list[tuple[Written, str]]:
+def _paired(
+    written: list[ReplacedStateFile], files: Mapping[str, str]
+) -> list[tuple[ReplacedStateFile, str]]:
     return list(zip(written, sorted(files), strict=True))

@@ -19,7 +19,7 @@ from numalet.io.documents.yaml_source import child_path
 _SUFFIX: Final = ".conf"
 
 
-class Merged:
+class MergedDocuments:
     """Several documents merged into one value that still knows where each part came from."""
 
     def __init__(self) -> None:

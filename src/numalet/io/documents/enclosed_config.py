@@ -15,7 +15,7 @@ from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.io.documents import kubelet_flags, typed, yaml_source
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 KIND: Final = "KubeletConfiguration"
@@ -62,7 +62,7 @@ class _Object:
 
     value: Mapping[str, Any]
     path: str
-    document: Document
+    document: YamlDocument
     text: str
 
     def at(self, *names: str) -> Any:
@@ -88,7 +88,7 @@ def is_plain(value: object) -> bool:
     )
 
 
-def of_document(document: Document, text: str) -> list[ConfigPart]:
+def of_document(document: YamlDocument, text: str) -> list[ConfigPart]:
     """The configurations that a document is or holds; ``text`` is that of the whole file.
 
     Raises:
@@ -120,7 +120,7 @@ def fields_of(value: object, where: Location) -> dict[str, Any]:
 
 
 def _parts(
-    value: object, path: str, document: Document, text: str, depth: int = 0
+    value: object, path: str, document: YamlDocument, text: str, depth: int = 0
 ) -> Iterator[ConfigPart]:
     if not isinstance(value, dict):
         return
@@ -214,7 +214,7 @@ def _of_text(found: _Object, key: str, text: str) -> Iterator[ConfigPart]:
         if not is_plain(document.value):
             continue
 
-        def locate(path: str, inner: Document = document) -> Location:
+        def locate(path: str, inner: YamlDocument = document) -> Location:
             return lines.moved_place(inner.location(path))
 
         source = f"{found.title}, its key {key}"
@@ -261,7 +261,7 @@ class _Lines:
         return outside if is_same else self._start
 
 
-def among(documents: list[Document], part: ConfigPart) -> Finding | None:
+def among(documents: list[YamlDocument], part: ConfigPart) -> Finding | None:
     """A note about documents of other kinds around the configuration; None without any.
 
     Raises:

@@ -32,13 +32,18 @@ from numalet.io.documents import (
     numalet_config,
     plain_sizes,
 )
-from numalet.io.documents.kubelet_fields import DEFAULTED_WHEN_EMPTY, HONOURED, PASSED_OVER, Shape
+from numalet.io.documents.kubelet_fields import (
+    DEFAULTED_WHEN_EMPTY,
+    HONOURED,
+    PASSED_OVER,
+    FieldShape,
+)
 from numalet.io.documents.kubelet_types import Mismatch
 
 Locate = Callable[[str], Location]
 """From a path in the document to a place for a finding."""
 
-_BITS: Final = {Shape.INTEGER: 32, Shape.LONG: 64}
+_BITS: Final = {FieldShape.INTEGER: 32, FieldShape.LONG: 64}
 _EVICTION = "evictionHard"
 
 
@@ -94,7 +99,7 @@ def load(sources: ConfigSources) -> LoadedConfig:
     flags = kubelet_flags.parse(sources.flags)
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
     inside = kubelet_flags.NONE_GIVEN
-    merged = drop_ins.Merged()
+    merged = drop_ins.MergedDocuments()
     if sources.config_file is not None:
         has_file_defaults = True
         file = kubelet_config_file.read(sources.config_file)
@@ -163,29 +168,29 @@ class _Reader:
         """Remember where a field was given."""
         self.origins[place] = self.locate(f"$.{place}")
 
-    def read(self, place: str, shape: Shape, value: object) -> Any:
+    def read(self, place: str, shape: FieldShape, value: object) -> Any:
         """The value of a field in its type, or None if it has another one."""
         self.came_from(place)
         match shape:
-            case Shape.TEXT:
+            case FieldShape.TEXT:
                 return self._of_type(place, value, str)
-            case Shape.BOOLEAN:
+            case FieldShape.BOOLEAN:
                 return self._of_type(place, value, bool)
-            case Shape.INTEGER | Shape.LONG:
+            case FieldShape.INTEGER | FieldShape.LONG:
                 return self._integer(place, shape, value)
-            case Shape.TEXTS:
+            case FieldShape.TEXTS:
                 return self._texts(place, value)
-            case Shape.TEXT_MAP:
-                return self._map(place, Shape.TEXT, value)
-            case Shape.BOOLEAN_MAP:
-                return self._map(place, Shape.BOOLEAN, value)
-            case Shape.NUMBER:
+            case FieldShape.TEXT_MAP:
+                return self._map(place, FieldShape.TEXT, value)
+            case FieldShape.BOOLEAN_MAP:
+                return self._map(place, FieldShape.BOOLEAN, value)
+            case FieldShape.NUMBER:
                 return self._number(place, value)
-            case Shape.DURATION:
+            case FieldShape.DURATION:
                 return self._duration(place, value)
-            case Shape.SWAP:
+            case FieldShape.SWAP:
                 return self._swap(place, value)
-            case Shape.RESERVED_MEMORY:
+            case FieldShape.RESERVED_MEMORY:
                 return self._reserved_memory(place, value)
 
     def _of_type(self, place: str, value: object, kind: type) -> Any:
@@ -194,7 +199,7 @@ class _Reader:
         self.wrong(place)
         return None
 
-    def _integer(self, place: str, shape: Shape, value: object) -> int | None:
+    def _integer(self, place: str, shape: FieldShape, value: object) -> int | None:
         if type(value) is not int:
             self.wrong(place)
             return None
@@ -233,7 +238,9 @@ class _Reader:
         self.refuse_unknown(place, value, ("swapBehavior",))
         behavior = value.get("swapBehavior")
         return (
-            None if behavior is None else self.read(f"{place}.swapBehavior", Shape.TEXT, behavior)
+            None
+            if behavior is None
+            else self.read(f"{place}.swapBehavior", FieldShape.TEXT, behavior)
         )
 
     def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
@@ -242,16 +249,16 @@ class _Reader:
             return None
         # JSON null in a list of Go is the element's zero.
         found = [
-            "" if each is None else self.read(f"{place}[{i}]", Shape.TEXT, each)
+            "" if each is None else self.read(f"{place}[{i}]", FieldShape.TEXT, each)
             for i, each in enumerate(value)
         ]
         return tuple(each for each in found if each is not None)
 
-    def _map(self, place: str, element: Shape, value: object) -> Mapping[str, Any] | None:
+    def _map(self, place: str, element: FieldShape, value: object) -> Mapping[str, Any] | None:
         if not isinstance(value, dict):
             self.wrong(place)
             return None
-        empty: Any = "" if element is Shape.TEXT else False
+        empty: Any = "" if element is FieldShape.TEXT else False
         found = {
             # JSON null in a map of Go is the element's zero.
             key: empty if each is None else self.read(f"{place}.{key}", element, each)
@@ -282,7 +289,7 @@ class _Reader:
         return ReservedMemory(
             numa_node=0
             if node is None
-            else self.read(f"{place}.numaNode", Shape.INTEGER, node) or 0,
+            else self.read(f"{place}.numaNode", FieldShape.INTEGER, node) or 0,
             limits=self._limits(f"{place}.limits", limits or {}),
         )
 

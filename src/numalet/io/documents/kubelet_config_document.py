@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import go_duration
-from numalet.io.documents.kubelet_fields import HONOURED, Shape
+from numalet.io.documents.kubelet_fields import HONOURED, FieldShape
 
 _LEFT_OUT_WHEN_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
@@ -22,13 +22,13 @@ def configz(config: KubeletConfig) -> dict[str, Any]:
     return {"kubeletconfig": shown}
 
 
-def _plain(value: Any, shape: Shape) -> Any:
+def _plain(value: Any, shape: FieldShape) -> Any:
     match shape:
-        case Shape.DURATION:
+        case FieldShape.DURATION:
             return go_duration.text(value)
-        case Shape.SWAP:
+        case FieldShape.SWAP:
             return {"swapBehavior": value} if value else {}
-        case Shape.RESERVED_MEMORY:
+        case FieldShape.RESERVED_MEMORY:
             return [
                 {
                     "numaNode": entry.numa_node,

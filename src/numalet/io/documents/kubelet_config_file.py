@@ -11,7 +11,7 @@ from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.io.documents import enclosed_config, numalet_config, yaml_source
 from numalet.io.documents.enclosed_config import ConfigPart
 from numalet.io.documents.kubelet_types import go_kind
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ConfigFile:
     """What was read: a configuration, documents of our own, what the kubelet would only warn of."""
 
     part: ConfigPart
-    own: tuple[Document, ...] = ()
+    own: tuple[YamlDocument, ...] = ()
     notices: tuple[Finding, ...] = ()
 
 
@@ -71,7 +71,7 @@ def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
     return tuple(replace(each, severity=Severity.WARNING) for each in part.duplicates)
 
 
-def _no_configuration(document: Document) -> BadInput:
+def _no_configuration(document: YamlDocument) -> BadInput:
     value, where = document.value, document.location("$")
     if not isinstance(value, dict):
         return _refused("config-file/not-a-mapping", where, found=go_kind(value))
@@ -79,7 +79,7 @@ def _no_configuration(document: Document) -> BadInput:
     return _refused("config-file/kind", where, **given)
 
 
-def _several(documents: Sequence[Document]) -> BadInput:
+def _several(documents: Sequence[YamlDocument]) -> BadInput:
     where = Location(documents[0].document)
     return _refused("config-file/several-documents", where, count=len(documents))
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 
-class Shape(Enum):
+class FieldShape(Enum):
     """How a field is read; its Go type stands in ``kubelet_types``."""
 
     TEXT = "text"
@@ -27,37 +27,37 @@ class Shape(Enum):
 
 
 HONOURED: Final = {
-    "cpuManagerPolicy": ("cpu_manager_policy", Shape.TEXT),
-    "cpuManagerPolicyOptions": ("cpu_manager_policy_options", Shape.TEXT_MAP),
-    "memoryManagerPolicy": ("memory_manager_policy", Shape.TEXT),
-    "reservedMemory": ("reserved_memory", Shape.RESERVED_MEMORY),
-    "topologyManagerPolicy": ("topology_manager_policy", Shape.TEXT),
-    "topologyManagerScope": ("topology_manager_scope", Shape.TEXT),
-    "topologyManagerPolicyOptions": ("topology_manager_policy_options", Shape.TEXT_MAP),
-    "kubeReserved": ("kube_reserved", Shape.TEXT_MAP),
-    "systemReserved": ("system_reserved", Shape.TEXT_MAP),
-    "reservedSystemCPUs": ("reserved_system_cpus", Shape.TEXT),
-    "kubeReservedCgroup": ("kube_reserved_cgroup", Shape.TEXT),
-    "systemReservedCgroup": ("system_reserved_cgroup", Shape.TEXT),
-    "enforceNodeAllocatable": ("enforce_node_allocatable", Shape.TEXTS),
-    "cgroupsPerQOS": ("cgroups_per_qos", Shape.BOOLEAN),
-    "evictionHard": ("eviction_hard", Shape.TEXT_MAP),
-    "featureGates": ("feature_gates", Shape.BOOLEAN_MAP),
-    "maxPods": ("max_pods", Shape.INTEGER),
-    "podsPerCore": ("pods_per_core", Shape.INTEGER),
-    "port": ("port", Shape.INTEGER),
-    "healthzPort": ("healthz_port", Shape.INTEGER),
-    "readOnlyPort": ("read_only_port", Shape.INTEGER),
-    "cpuCFSQuota": ("cpu_cfs_quota", Shape.BOOLEAN),
-    "cpuCFSQuotaPeriod": ("cpu_cfs_quota_period_ns", Shape.DURATION),
-    "podPidsLimit": ("pod_pids_limit", Shape.LONG),
-    "singleProcessOOMKill": ("single_process_oom_kill", Shape.BOOLEAN),
-    "memorySwap": ("swap_behavior", Shape.SWAP),
-    "memoryThrottlingFactor": ("memory_throttling_factor", Shape.NUMBER),
-    "failSwapOn": ("fail_swap_on", Shape.BOOLEAN),
-    "containerRuntimeEndpoint": ("container_runtime_endpoint", Shape.TEXT),
-    "evictionSoft": ("eviction_soft", Shape.TEXT_MAP),
-    "evictionSoftGracePeriod": ("eviction_soft_grace_period", Shape.TEXT_MAP),
+    "cpuManagerPolicy": ("cpu_manager_policy", FieldShape.TEXT),
+    "cpuManagerPolicyOptions": ("cpu_manager_policy_options", FieldShape.TEXT_MAP),
+    "memoryManagerPolicy": ("memory_manager_policy", FieldShape.TEXT),
+    "reservedMemory": ("reserved_memory", FieldShape.RESERVED_MEMORY),
+    "topologyManagerPolicy": ("topology_manager_policy", FieldShape.TEXT),
+    "topologyManagerScope": ("topology_manager_scope", FieldShape.TEXT),
+    "topologyManagerPolicyOptions": ("topology_manager_policy_options", FieldShape.TEXT_MAP),
+    "kubeReserved": ("kube_reserved", FieldShape.TEXT_MAP),
+    "systemReserved": ("system_reserved", FieldShape.TEXT_MAP),
+    "reservedSystemCPUs": ("reserved_system_cpus", FieldShape.TEXT),
+    "kubeReservedCgroup": ("kube_reserved_cgroup", FieldShape.TEXT),
+    "systemReservedCgroup": ("system_reserved_cgroup", FieldShape.TEXT),
+    "enforceNodeAllocatable": ("enforce_node_allocatable", FieldShape.TEXTS),
+    "cgroupsPerQOS": ("cgroups_per_qos", FieldShape.BOOLEAN),
+    "evictionHard": ("eviction_hard", FieldShape.TEXT_MAP),
+    "featureGates": ("feature_gates", FieldShape.BOOLEAN_MAP),
+    "maxPods": ("max_pods", FieldShape.INTEGER),
+    "podsPerCore": ("pods_per_core", FieldShape.INTEGER),
+    "port": ("port", FieldShape.INTEGER),
+    "healthzPort": ("healthz_port", FieldShape.INTEGER),
+    "readOnlyPort": ("read_only_port", FieldShape.INTEGER),
+    "cpuCFSQuota": ("cpu_cfs_quota", FieldShape.BOOLEAN),
+    "cpuCFSQuotaPeriod": ("cpu_cfs_quota_period_ns", FieldShape.DURATION),
+    "podPidsLimit": ("pod_pids_limit", FieldShape.LONG),
+    "singleProcessOOMKill": ("single_process_oom_kill", FieldShape.BOOLEAN),
+    "memorySwap": ("swap_behavior", FieldShape.SWAP),
+    "memoryThrottlingFactor": ("memory_throttling_factor", FieldShape.NUMBER),
+    "failSwapOn": ("fail_swap_on", FieldShape.BOOLEAN),
+    "containerRuntimeEndpoint": ("container_runtime_endpoint", FieldShape.TEXT),
+    "evictionSoft": ("eviction_soft", FieldShape.TEXT_MAP),
+    "evictionSoftGracePeriod": ("eviction_soft_grace_period", FieldShape.TEXT_MAP),
 }
 
 DEFAULTED_WHEN_EMPTY: Final = frozenset(

@@ -18,7 +18,7 @@ from numalet.core.config.reserved_memory import ReservedMemoryError
 from numalet.core.model import go_duration, go_text
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
-from numalet.core.model.go_text import GoNumberError, Text
+from numalet.core.model.go_text import GoNumberError, GoText
 
 _FEATURE_GATES: Final = "--feature-gates"
 _RESERVED_MEMORY: Final = "--reserved-memory"
@@ -81,7 +81,7 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
         try:
             found[flag] = _FLAGS[flag][2](given[flag])
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
-            fields = {"flag": Text(flag), "value": Text(value), "problem": str(error)}
+            fields = {"flag": GoText(flag), "value": GoText(value), "problem": str(error)}
             findings.add("flag/invalid", where, **fields)
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:

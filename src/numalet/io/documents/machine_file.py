@@ -127,7 +127,7 @@ def _shaped(
 ) -> Machine:
     """The machine of a shape with sizes."""
     typed.check_members(value, _SHAPED, place, findings)
-    shape = machine_shape.Shape(1, 1, 1)
+    shape = machine_shape.MachineShape(1, 1, 1)
     try:
         shape = machine_shape.parse_shape(str(value["shape"])[:80], place.member("shape").location)
     except BadInput as bad:

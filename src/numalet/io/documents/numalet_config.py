@@ -19,7 +19,7 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 
 E = TypeVar("E", bound=Enum)
 
@@ -77,7 +77,7 @@ def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
         findings.add("numalet-config/needs-native", place.location, field="memoryNodeClasses")
 
 
-def of_documents(further: Sequence[Document]) -> NumaletConfig:
+def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
     """The settings of the documents behind a KubeletConfiguration; defaults without one.
 
     Raises:
@@ -95,7 +95,7 @@ def of_documents(further: Sequence[Document]) -> NumaletConfig:
     return own
 
 
-def refuse_further(further: Sequence[Document]) -> None:
+def refuse_further(further: Sequence[YamlDocument]) -> None:
     """Raise ``BadInput`` if there is any document behind the first of a file."""
     if further:
         where, count = Location(further[0].document), len(further) + 1

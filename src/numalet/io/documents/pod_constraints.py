@@ -14,12 +14,12 @@ from numalet.core.model.node_constraints import (
     UNCONSTRAINED,
     HostPort,
     NodeConstraints,
-    Requirement,
+    NodeRequirement,
     Term,
 )
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_NONSENSE: Final = Requirement("", "")
+_NONSENSE: Final = NodeRequirement("", "")
 
 
 def of_spec(spec: object) -> NodeConstraints:
@@ -57,7 +57,7 @@ def _term(value: object) -> Term:
     )
 
 
-def _requirement(value: object) -> Requirement:
+def _requirement(value: object) -> NodeRequirement:
     given = _mapping(value)
     key, operator, values = (given.get(name) for name in ("key", "operator", "values"))
     texts = _list(values)
@@ -65,7 +65,7 @@ def _requirement(value: object) -> Requirement:
         isinstance(each, str) for each in texts
     ):
         return _NONSENSE
-    return Requirement(key, operator, tuple(texts))
+    return NodeRequirement(key, operator, tuple(texts))
 
 
 def _ports(spec: Mapping[str, Any]) -> Iterator[HostPort]:

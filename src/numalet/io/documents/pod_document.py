@@ -23,7 +23,7 @@ from numalet.io.documents import pod_constraints, pod_resources, typed
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking, quick
 from numalet.io.documents.pod_table.checking import Strictness
-from numalet.io.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, Text
+from numalet.io.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, TextKind
 from numalet.io.documents.pod_table.pod import POD
 from numalet.io.documents.pod_table.status import PHASES
 from numalet.io.documents.typed import Place
@@ -78,7 +78,7 @@ class Status(_Shape, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class PodIdentity:
     """Who the pod is, when its own metadata does not say so.
 
     ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
@@ -98,7 +98,9 @@ class Identity:
     among_many: bool = False
 
 
-def decode_pod(value: object, place: Place, identity: Identity, findings: Findings) -> Pod | None:
+def decode_pod(
+    value: object, place: Place, identity: PodIdentity, findings: Findings
+) -> Pod | None:
     """The pod that the object says, or None when a finding says why there is none."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "a Pod object", place, findings)
@@ -143,7 +145,7 @@ def _part(
     return typed.decode({} if member is None else member, shape, place.member(name), findings)
 
 
-def _strictness(value: Mapping[Any, Any], identity: Identity) -> Strictness:
+def _strictness(value: Mapping[Any, Any], identity: PodIdentity) -> Strictness:
     if identity.unknown_fields is not None:
         return Strictness(identity.unknown_fields)
     metadata = value.get("metadata")
@@ -153,7 +155,7 @@ def _strictness(value: Mapping[Any, Any], identity: Identity) -> Strictness:
     return checking.STRICT
 
 
-def _pod(parts: _Parts, place: Place, identity: Identity, findings: Findings) -> Pod:
+def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings) -> Pod:
     at_spec = place.member("spec")
     init = _containers(
         parts.spec.init_containers, at_spec.member("initContainers"), identity.source, findings
@@ -272,7 +274,7 @@ def _check_names_differ(
         seen.add(container.name)
 
 
-def _name(metadata: Metadata, place: Place, identity: Identity, findings: Findings) -> str:
+def _name(metadata: Metadata, place: Place, identity: PodIdentity, findings: Findings) -> str:
     name = identity.name or metadata.name or ""
     at_name = place.member("metadata").member("name")
     if not name and metadata.generate_name:
@@ -285,7 +287,7 @@ def _name(metadata: Metadata, place: Place, identity: Identity, findings: Findin
     return name
 
 
-def _check_name(name: str, allowed: Text, place: Place, findings: Findings) -> None:
+def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) -> None:
     """A finding for a name, given or made, that is none; equal ones of the table count once."""
     if not (name and allowed.accepts(name)):
         shown = typed.described(name)

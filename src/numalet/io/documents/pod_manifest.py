@@ -24,10 +24,10 @@ from typing import Any, Final
 from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Severity
 from numalet.core.model.pod import Pod
 from numalet.io.documents import pod_document, pod_history, pod_templates, typed, yaml_source
-from numalet.io.documents.pod_document import Identity
+from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 
 _WITHOUT_PODS_TEXT: Final = """
     APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
@@ -118,7 +118,7 @@ def read_pods(text: str, document: str, options: PodOptions = PodOptions()) -> L
 
 
 def pods_of(
-    inputs: Sequence[tuple[str, Sequence[Document]]], options: PodOptions = PodOptions()
+    inputs: Sequence[tuple[str, Sequence[YamlDocument]]], options: PodOptions = PodOptions()
 ) -> LoadedPods:
     """The pods of inputs that were read already, given as pairs of name and documents.
 
@@ -141,7 +141,7 @@ def decode_pod(value: object, place: Place) -> Pod:
         BadInput: with everything that is wrong in it.
     """
     findings = Findings()
-    pod = pod_document.decode_pod(value, place, Identity(), findings)
+    pod = pod_document.decode_pod(value, place, PodIdentity(), findings)
     if pod is None:
         raise BadInput(findings.all)
     return pod
@@ -180,7 +180,7 @@ class _Object:
 
 
 def _objects(
-    documents: Sequence[Document], document: str, findings: Findings, number: int
+    documents: Sequence[YamlDocument], document: str, findings: Findings, number: int
 ) -> list[_Object]:
     """The objects of one input, pods in the order in which they came to their node."""
     filled = [loaded for loaded in documents if loaded.value is not None]
@@ -263,7 +263,7 @@ def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -
         elif pod_templates.is_workload(each.kind):
             pods.extend(pod_templates.expand(each.kind, each.value, each.place, findings))
         else:
-            identity = Identity(
+            identity = PodIdentity(
                 position=positions[each.key],
                 source=options.source,
                 among_many=len(objects) >= _MANY,

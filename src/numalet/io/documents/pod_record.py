@@ -15,7 +15,7 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerRun, Deletion, Evicted, Exit, PodRun, Verdict
-from numalet.core.workload.spec import ContainerSpec, Runner, Source, Workload
+from numalet.core.workload.spec import ContainerSpec, Runner, Workload, WorkloadSource
 from numalet.io.documents import pod_constraints, pod_resources, typed, workload_fields
 from numalet.io.documents.pod_record_schema import (
     ContainerPart,
@@ -23,7 +23,7 @@ from numalet.io.documents.pod_record_schema import (
     DeletionPart,
     EvictedPart,
     ExitPart,
-    RecordFile,
+    RecordDocument,
     RunnerPart,
     RunPart,
     VerdictPart,
@@ -37,7 +37,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 def encode(record: PodRecord) -> bytes:
     """The text of the record, UTF-8 and one line, without its end."""
-    parts = RecordFile(
+    parts = RecordDocument(
         resource_version=record.resource_version,
         workload=_workload_part(record.workload),
         run=_run_part(record.run),
@@ -52,7 +52,7 @@ def decode(content: bytes, document: str) -> PodRecord:
         BadInput: it is not JSON, a part is missing or of the wrong type, or parts disagree.
     """
     findings, place = Findings(), Place(document)
-    file = typed.decode_json(content, RecordFile, place, "record/not-json")
+    file = typed.decode_json(content, RecordDocument, place, "record/not-json")
     record = PodRecord(
         workload=_workload(file.workload, place.member("workload"), findings),
         run=_run(file.run),
@@ -63,7 +63,7 @@ def decode(content: bytes, document: str) -> PodRecord:
     return record
 
 
-def _check_runs(record: PodRecord, file: RecordFile, place: Place, findings: Findings) -> None:
+def _check_runs(record: PodRecord, file: RecordDocument, place: Place, findings: Findings) -> None:
     """Findings for runs of containers that are not there, or that are there twice."""
     left = [container.name for container in record.workload.containers]
     for index, part in enumerate(file.run.containers):
@@ -143,7 +143,7 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         node_name=part.node_name,
         labels=part.labels,
         priority=_priority(spec),
-        is_static=part.source is Source.FILE,
+        is_static=part.source is WorkloadSource.FILE,
         constraints=pod_constraints.of_spec(spec),
     )
     return Workload(

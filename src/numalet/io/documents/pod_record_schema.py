@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.pod import ContainerKind, QosClass
 from numalet.core.workload.run import ContainerPhase, ExitReason
-from numalet.core.workload.spec import RestartPolicy, Source
+from numalet.core.workload.spec import RestartPolicy, WorkloadSource
 
 API_VERSION: Final = "numalet.dev/v1alpha1"
 KIND: Final = "PodRecord"
@@ -69,7 +69,7 @@ class WorkloadPart(_Part, frozen=True, kw_only=True):
     restart_policy: RestartPolicy = RestartPolicy.ALWAYS
     grace_period_seconds: Count = 30
     priority_class: str = ""
-    source: Source = Source.API
+    source: WorkloadSource = WorkloadSource.API
     origin: str = ""
     manifest: dict[str, Any] = {}
     runner: RunnerPart | None = None
@@ -136,7 +136,7 @@ class RunPart(_Part, frozen=True, kw_only=True):
     unpromised: str = ""
 
 
-class RecordFile(_Part, frozen=True, kw_only=True):
+class RecordDocument(_Part, frozen=True, kw_only=True):
     """The whole record."""
 
     api_version: Literal["numalet.dev/v1alpha1"] = API_VERSION

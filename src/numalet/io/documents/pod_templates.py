@@ -17,7 +17,7 @@ import msgspec
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.io.documents import pod_document, typed
-from numalet.io.documents.pod_document import Identity, Metadata
+from numalet.io.documents.pod_document import Metadata, PodIdentity
 from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.workloads import WORKLOADS
 from numalet.io.documents.typed import Place
@@ -128,7 +128,7 @@ def _read(
 
 
 def _pod(workload: _Workload, name: str, findings: Findings) -> Pod | None:
-    identity = Identity(
+    identity = PodIdentity(
         kind=workload.kind,
         name=name,
         namespace=workload.metadata.namespace or "default",

@@ -18,7 +18,7 @@ import msgspec
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.pod import Pod
-from numalet.core.workload.spec import RestartPolicy, Source, Workload
+from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
 from numalet.io.documents import (
     metadata_rules,
     pod_document,
@@ -27,7 +27,7 @@ from numalet.io.documents import (
     workload_defaults,
     workload_fields,
 )
-from numalet.io.documents.pod_document import Identity
+from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.pod import POD
@@ -57,7 +57,7 @@ class WorkloadOptions:
     are that no release knows; where it is no error they are left out of the manifest.
     """
 
-    source: Source = Source.API
+    source: WorkloadSource = WorkloadSource.API
     origin: str = ""
     uid: str = ""
     namespace: str = ""
@@ -103,8 +103,8 @@ def _decoded(
             strictness = checking.Strictness(options.unknown_fields)
             checking.check(status, POD_STATUS, at_status, strictness, findings)
         value = {name: member for name, member in value.items() if name != "status"}
-    is_file = options.source is Source.FILE
-    identity = Identity(
+    is_file = options.source is WorkloadSource.FILE
+    identity = PodIdentity(
         namespace=options.namespace,
         uid=options.uid,
         unknown_fields=options.unknown_fields,
@@ -164,7 +164,7 @@ def _workload(
     workload_fields.say_ignored(ignored, at_spec, findings)
     return Workload(
         # Who wants it is known here, whatever it says of itself.
-        pod=replace(pod, is_static=options.source is Source.FILE),
+        pod=replace(pod, is_static=options.source is WorkloadSource.FILE),
         containers=tuple(each for each in specs if each is not None),
         restart_policy=RestartPolicy(spec.restart_policy or "Always"),
         grace_period_seconds=_grace(spec.termination_grace_period_seconds, at_spec, findings),

@@ -20,7 +20,7 @@ from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.pod import ContainerKind
 from numalet.io.documents import typed
 from numalet.io.documents.pod_table.containers import CONTAINER, RESOURCE_REQUIREMENTS
-from numalet.io.documents.pod_table.kinds import ObjectType, Use
+from numalet.io.documents.pod_table.kinds import FieldUse, ObjectType
 from numalet.io.documents.pod_table.pod import POD_SPEC
 from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
 from numalet.io.documents.typed import Place
@@ -31,15 +31,17 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
 """A uid becomes part of a file's name and of a cgroup's."""
 
-_PROBES: Final = tuple(sorted(CONTAINER.names(Use.WARNED)))
+_PROBES: Final = tuple(sorted(CONTAINER.names(FieldUse.WARNED)))
 _UNPROTECTED: Final = {
-    kind.name: kind.names(Use.WARNED) for kind in (POD_SECURITY_CONTEXT, SECURITY_CONTEXT)
+    kind.name: kind.names(FieldUse.WARNED) for kind in (POD_SECURITY_CONTEXT, SECURITY_CONTEXT)
 }
 _REFUSED: Final = {
-    kind.name: tuple((name, kind.fields[name].finding) for name in sorted(kind.names(Use.REFUSED)))
+    kind.name: tuple(
+        (name, kind.fields[name].finding) for name in sorted(kind.names(FieldUse.REFUSED))
+    )
     for kind in (POD_SPEC, CONTAINER, RESOURCE_REQUIREMENTS)
 }
-_IGNORED: Final = {kind.name: kind.names(Use.IGNORED) for kind in (POD_SPEC, CONTAINER)}
+_IGNORED: Final = {kind.name: kind.names(FieldUse.IGNORED) for kind in (POD_SPEC, CONTAINER)}
 _UNDER_RULES: Final = {
     kind.name: tuple((name, each.rule) for name, each in kind.fields.items() if each.rule)
     for kind in (POD_SPEC, CONTAINER)

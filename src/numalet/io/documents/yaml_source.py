@@ -25,7 +25,7 @@ from numalet.io.documents.yaml_builder import DEEPEST_NESTING, Builder, Built, c
 __all__ = [
     "LARGEST_BYTES",
     "STANDARD_INPUT",
-    "Document",
+    "YamlDocument",
     "child_path",
     "load_documents",
     "read_bytes",
@@ -78,7 +78,7 @@ class SecondReading:
 
 
 @dataclass
-class Document:
+class YamlDocument:
     """One document of a text: its value, and where in the text its parts are.
 
     ``duplicates`` has a finding for every key that a mapping says twice (the last one counts).
@@ -196,7 +196,7 @@ def decode(content: bytes, document: str) -> str:
         raise BadInput([finding]) from None
 
 
-def load_documents(text: str, document: str) -> list[Document]:
+def load_documents(text: str, document: str) -> list[YamlDocument]:
     """The documents of a YAML or JSON text, in order; empty ones are left out.
 
     Args:
@@ -220,12 +220,12 @@ def load_documents(text: str, document: str) -> list[Document]:
             return found
     again = SecondReading(text, document)
     return [
-        Document(built.value, document, again, index, bool(built.duplicates))
+        YamlDocument(built.value, document, again, index, bool(built.duplicates))
         for index, built in enumerate(Builder(text, document).documents())
     ]
 
 
-def _load_json(text: str, document: str) -> list[Document] | None:
+def _load_json(text: str, document: str) -> list[YamlDocument] | None:
     """JSON values one after the other; None if it is no JSON (but perhaps YAML)."""
     noticed = _Noticed()
     decoder = json.JSONDecoder(
@@ -233,14 +233,14 @@ def _load_json(text: str, document: str) -> list[Document] | None:
         parse_float=yaml_scalars.finite,
         parse_constant=_refuse_constant,
     )
-    found: list[Document] = []
+    found: list[YamlDocument] = []
     again = SecondReading(text, document)
     position = _after_blanks(text, 0)
     try:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
             _refuse_halves(value, text, document)
-            found.append(Document(value, document, again, len(found), noticed.taken()))
+            found.append(YamlDocument(value, document, again, len(found), noticed.taken()))
             position = _after_blanks(text, position)
     except RecursionError:
         raise _too_deep(document) from None

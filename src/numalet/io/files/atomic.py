@@ -25,7 +25,7 @@ from typing import Final
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import faults
 from numalet.io.files import intent
-from numalet.io.files.intent import Step, refusing
+from numalet.io.files.intent import ReplacedFile, refusing
 
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
@@ -92,7 +92,7 @@ class _Writing:
     """
 
     def __init__(self, folder: str, are_several: bool, lock: ExitStack) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[ReplacedFile] = []
         self._folder = folder
         self._are_several = are_several
         self._lock = lock
@@ -136,7 +136,9 @@ class _Writing:
             name = path[len(self._folder) :].lstrip("/")
             after = intent.identity(new)
             assert after is not None
-            step = Step(name=name, new=os.path.basename(new), after=after, kept=kept, before=before)
+            step = ReplacedFile(
+                name=name, new=os.path.basename(new), after=after, kept=kept, before=before
+            )
             self.steps.append(step)
             return descriptor
 

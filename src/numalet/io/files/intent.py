@@ -35,7 +35,7 @@ _LARGEST_BYTES: Final = 1 << 20
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
-class Identity(msgspec.Struct, frozen=True, array_like=True):
+class FileIdentity(msgspec.Struct, frozen=True, array_like=True):
     """What a file keeps when it gets another name, and a later one of its name does not have."""
 
     inode: int
@@ -43,7 +43,7 @@ class Identity(msgspec.Struct, frozen=True, array_like=True):
     modified_ns: int
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ReplacedFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file that is replaced: ``name`` below the folder, the others beside what it stands for.
 
     ``new`` is the name of the new content until it is renamed, ``after`` its identity. ``before``
@@ -53,9 +53,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     new: str
-    after: Identity
+    after: FileIdentity
     kept: str = ""
-    before: tuple[Identity, ...] = ()
+    before: tuple[FileIdentity, ...] = ()
 
     def place(self, folder: str) -> str:
         """What is replaced, behind all links."""
@@ -76,21 +76,21 @@ class Unfinished(BadInput):
     """Some files are new and others old, and the disk lets neither be changed."""
 
 
-_DECODER: Final = msgspec.json.Decoder(tuple[Step, ...])
+_DECODER: Final = msgspec.json.Decoder(tuple[ReplacedFile, ...])
 
 
-def encode(steps: Sequence[Step]) -> bytes:
+def encode(steps: Sequence[ReplacedFile]) -> bytes:
     """The content of an intent."""
     return msgspec.json.encode(steps)
 
 
-def identity(path: str) -> Identity | None:
+def identity(path: str) -> FileIdentity | None:
     """The identity of what is there; None if nothing is."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
         return None
-    return Identity(found.st_ino, found.st_size, found.st_mtime_ns)
+    return FileIdentity(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def prefix(name: str) -> str:
@@ -98,7 +98,7 @@ def prefix(name: str) -> str:
     return f".{name[:100]}."
 
 
-def keep(place: str, temporary: list[str]) -> tuple[str, tuple[Identity, ...]]:
+def keep(place: str, temporary: list[str]) -> tuple[str, tuple[FileIdentity, ...]]:
     """Give what is there a further name, from which it can be brought back without any room.
 
     Where names can not be added, a copy has that name. ``temporary`` gets it. Returns it, and the
@@ -126,7 +126,7 @@ def _beside(place: str, name: str) -> str:
     return f"{os.path.dirname(place)}/{name}"
 
 
-def carry_out(folder: str, steps: Sequence[Step]) -> None:
+def carry_out(folder: str, steps: Sequence[ReplacedFile]) -> None:
     """Have every step done, or none.
 
     Raises:
@@ -146,7 +146,7 @@ def carry_out(folder: str, steps: Sequence[Step]) -> None:
         raise
 
 
-def undo(folder: str, steps: Sequence[Step]) -> None:
+def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
     """Bring back what was there. Raises ``Unfinished`` if the disk does not let that be done."""
     for step in steps:
         place = step.place(folder)
@@ -169,7 +169,7 @@ def forget(folder: str) -> None:
         os.unlink(f"{folder}/{NAME}")
 
 
-def _clear(folder: str, steps: Sequence[Step]) -> None:
+def _clear(folder: str, steps: Sequence[ReplacedFile]) -> None:
     """Remove the temporary names of these steps."""
     for step in steps:
         place = step.place(folder)
@@ -208,7 +208,7 @@ def settle(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _finish(folder: str, steps: Sequence[Step]) -> None:
+def _finish(folder: str, steps: Sequence[ReplacedFile]) -> None:
     if not all(step.is_done(folder) or step.is_due(folder) for step in steps):
         # Another program has written since, and knows better.
         return
@@ -240,7 +240,7 @@ def _is_at(path: str, descriptor: int) -> bool:
         return False
 
 
-def _steps(folder: str, descriptor: int) -> Sequence[Step]:
+def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
     """What an intent says, if it can be believed. Raises ``BadInput``."""
     found = os.fstat(descriptor)
     path = f"{folder}/{NAME}"
@@ -253,7 +253,7 @@ def _steps(folder: str, descriptor: int) -> Sequence[Step]:
     raise BadInput([Finding("files/foreign-intent", {"path": path}, Location(path))])
 
 
-def _is_below(folder: str, step: Step) -> bool:
+def _is_below(folder: str, step: ReplacedFile) -> bool:
     """Whether a step is about a file of this folder and temporary names of that file."""
     parts = Path(step.name).parts
     if not parts or Path(step.name).is_absolute() or ".." in parts:

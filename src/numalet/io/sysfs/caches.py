@@ -11,7 +11,7 @@ from typing import Final
 
 from numalet.core.model.machine import Cache
 from numalet.io.sysfs import kernel_text
-from numalet.io.sysfs.records import Source
+from numalet.io.sysfs.records import TreeSource
 
 _INDEX: Final = re.compile(r"index[0-9]{1,4}", re.ASCII)
 
@@ -22,7 +22,7 @@ class CachePool:
     def __init__(self) -> None:
         self._known: dict[Cache, Cache] = {}
 
-    def read(self, source: Source, folder: str) -> tuple[Cache, ...]:
+    def read(self, source: TreeSource, folder: str) -> tuple[Cache, ...]:
         """The caches of one CPU; none where the directory is missing."""
         found = []
         for name in source.tree.names(folder, _INDEX):
@@ -31,7 +31,7 @@ class CachePool:
         return tuple(found)
 
 
-def _read_cache(source: Source, folder: str) -> Cache:
+def _read_cache(source: TreeSource, folder: str) -> Cache:
     """One cache by its directory; the sharing CPUs by list, else by mask."""
     listed = source.read(f"{folder}/shared_cpu_list", kernel_text.cpu_list)
     masked = source.read(f"{folder}/shared_cpu_map", kernel_text.cpu_mask)

@@ -8,7 +8,7 @@ from typing import Final
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine import Cpu
 from numalet.io.sysfs import caches, kernel_text
-from numalet.io.sysfs.records import Source
+from numalet.io.sysfs.records import TreeSource
 
 CPU_DIR: Final = "sys/devices/system/cpu"
 LISTS: Final = ("online", "offline", "present", "possible", "isolated", "kernel_max", "nohz_full")
@@ -18,13 +18,13 @@ _CORE_MATES: Final = ("core_cpus", "thread_siblings")
 _PACKAGE_MATES: Final = ("package_cpus", "core_siblings")
 
 
-def read_lists(source: Source, folder: str, names: tuple[str, ...]) -> dict[str, str]:
+def read_lists(source: TreeSource, folder: str, names: tuple[str, ...]) -> dict[str, str]:
     """The kernel's own lists in a directory, as texts; those that are missing left out."""
     texts = ((name, source.tree.text(f"{folder}/{name}")) for name in names)
     return {name: text.strip() for name, text in texts if text is not None}
 
 
-def read_cpus(source: Source) -> tuple[Cpu, ...]:
+def read_cpus(source: TreeSource) -> tuple[Cpu, ...]:
     """All CPUs that have a directory or are online, by id."""
     directories = source.numbered(CPU_DIR, "cpu")
     known = caches.CachePool()
@@ -42,7 +42,7 @@ def read_cpus(source: Source) -> tuple[Cpu, ...]:
     return tuple(cpus[cpu_id] for cpu_id in sorted(cpus))
 
 
-def _online(source: Source, placed: dict[int, Cpu]) -> CpuSet:
+def _online(source: TreeSource, placed: dict[int, Cpu]) -> CpuSet:
     """CPUs that are online: by the kernel's list, else by what their directories say.
 
     Without the list a CPU is offline when its own file says 0, or when it has no place while
@@ -60,7 +60,7 @@ def _online(source: Source, placed: dict[int, Cpu]) -> CpuSet:
     )
 
 
-def _read_cpu(source: Source, cpu_id: int, folder: str, known: caches.CachePool) -> Cpu:
+def _read_cpu(source: TreeSource, cpu_id: int, folder: str, known: caches.CachePool) -> Cpu:
     """One CPU by its directory."""
     topology = f"{folder}/topology"
     if not source.tree.is_directory(topology):
@@ -79,7 +79,7 @@ def _read_cpu(source: Source, cpu_id: int, folder: str, known: caches.CachePool)
     )
 
 
-def _mates(source: Source, topology: str, names: tuple[str, ...]) -> CpuSet | None:
+def _mates(source: TreeSource, topology: str, names: tuple[str, ...]) -> CpuSet | None:
     """CPUs that share something: the first file that says so, list before mask."""
     for name in names:
         listed = source.read(f"{topology}/{name}_list", kernel_text.cpu_list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine import Machine, ProcFacts
 from numalet.io.sysfs import cpus, kernel_text, nodes
-from numalet.io.sysfs.records import Source
+from numalet.io.sysfs.records import TreeSource
 from numalet.io.sysfs.trees import Tree
 
 
@@ -15,7 +15,7 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
     ``document`` is the name under which the user knows the tree. Raises ``BadInput`` when
     there is neither a CPU nor a NUMA node in it.
     """
-    source = Source(tree, document)
+    source = TreeSource(tree, document)
     machine = Machine(
         nodes=nodes.read_nodes(source),
         cpus=cpus.read_cpus(source),
@@ -31,7 +31,7 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
     return machine, source.warnings.all
 
 
-def _proc(source: Source) -> ProcFacts:
+def _proc(source: TreeSource) -> ProcFacts:
     """What ``/proc`` says."""
     cpuinfo = source.tree.text("proc/cpuinfo")
     return ProcFacts(

@@ -11,7 +11,7 @@ from typing import Final
 from numalet.core.model.cpu_set import EMPTY, CpuSet
 from numalet.core.model.machine import HugePagePool, NumaNode
 from numalet.io.sysfs import kernel_text
-from numalet.io.sysfs.records import Source
+from numalet.io.sysfs.records import TreeSource
 
 NODE_DIR: Final = "sys/devices/system/node"
 GLOBAL_PAGES: Final = "sys/kernel/mm/hugepages"
@@ -27,14 +27,14 @@ LISTS: Final = (
 _POOL: Final = re.compile(r"hugepages-[0-9]{1,12}kB", re.ASCII)
 
 
-def read_nodes(source: Source) -> tuple[NumaNode, ...]:
+def read_nodes(source: TreeSource) -> tuple[NumaNode, ...]:
     """All NUMA nodes that have a directory."""
     directories = source.numbered(NODE_DIR, "node")
     by_name = sorted(directories.items(), key=lambda item: item[1])
     return tuple(_read_node(source, node_id, f"{NODE_DIR}/{name}") for node_id, name in by_name)
 
 
-def _read_node(source: Source, node_id: int, folder: str) -> NumaNode:
+def _read_node(source: TreeSource, node_id: int, folder: str) -> NumaNode:
     """One node by its directory."""
     links = source.numbered(folder, "cpu")
     broken = {cpu_id for cpu_id, name in links.items() if _is_broken(source, folder, name)}
@@ -50,7 +50,7 @@ def _read_node(source: Source, node_id: int, folder: str) -> NumaNode:
     )
 
 
-def _cpus(source: Source, folder: str, linked: CpuSet) -> CpuSet:
+def _cpus(source: TreeSource, folder: str, linked: CpuSet) -> CpuSet:
     """The CPUs that the node lists: by list, else by mask, else by the links.
 
     An empty list is an answer (a node without CPUs) unless a mask says more.
@@ -64,18 +64,18 @@ def _cpus(source: Source, folder: str, linked: CpuSet) -> CpuSet:
     return linked if listed is None else EMPTY
 
 
-def _is_broken(source: Source, folder: str, name: str) -> bool:
+def _is_broken(source: TreeSource, folder: str, name: str) -> bool:
     """Whether an entry for a CPU is a link to something else, such as its own directory."""
     target = source.tree.link(f"{folder}/{name}")
     return target is not None and target.rstrip("/").rpartition("/")[2] != name
 
 
-def read_pools(source: Source, folder: str) -> tuple[HugePagePool, ...]:
+def read_pools(source: TreeSource, folder: str) -> tuple[HugePagePool, ...]:
     """Pools of huge pages by directory name, so 1 GiB before 2 MiB."""
     return tuple(_read_pool(source, folder, name) for name in source.tree.names(folder, _POOL))
 
 
-def _read_pool(source: Source, folder: str, name: str) -> HugePagePool:
+def _read_pool(source: TreeSource, folder: str, name: str) -> HugePagePool:
     """One pool by its directory; its name has the page size."""
     return HugePagePool(
         page_size_kib=int(name.removeprefix("hugepages-").removesuffix("kB")),

@@ -1,6 +1,6 @@
 """What a reader of the tree may trip over, collected while it goes on.
 
-``Source`` is a tree with a name; it reads and parses in one step and turns a text that makes
+``TreeSource`` is a tree with a name; it reads and parses in one step and turns a text that makes
 no sense into a warning and "not said".
 """
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TreeSource:
     """A tree, the name that the user knows it by, and the warnings about it."""
 
     tree: Tree

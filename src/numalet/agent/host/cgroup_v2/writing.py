@@ -18,7 +18,7 @@ NOT_IN_FORCE: Final = "cgroup/not-in-force"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SettingRefusal:
     """The kernel does not hold the cgroup to a setting: its code and the values of its sentence.
 
     ``number`` is the errno, 0 without one.
@@ -29,7 +29,7 @@ class Refusal:
     number: int = field(default=0, compare=False)
 
 
-def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | Refusal:
+def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | SettingRefusal:
     """Make the settings of a cgroup as wanted; the names of those that had to be written.
 
     A setting whose file is not there, because its controller is not, is left out; what the
@@ -62,7 +62,7 @@ def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[s
 
 def _overruled(
     tree: CgroupTree, path: str, wanted: CgroupSettings, texts: Mapping[str, str]
-) -> Refusal | None:
+) -> SettingRefusal | None:
     """The first set that is wanted and not in force."""
     for name, each in ((drift.CPUS, wanted.cpus), (drift.MEMS, wanted.memory_nodes)):
         if not each:
@@ -94,11 +94,13 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
     }
 
 
-def _refused(path: str, file: str, text: str, error: OSError) -> Refusal:
+def _refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
     reason = error.strerror or os.strerror(error.errno or 0)
     fields = {"cgroup": path, "file": file, "value": text, "error": reason}
-    return Refusal(REFUSED, fields, error.errno or 0)
+    return SettingRefusal(REFUSED, fields, error.errno or 0)
 
 
-def _not_in_force(path: str, file: str, text: str, found: str) -> Refusal:
-    return Refusal(NOT_IN_FORCE, {"cgroup": path, "file": file, "value": text, "found": found})
+def _not_in_force(path: str, file: str, text: str, found: str) -> SettingRefusal:
+    return SettingRefusal(
+        NOT_IN_FORCE, {"cgroup": path, "file": file, "value": text, "found": found}
+    )

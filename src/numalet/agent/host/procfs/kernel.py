@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 from typing import Final
 
-from numalet.core.enforcement.limits import Kernel
+from numalet.core.enforcement.limits import KernelLimits
 
 SETTINGS: Final = Path("/proc/sys/kernel")
 _TASKS: Final = ("pid_max", "threads-max")
 
 
-def here(settings: Path = SETTINGS) -> Kernel:
+def here(settings: Path = SETTINGS) -> KernelLimits:
     """This kernel. Its number of tasks is the smaller of two limits, None without them.
 
     Kubelet v1.32: ``pidlimit.Stats``.
     """
     found = [tasks for name in _TASKS if (tasks := _number(settings / name)) is not None]
-    return Kernel(page_bytes=os.sysconf("SC_PAGE_SIZE"), tasks=min(found, default=None))
+    return KernelLimits(page_bytes=os.sysconf("SC_PAGE_SIZE"), tasks=min(found, default=None))
 
 
 def _number(path: Path) -> int | None:

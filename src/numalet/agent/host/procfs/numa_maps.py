@@ -26,7 +26,7 @@ _NODE: Final = re.compile(r"N([0-9]{1,5})=([0-9]{1,15})", re.ASCII)
 _PAGE_SIZE: Final = re.compile(r"kernelpagesize_kB=([0-9]{1,10})", re.ASCII)
 
 
-class Kind(StrEnum):
+class AreaKind(StrEnum):
     """What an area of memory is."""
 
     ANONYMOUS = "anonymous"
@@ -40,7 +40,7 @@ class Area:
 
     start: int
     policy: str
-    kind: Kind
+    kind: AreaKind
     page_size_bytes: int
     pages_by_node: Mapping[int, int]
 
@@ -51,7 +51,7 @@ class NumaMaps:
 
     areas: tuple[Area, ...]
 
-    def bytes_by_node(self, *kinds: Kind) -> dict[int, int]:
+    def bytes_by_node(self, *kinds: AreaKind) -> dict[int, int]:
         """Bytes on each node, of areas of these kinds; without kinds, of all areas."""
         sums: Counter[int] = Counter()
         for area in self.areas:
@@ -102,9 +102,9 @@ def _areas(text: str, document: str) -> Iterator[Area]:
         )
 
 
-def _kind(words: list[str]) -> Kind:
+def _kind(words: list[str]) -> AreaKind:
     if "huge" in words:
-        return Kind.HUGE
+        return AreaKind.HUGE
     if any(word.startswith("file=") for word in words):
-        return Kind.FILE
-    return Kind.ANONYMOUS
+        return AreaKind.FILE
+    return AreaKind.ANONYMOUS

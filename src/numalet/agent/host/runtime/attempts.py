@@ -30,7 +30,7 @@ _LEVELS: Final = 2
 """Folders between that of all runs and that of an attempt."""
 
 
-class State(Enum):
+class AttemptState(Enum):
     """What is known of an attempt from its folder alone."""
 
     NOTHING = "nothing"
@@ -44,7 +44,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptFolder:
     """One attempt and its folder."""
 
     key: ContainerKey
@@ -60,21 +60,23 @@ class Attempt:
         """A paper of the watcher's; None without it."""
         return papers.read(self.folder, name)
 
-    def state(self) -> State:
+    def state(self) -> AttemptState:
         """How far it is."""
         if (self.folder / papers.END).exists():
-            return State.ENDED
+            return AttemptState.ENDED
         if (self.folder / papers.REFUSED).exists():
-            return State.REFUSED
+            return AttemptState.REFUSED
         is_started = (self.folder / papers.STARTED).exists()
         descriptor = self.lock()
         if descriptor is None:
-            return State.RUNNING if is_started else State.STARTING
+            return AttemptState.RUNNING if is_started else AttemptState.STARTING
         os.close(descriptor)
         # It may have ended between the two looks.
         if (self.folder / papers.END).exists():
-            return State.ENDED
-        return State.LOST if (self.folder / papers.STARTED).exists() else State.NOTHING
+            return AttemptState.ENDED
+        return (
+            AttemptState.LOST if (self.folder / papers.STARTED).exists() else AttemptState.NOTHING
+        )
 
     def prepare(self, order: Mapping[str, Any]) -> None:
         """Write the order, and nothing else yet. Raises ``BadInput`` and ``OSError``."""
@@ -118,16 +120,16 @@ class Attempts:
 
     folder: Path
 
-    def of(self, key: ContainerKey, number: int) -> Attempt:
+    def of(self, key: ContainerKey, number: int) -> AttemptFolder:
         """The attempt, whether it is there or not."""
         folder = self.of_pod(key.pod_uid) / paths.segment(key.container) / str(number)
-        return Attempt(key, number, folder)
+        return AttemptFolder(key, number, folder)
 
     def of_pod(self, uid: str) -> Path:
         """The folder of a pod."""
         return self.folder / paths.segment(uid)
 
-    def all(self, uid: str | None = None) -> Iterator[Attempt]:
+    def all(self, uid: str | None = None) -> Iterator[AttemptFolder]:
         """Every attempt that has a folder, of one pod or of all, by name and number."""
         pods = _folders(self.folder) if uid is None else [self.of_pod(uid)]
         for pod in pods:
@@ -137,9 +139,9 @@ class Attempts:
                 numbers = sorted(int(e.name) for e in _folders(container) if e.name.isdigit())
                 if pod_uid is not None and name is not None:
                     key = ContainerKey(pod_uid, name)
-                    yield from (Attempt(key, n, container / str(n)) for n in numbers)
+                    yield from (AttemptFolder(key, n, container / str(n)) for n in numbers)
 
-    def forget_before(self, attempt: Attempt) -> None:
+    def forget_before(self, attempt: AttemptFolder) -> None:
         """Remove what is older than the previous attempt, which can still be asked for.
 
         What can not be removed is tried again with the next attempt, or goes with the pod.
@@ -150,7 +152,7 @@ class Attempts:
                 with contextlib.suppress(OSError), faults.point("runs.remove"):
                     shutil.rmtree(attempt.folder.with_name(str(number)))
 
-    def latest(self) -> Iterator[Attempt]:
+    def latest(self) -> Iterator[AttemptFolder]:
         """Of every container the attempt with the highest number."""
         found = {attempt.key: attempt for attempt in self.all()}
         yield from found.values()

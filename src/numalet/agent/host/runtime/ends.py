@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.runtime.attempts import Attempt, moment
+from numalet.agent.host.runtime.attempts import AttemptFolder, moment
 from numalet.agent.host.runtime.watcher import family, papers
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.core.model.findings import Finding
@@ -21,7 +21,7 @@ NODES_EXHAUSTED: Final = "runtime/nodes-exhausted"
 WATCHER_GONE: Final = "runtime/watcher-gone"
 
 
-def of(attempt: Attempt) -> Exit:
+def of(attempt: AttemptFolder) -> Exit:
     """The end of an attempt that ended."""
     paper = attempt.paper(papers.END)
     end = unknown(attempt) if paper is None else paper
@@ -38,7 +38,7 @@ def of(attempt: Attempt) -> Exit:
     )
 
 
-def unknown(attempt: Attempt) -> Mapping[str, Any]:
+def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
     """The end of a program whose watcher was killed: the kernel killed the program with it."""
     started = attempt.paper(papers.STARTED) or {}
     return {
@@ -50,7 +50,7 @@ def unknown(attempt: Attempt) -> Mapping[str, Any]:
     }
 
 
-def kill(attempt: Attempt, tree: CgroupTree | None) -> None:
+def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
     """Kill what may be left of an attempt whose watcher is gone or does not answer."""
     started = attempt.paper(papers.STARTED) or {}
     order = attempt.paper(papers.LAUNCH) or {}

@@ -43,7 +43,7 @@ _FIRST_PID: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class FakeProgram:
     """The program runs until it is stopped; ``ignores_term`` until it is killed."""
 
     ignores_term: bool = False
@@ -57,7 +57,7 @@ class Ends:
     after_seconds: float = 0.0
 
 
-Fate: TypeAlias = Runs | Ends | NotStarted
+Fate: TypeAlias = FakeProgram | Ends | NotStarted
 
 
 def fate_of(launch: Launch) -> Fate:
@@ -69,8 +69,8 @@ def fate_of(launch: Launch) -> Fate:
         if words[:1] == ("sleep",) and 0 <= (seconds := float(words[1])) < _FOREVER_SECONDS:
             return Ends(0, seconds)
     except (IndexError, ValueError):
-        return Runs()
-    return Ends() if launch.spec.kind is ContainerKind.INIT else Runs()
+        return FakeProgram()
+    return Ends() if launch.spec.kind is ContainerKind.INIT else FakeProgram()
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class FakeRuntime:
             launch.key, launch.attempt, self._next_pid, now, settings=launch.settings.cgroup
         )
         match fate:
-            case Runs(ignores_term):
+            case FakeProgram(ignores_term):
                 entry.ignores_term = ignores_term
             case Ends(code, after_seconds):
                 entry.code = code

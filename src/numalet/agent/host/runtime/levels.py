@@ -18,7 +18,7 @@ NO_MEMORY_POLICY: Final = "runtime/no-memory-policy"
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostCapabilities:
     """What programs are held by: a tree of cgroups, or None, and what that is worth.
 
     ``reason`` is why there is no tree. ``binds_memory`` says whether a memory policy can be set.
@@ -30,12 +30,12 @@ class Ground:
     binds_memory: bool = True
 
 
-def ground(place: Place | None = None) -> Ground:
+def ground(place: Place | None = None) -> HostCapabilities:
     """The strongest there is here; a place that was found already need not be looked for."""
     found = root.find() if place is None else place
     if not isinstance(found, Unusable):
         capabilities = Capabilities(GuaranteeLevel.KERNEL, found.shortfalls)
-        return Ground(capabilities, found.tree)
+        return HostCapabilities(capabilities, found.tree)
     binds = begin.can_bind_memory()
     lacking = (
         found.code,
@@ -43,4 +43,4 @@ def ground(place: Place | None = None) -> Ground:
         CAN_BE_UNDONE,
         *(() if binds else (NO_MEMORY_POLICY,)),
     )
-    return Ground(Capabilities(GuaranteeLevel.PROCESS, lacking), None, found, binds)
+    return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, found, binds)

@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from numalet.agent.host.runtime.attempts import Attempt
+from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import family, papers
 from numalet.core.workload.spec import Runner
 from numalet.io import faults
@@ -29,10 +29,10 @@ NOT_TAKEN: Final = "runtime/offer-not-taken"
 _PAUSE_SECONDS: Final = 0.05
 
 
-class Bell:
+class NotifyFifo:
     """The bell of one attempt, heard until it is closed."""
 
-    def __init__(self, attempt: Attempt, rung: Callable[[], None]) -> None:
+    def __init__(self, attempt: AttemptFolder, rung: Callable[[], None]) -> None:
         path = attempt.folder / papers.BELL
         with contextlib.suppress(FileExistsError):
             os.mkfifo(path, 0o600)
@@ -52,7 +52,7 @@ class Bell:
         self._rung()
 
 
-class Offer:
+class StartOffer:
     """An order that waits for its runner.
 
     ``gone`` is called when the runner's process has ended, and again until the offer is closed;
@@ -98,7 +98,7 @@ def pidfd_of(runner: Runner) -> int | None:
     return None
 
 
-def withdraw(attempt: Attempt) -> bool:
+def withdraw(attempt: AttemptFolder) -> bool:
     """Make sure that nobody takes the order any more; False if it has been taken."""
     descriptor = attempt.lock()
     if descriptor is None:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.host.cgroup_v2 import writing
-from numalet.agent.host.cgroup_v2.writing import Refusal
+from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import enclosing, ends, kernel_look, offers, process_look, starting
-from numalet.agent.host.runtime.attempts import RUNS, Attempt, Attempts, State, moment
-from numalet.agent.host.runtime.levels import Ground, ground
-from numalet.agent.host.runtime.offers import Bell, Offer
+from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts, AttemptState, moment
+from numalet.agent.host.runtime.levels import HostCapabilities, ground
+from numalet.agent.host.runtime.offers import NotifyFifo, StartOffer
 from numalet.agent.host.runtime.port import (
     PASSING_ERRORS,
     Answered,
@@ -57,7 +57,7 @@ class ProcessRuntime:
         self,
         folder: Path,
         *,
-        on: Ground | None = None,
+        on: HostCapabilities | None = None,
         page_sizes: Sequence[int] = (),
         patience_seconds: float = 60.0,
     ) -> None:
@@ -66,8 +66,8 @@ class ProcessRuntime:
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
         self._watched: dict[ContainerKey, Watched] = {}
-        self._bells: dict[ContainerKey, Bell] = {}
-        self._offers: dict[ContainerKey, Offer] = {}
+        self._bells: dict[ContainerKey, NotifyFifo] = {}
+        self._offers: dict[ContainerKey, StartOffer] = {}
         self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
 
     @property
@@ -85,11 +85,11 @@ class ProcessRuntime:
         found = []
         for attempt in self._attempts.latest():
             state = attempt.state()
-            if state is State.STARTING:
+            if state is AttemptState.STARTING:
                 state = await self._settled(attempt)
-            if state is State.RUNNING and self._watch(attempt):
+            if state is AttemptState.RUNNING and self._watch(attempt):
                 found.append(self._observed(attempt, running=True))
-            elif state not in (State.NOTHING, State.REFUSED):
+            elif state not in (AttemptState.NOTHING, AttemptState.REFUSED):
                 self._bury(attempt)
                 found.append(self._observed(attempt, running=False))
         return found
@@ -119,7 +119,7 @@ class ProcessRuntime:
             with contextlib.suppress(OSError):
                 ours.make(path)
             applied = writing.apply(ours, path, settings)
-            if isinstance(applied, Refusal):
+            if isinstance(applied, SettingRefusal):
                 not_held[path] = NotHeld(applied.code, applied.fields)
             elif applied:
                 written.append(path)
@@ -129,22 +129,22 @@ class ProcessRuntime:
         """Start one attempt, with all its settings in force before its first instruction."""
         attempt = self._attempts.of(launch.key, launch.attempt)
         state = attempt.state()
-        if launch.runner is not None and state in (State.NOTHING, State.STARTING):
+        if launch.runner is not None and state in (AttemptState.NOTHING, AttemptState.STARTING):
             return await self._offer(launch, attempt)
-        if state is State.NOTHING:
+        if state is AttemptState.NOTHING:
             refused = await self._spawn(launch, attempt)
             if refused is not None:
                 return refused
             state = attempt.state()
-        elif state is State.STARTING:
+        elif state is AttemptState.STARTING:
             state = await self._settled(attempt)
-        if state is State.REFUSED:
+        if state is AttemptState.REFUSED:
             refused = starting.refusal(attempt)
             if refused.is_passing:
                 # The answer goes, so that the attempt can be asked for again.
                 (attempt.folder / papers.REFUSED).unlink(missing_ok=True)
             return refused
-        if state in (State.NOTHING, State.STARTING):
+        if state in (AttemptState.NOTHING, AttemptState.STARTING):
             return _silent(attempt)
         if not self._watch(attempt):
             self._finish(attempt)
@@ -168,7 +168,7 @@ class ProcessRuntime:
             return await asyncio.to_thread(process_look.move, watched.pid, settings.cgroup)
         # Pages move with a set of NUMA nodes, and the write returns when they have.
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
-        if not isinstance(applied, Refusal):
+        if not isinstance(applied, SettingRefusal):
             return applied
         # One that ended meanwhile, and whose cgroup somebody removed, is held to nothing.
         gone = self._watched.get(key) is not watched
@@ -197,7 +197,7 @@ class ProcessRuntime:
                 offers.withdraw(attempt)
             if watched is not None:
                 watched.kill()
-            elif attempt.state() in (State.RUNNING, State.STARTING):
+            elif attempt.state() in (AttemptState.RUNNING, AttemptState.STARTING):
                 ends.kill(attempt, self._ground.tree)
         await self._until(lambda: not self._watches(pod_uid))
         if self._watches(pod_uid):
@@ -235,7 +235,7 @@ class ProcessRuntime:
         path = self._attempts.of(key, attempt).folder / papers.LOG
         return path if path.exists() else None
 
-    async def _spawn(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+    async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Give the order to a watcher and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
             return NotStarted(NO_COMMAND, {"container": launch.key.container})
@@ -253,7 +253,7 @@ class ProcessRuntime:
             return starting.failed(starting.FORK_FAILED, error)
         return None
 
-    async def _prepare(self, launch: Launch, attempt: Attempt) -> NotStarted | None:
+    async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Make the cgroup and write the order; what prevented that."""
         refused = await enclosing.enclose(self._ground.tree, launch, self._until)
         if refused is not None:
@@ -264,7 +264,7 @@ class ProcessRuntime:
             return starting.failed(starting.STORAGE, error)
         return None
 
-    async def _offer(self, launch: Launch, attempt: Attempt) -> NotStarted | Offered:
+    async def _offer(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | Offered:
         """Prepare everything for the runner, unless it is at it already."""
         assert launch.runner is not None
         pidfd = offers.pidfd_of(launch.runner)
@@ -285,7 +285,7 @@ class ProcessRuntime:
         finally:
             if lock is not None:
                 os.close(lock)
-        self._offers[attempt.key] = Offer(
+        self._offers[attempt.key] = StartOffer(
             pidfd,
             self._patience,
             gone=lambda: self._heed(attempt, offers.RUNNER_GONE),
@@ -295,23 +295,23 @@ class ProcessRuntime:
         self._heed(attempt)
         return Offered()
 
-    def _hear(self, attempt: Attempt) -> None:
+    def _hear(self, attempt: AttemptFolder) -> None:
         if attempt.key not in self._bells:
-            self._bells[attempt.key] = Bell(attempt, lambda: self._heed(attempt))
+            self._bells[attempt.key] = NotifyFifo(attempt, lambda: self._heed(attempt))
 
-    def _heed(self, attempt: Attempt, over: str = "") -> None:
+    def _heed(self, attempt: AttemptFolder, over: str = "") -> None:
         """See what became of an attempt in the foreground; ``over`` is why no more will."""
         state, key = attempt.state(), attempt.key
         if key not in self._offers:
-            if state is State.ENDED and key in self._watched:
+            if state is AttemptState.ENDED and key in self._watched:
                 self._finish(attempt)
             return
         result: Started | NotStarted
-        if state in (State.NOTHING, State.STARTING):
+        if state in (AttemptState.NOTHING, AttemptState.STARTING):
             if not (over and offers.withdraw(attempt)):
                 return
             result = NotStarted(over, {"pid": ""})
-        elif state is State.REFUSED:
+        elif state is AttemptState.REFUSED:
             result = starting.refusal(attempt)
         else:
             result = self._started(attempt)
@@ -320,9 +320,9 @@ class ProcessRuntime:
         if isinstance(result, Started) and not self._watch(attempt):
             self._finish(attempt)
 
-    async def _settled(self, attempt: Attempt) -> State:
+    async def _settled(self, attempt: AttemptFolder) -> AttemptState:
         """The state of an attempt that another agent gave to a watcher, when it has answered."""
-        await self._until(lambda: attempt.state() is not State.STARTING)
+        await self._until(lambda: attempt.state() is not AttemptState.STARTING)
         return attempt.state()
 
     async def _until(self, condition: Callable[[], bool]) -> None:
@@ -336,7 +336,7 @@ class ProcessRuntime:
     def _watches(self, pod_uid: str) -> bool:
         return any(key.pod_uid == pod_uid for key in self._watched)
 
-    def _watch(self, attempt: Attempt) -> bool:
+    def _watch(self, attempt: AttemptFolder) -> bool:
         """Look at the watcher from now on; False if it is gone already."""
         if attempt.key in self._watched:
             return True
@@ -348,7 +348,7 @@ class ProcessRuntime:
             self._hear(attempt)
         return True
 
-    def _finish(self, attempt: Attempt) -> None:
+    def _finish(self, attempt: AttemptFolder) -> None:
         """The watcher is gone: tell the end."""
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
@@ -356,7 +356,7 @@ class ProcessRuntime:
         self._bury(attempt)
         self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
 
-    def _bury(self, attempt: Attempt) -> None:
+    def _bury(self, attempt: AttemptFolder) -> None:
         """Make sure that an end is written down and nothing is left of the program."""
         if (attempt.folder / papers.END).exists():
             return
@@ -364,7 +364,7 @@ class ProcessRuntime:
         with contextlib.suppress(BadInput), faults.point("runs.end"):
             attempt.write_end(ends.unknown(attempt))
 
-    def _observed(self, attempt: Attempt, *, running: bool) -> Observed:
+    def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
         started = attempt.paper(papers.STARTED) or {}
         return Observed(
             key=attempt.key,
@@ -374,7 +374,7 @@ class ProcessRuntime:
             level=self._ground.capabilities.level,
         )
 
-    def _started(self, attempt: Attempt) -> Started:
+    def _started(self, attempt: AttemptFolder) -> Started:
         paper = attempt.paper(papers.STARTED) or {}
         at = moment(paper["at"])
         assert at is not None
@@ -382,7 +382,7 @@ class ProcessRuntime:
         return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
 
 
-def _silent(attempt: Attempt) -> NotStarted:
+def _silent(attempt: AttemptFolder) -> NotStarted:
     """A watcher that did not come to answer: the host is busy, and nothing else is known."""
     return NotStarted(SILENT, {"folder": str(attempt.folder)}, is_passing=True)
 

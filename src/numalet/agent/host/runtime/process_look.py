@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from numalet.agent.host.procfs import numa_maps
-from numalet.agent.host.procfs.numa_maps import Area, Kind
+from numalet.agent.host.procfs.numa_maps import Area, AreaKind
 from numalet.agent.host.runtime.kernel_look import allowed_of
 from numalet.agent.host.runtime.watcher import family
 from numalet.core.enforcement import drift
@@ -92,11 +92,11 @@ def _pages(areas: Iterable[Area]) -> Mapping[str, Mapping[int, int]]:
     sums: dict[str, Counter[int]] = {}
     for area in areas:
         match area.kind:
-            case Kind.ANONYMOUS:
+            case AreaKind.ANONYMOUS:
                 kind = MEMORY
-            case Kind.FILE:
+            case AreaKind.FILE:
                 kind = FILE
-            case Kind.HUGE:
+            case AreaKind.HUGE:
                 kind = resources.hugepages_name(area.page_size_bytes // 1024)
         for node, pages in area.pages_by_node.items():
             sums.setdefault(kind, Counter())[node] += pages * area.page_size_bytes

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import numalet
 from numalet.agent.host.cgroup_v2 import root
-from numalet.agent.host.runtime.attempts import Attempt, State
-from numalet.agent.host.runtime.levels import Ground
+from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
+from numalet.agent.host.runtime.levels import HostCapabilities
 from numalet.agent.host.runtime.port import PASSING_ERRORS, Launch, NotStarted
 from numalet.agent.host.runtime.watched import reap_when_ended
 from numalet.agent.host.runtime.watcher import family, papers, watch
-from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, Setup, Stage
+from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
 from numalet.io import faults
@@ -35,11 +35,11 @@ STORAGE: Final = "runtime/storage"
 _NOT_FOUND: Final = "runtime/program-not-found"
 _NOT_EXECUTABLE: Final = "runtime/not-executable"
 _STAGES: Final[Mapping[str, str]] = {
-    Stage.CGROUP.value: "runtime/cgroup-not-joined",
-    Stage.CPUS.value: "runtime/cpus-refused",
-    Stage.MEMORY_POLICY.value: "runtime/memory-nodes-refused",
-    Stage.USER.value: "runtime/user-refused",
-    Stage.WORKING_DIR.value: "runtime/no-working-dir",
+    FailedStep.CGROUP.value: "runtime/cgroup-not-joined",
+    FailedStep.CPUS.value: "runtime/cpus-refused",
+    FailedStep.MEMORY_POLICY.value: "runtime/memory-nodes-refused",
+    FailedStep.USER.value: "runtime/user-refused",
+    FailedStep.WORKING_DIR.value: "runtime/no-working-dir",
     "fork": FORK_FAILED,
 }
 _PROGRAM: Final[Mapping[int, str]] = {
@@ -64,7 +64,7 @@ _OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 """What this process may have open before it allows itself more."""
 
 
-def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
+def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
     """What the program is given; by which means depends on what there is."""
     spec, cgroup = launch.spec, launch.settings.cgroup
     env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, family.MARK: mark}
@@ -83,7 +83,7 @@ def setup(launch: Launch, ground: Ground, mark: str) -> Setup:
     )
 
 
-def order(launch: Launch, ground: Ground, attempt: Attempt) -> Mapping[str, Any]:
+def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> Mapping[str, Any]:
     """What the watcher is told."""
     prepared = setup(launch, ground, attempt.mark)
     leaf = None if ground.tree is None else root.of_watchers(ground.tree)
@@ -110,12 +110,12 @@ def _foreground(launch: Launch) -> Mapping[str, Any]:
     }
 
 
-def score(wanted: int, ground: Ground) -> int:
+def score(wanted: int, ground: HostCapabilities) -> int:
     """How ready the kernel is to kill it; without a limit on its memory, never spared."""
     return wanted if ground.tree is not None else max(wanted, 0)
 
 
-def spawn(attempt: Attempt, lock: int, report: int) -> int:
+def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
     """Start the watcher in a session of its own, with the lock; its id. Raises ``OSError``."""
     words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
     errors = str(attempt.folder / "watcher.log")
@@ -141,7 +141,7 @@ def _raised(descriptor: int, until: contextlib.ExitStack) -> int:
     return high
 
 
-async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
+async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
     """Spawn the watcher with the lock, and wait until it has closed its report.
 
     One that does not answer is killed, so that its program can not begin later.
@@ -167,7 +167,7 @@ async def hand_over(attempt: Attempt, patience_seconds: float) -> None:
             os.kill(pid, signal.SIGKILL)
             raise
         finally:
-            if attempt.state() is not State.RUNNING:
+            if attempt.state() is not AttemptState.RUNNING:
                 reap_when_ended(pid)
     finally:
         os.close(answer)
@@ -190,7 +190,7 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
         loop.remove_reader(descriptor)
 
 
-def refusal(attempt: Attempt) -> NotStarted:
+def refusal(attempt: AttemptFolder) -> NotStarted:
     """Why an attempt did not start, from the watcher's answer."""
     answer = attempt.paper(papers.REFUSED) or {}
     launch = attempt.paper(papers.LAUNCH) or {}

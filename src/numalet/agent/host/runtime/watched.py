@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.runtime.attempts import Attempt
+from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import family, papers, watch
 from numalet.io import faults
 
@@ -23,7 +23,7 @@ class Watched:
 
     def __init__(
         self,
-        attempt: Attempt,
+        attempt: AttemptFolder,
         pid: int,
         pidfd: int,
         tree: CgroupTree | None,
@@ -44,7 +44,7 @@ class Watched:
 
     @classmethod
     def of(
-        cls, attempt: Attempt, tree: CgroupTree | None, gone: Callable[[], None]
+        cls, attempt: AttemptFolder, tree: CgroupTree | None, gone: Callable[[], None]
     ) -> Watched | None:
         """The watcher of an attempt; None if it is gone.
 

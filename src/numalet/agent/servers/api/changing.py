@@ -20,7 +20,7 @@ from numalet.agent.servers.api.status import Failure
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.workload import changes
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.spec import Source, Workload
+from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import kubernetes_api as words
@@ -166,7 +166,7 @@ def _read(
 
 
 def _why_not(old: Workload, field: str) -> str:
-    if old.source is Source.FILE:
+    if old.source is WorkloadSource.FILE:
         return words.UNCHANGEABLE_FILE
     if field == "spec.tolerations":
         return words.UNCHANGEABLE_TOLERATIONS

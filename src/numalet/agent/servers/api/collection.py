@@ -21,8 +21,8 @@ from numalet.agent.servers.api.objects import Shown
 from numalet.agent.servers.api.selectors import Selector, is_selecting
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.api.versions import Match, Token
-from numalet.agent.servers.api.watching import Step
-from numalet.agent.servers.door import ChangeKind, Door, Refused
+from numalet.agent.servers.api.watching import WatchedChange
+from numalet.agent.servers.door import ChangeKind, Door, RequestRefused
 from numalet.wording import kubernetes_api as words
 
 FRESH_SECONDS: Final = 3.0
@@ -41,9 +41,9 @@ class Collection:
     kind: str
     api_version: str
     now: Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
-    past: Callable[[int], Sequence[Step] | Refused]
+    past: Callable[[int], Sequence[WatchedChange] | RequestRefused]
     door: Door
-    since: Callable[[int], AsyncIterator[Step] | Refused] | None = None
+    since: Callable[[int], AsyncIterator[WatchedChange] | RequestRefused] | None = None
 
 
 def key_of(item: Mapping[str, Any]) -> str:
@@ -76,7 +76,7 @@ async def response(request: Request, of: Collection, passes: Selector) -> Respon
     found = dict(items)
     if at != version:
         changes = of.past(at)
-        if isinstance(changes, Refused):
+        if isinstance(changes, RequestRefused):
             raise _refused(changes, of.kind, wanted.token)
         found = _as_before(found, changes)
     chosen = [found[key] for key in sorted(found) if key > after and passes(found[key].value)]
@@ -103,7 +103,7 @@ async def _until_there(door: Door, version: int | None) -> None:
                 await door.changed()
 
 
-def _as_before(now: Mapping[str, Shown], changes: Sequence[Step]) -> dict[str, Shown]:
+def _as_before(now: Mapping[str, Shown], changes: Sequence[WatchedChange]) -> dict[str, Shown]:
     """The objects as they were before these changes, which are oldest first."""
     found = dict(now)
     for change in reversed(changes):
@@ -114,7 +114,7 @@ def _as_before(now: Mapping[str, Shown], changes: Sequence[Step]) -> dict[str, S
     return found
 
 
-def _refused(refused: Refused, kind: str, token: Token | None) -> Failure:
+def _refused(refused: RequestRefused, kind: str, token: Token | None) -> Failure:
     """Why there is no list of this version; with a token to go on with what there is now."""
     failure = status.of_refusal(refused, kind, "")
     if token is None or failure.code != 410:

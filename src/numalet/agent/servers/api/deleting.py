@@ -15,7 +15,7 @@ from numalet.wording import kubernetes_api as words
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DeleteOptions:
     """``grace_seconds`` None is the pod's own period; ``uid`` and ``version`` None are any."""
 
     grace_seconds: float | None
@@ -33,13 +33,13 @@ class Deletion:
             raise status.conflict("pods", name, words.VERSION_DIFFERS)
 
 
-async def wanted(request: Request) -> Deletion:
+async def wanted(request: Request) -> DeleteOptions:
     """What is asked for. Raises ``Failure``."""
     document = await requests.document(request)
     return of_options(request, document.value if document is not None else {})
 
 
-def of_options(request: Request, options: object) -> Deletion:
+def of_options(request: Request, options: object) -> DeleteOptions:
     """What ``DeleteOptions`` and the query of a request ask for. Raises ``Failure``."""
     if not isinstance(options, Mapping):
         raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
@@ -48,7 +48,7 @@ def of_options(request: Request, options: object) -> Deletion:
     conditions = options.get("preconditions")
     given = conditions if isinstance(conditions, Mapping) else {}
     uid, version = given.get("uid"), given.get("resourceVersion")
-    return Deletion(
+    return DeleteOptions(
         grace_seconds=_grace_seconds(request, options),
         uid=None if uid is None else str(uid),
         version=None if version is None else str(version),

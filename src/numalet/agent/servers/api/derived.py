@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from numalet.agent.servers.api.collection import Collection, key_of
 from numalet.agent.servers.api.objects import Shown, shown
-from numalet.agent.servers.api.watching import Step
-from numalet.agent.servers.door import AgentView, ChangeKind, Door, Refusal, Refused
+from numalet.agent.servers.api.watching import WatchedChange
+from numalet.agent.servers.door import AgentView, ChangeKind, Door, RequestRefusal, RequestRefused
 
 Make: TypeAlias = Callable[[AgentView], Iterable[Mapping[str, Any]]]
 """The objects of a view, without resource versions."""
@@ -30,7 +30,7 @@ class Derived:
         self._make = make
         self._made: dict[str, Mapping[str, Any]] = {}
         self._shown: dict[str, Shown] = {}
-        self._past: deque[Step] = deque()
+        self._past: deque[WatchedChange] = deque()
         self._seen: AgentView | None = None
         self._forgotten = door.view().resource_version
         self._version = self._forgotten
@@ -57,15 +57,15 @@ class Derived:
         self._refresh()
         return self._version, [*self._shown.items()]
 
-    def _past_of(self, version: int) -> Sequence[Step] | Refused:
+    def _past_of(self, version: int) -> Sequence[WatchedChange] | RequestRefused:
         self._refresh()
         return self._refused(version) or self._after(version)
 
-    def _since(self, version: int) -> AsyncIterator[Step] | Refused:
+    def _since(self, version: int) -> AsyncIterator[WatchedChange] | RequestRefused:
         self._refresh()
         return self._refused(version) or self._follow(version)
 
-    async def _follow(self, version: int) -> AsyncIterator[Step]:
+    async def _follow(self, version: int) -> AsyncIterator[WatchedChange]:
         while version >= self._forgotten:
             self._refresh()
             for step in self._after(version):
@@ -74,16 +74,16 @@ class Derived:
             if self._seen is self._door.view():
                 await self._door.changed()
 
-    def _after(self, version: int) -> list[Step]:
+    def _after(self, version: int) -> list[WatchedChange]:
         return [each for each in self._past if each.resource_version > version]
 
-    def _refused(self, version: int) -> Refused | None:
+    def _refused(self, version: int) -> RequestRefused | None:
         if version < self._forgotten:
             fields = {"asked": str(version), "oldest": str(self._forgotten)}
-            return Refused(Refusal.TOO_OLD, fields)
+            return RequestRefused(RequestRefusal.TOO_OLD, fields)
         if version > self._version:
             fields = {"asked": str(version), "current": str(self._version)}
-            return Refused(Refusal.TOO_NEW, fields)
+            return RequestRefused(RequestRefusal.TOO_NEW, fields)
         return None
 
     def _refresh(self) -> None:
@@ -113,4 +113,4 @@ class Derived:
         else:
             self._shown[key] = item
             kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
-        self._past.append(Step(kind, key, item, version, before))
+        self._past.append(WatchedChange(kind, key, item, version, before))

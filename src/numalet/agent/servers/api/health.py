@@ -21,7 +21,7 @@ _READINESS: Final = {
 """Checks of readiness, by the state of the agent that they notice."""
 
 
-class Health:
+class HealthHandlers:
     """Handlers of ``/healthz``, ``/livez``, ``/readyz``, ``/metrics`` and ``/configz``."""
 
     def __init__(self, served: Served) -> None:

@@ -54,7 +54,7 @@ _BUSY: Final = (
 )
 
 
-class Listener(socket.socket):
+class ListeningSocket(socket.socket):
     """A listening socket whose queue is longer than what is taken from it at one go."""
 
     def listen(self, backlog: int = 0, /) -> None:
@@ -197,7 +197,7 @@ def _bound(path: Path) -> socket.socket:
     """A listening socket under this name."""
     if len(os.fsencode(path)) > LONGEST_PATH_BYTES - len(".new."):
         raise _unusable(path, f"the name is longer than {LONGEST_PATH_BYTES} bytes")
-    listener = Listener(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = ListeningSocket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = path.with_name(f".{path.name}.new")
     try:
         _check_owner(path)

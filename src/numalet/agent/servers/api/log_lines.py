@@ -25,14 +25,14 @@ _LONGEST_AGO_SECONDS: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LogShape:
     """Whether times are shown, and from which moment on (empty: from the beginning)."""
 
     timestamps: bool = False
     since: bytes = b""
 
 
-def shape(request: Request) -> Shape:
+def shape(request: Request) -> LogShape:
     """What the request asks for."""
     since = ""
     ago = requests.whole_number(request, "sinceSeconds")
@@ -45,7 +45,7 @@ def shape(request: Request) -> Shape:
         if ago > _LONGEST_AGO_SECONDS:
             raise bad_query("sinceSeconds", str(ago), "fewer seconds are expected")
         since = _written(datetime.now(UTC) - timedelta(seconds=ago))
-    return Shape(requests.flag(request, "timestamps"), since.encode())
+    return LogShape(requests.flag(request, "timestamps"), since.encode())
 
 
 def _written(at: datetime) -> str:
@@ -53,7 +53,9 @@ def _written(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"
 
 
-async def shaped(chunks: AsyncGenerator[bytes, None], wanted: Shape) -> AsyncGenerator[bytes, None]:
+async def shaped(
+    chunks: AsyncGenerator[bytes, None], wanted: LogShape
+) -> AsyncGenerator[bytes, None]:
     """The output in this shape; what has come without its end waits for the rest."""
     rest, begun = b"", False
     async for chunk in chunks:
@@ -71,7 +73,7 @@ async def shaped(chunks: AsyncGenerator[bytes, None], wanted: Shape) -> AsyncGen
         yield _line(rest, wanted, begun)[0].removesuffix(b"\n")
 
 
-def _line(entry: bytes, wanted: Shape, begun: bool) -> tuple[bytes, bool]:
+def _line(entry: bytes, wanted: LogShape, begun: bool) -> tuple[bytes, bool]:
     """What is shown of an entry, and whether the next one goes on with the same line."""
     head = _HEAD.match(entry)
     if head is None:

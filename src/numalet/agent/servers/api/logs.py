@@ -22,7 +22,7 @@ from numalet.agent.servers.api.status import Failure
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerPhase
-from numalet.core.workload.spec import Source
+from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubernetes_api as words
 
 LOOK_SECONDS: Final = 0.2
@@ -128,14 +128,14 @@ def _container(record: PodRecord, wanted: str | None) -> str:
 
 def _has_begun(record: PodRecord, container: str) -> bool:
     """Whether there is, or was, something that could write: then there is at least no output."""
-    if record.workload.source is Source.RUN:
+    if record.workload.source is WorkloadSource.RUN:
         return False
     run = record.run.of(container)
     return run.phase in (ContainerPhase.RUNNING, ContainerPhase.TERMINATED)
 
 
 def _nothing_to_show(record: PodRecord, container: str, previous: bool) -> Failure:
-    if record.workload.source is Source.RUN:
+    if record.workload.source is WorkloadSource.RUN:
         return Failure(400, words.OUTPUT_IS_THE_CALLERS.format(pod=record.workload.pod.name))
     about = {"container": container, "pod": record.workload.pod.name}
     if previous:

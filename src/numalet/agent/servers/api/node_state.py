@@ -14,7 +14,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.maps import cpu_map, device_map, memory_map
-from numalet.insight.maps.memory_map import Holder, NodeRow
+from numalet.insight.maps.memory_map import MemoryHolder, MemoryNodeRow
 from numalet.insight.simulate import node_document
 
 
@@ -56,7 +56,7 @@ def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
     }
 
 
-def _numa_node(row: NodeRow) -> dict[str, Any]:
+def _numa_node(row: MemoryNodeRow) -> dict[str, Any]:
     return {
         "id": row.node_id,
         "group": list(row.group),
@@ -80,7 +80,7 @@ def reserved_cpus(node: Node) -> CpuSet:
     return cpu_set.EMPTY if static is None else cpu_mask.to_set(static.reserved.cpus)
 
 
-def _holder(holder: Holder) -> dict[str, Any]:
+def _holder(holder: MemoryHolder) -> dict[str, Any]:
     return {
         "podUID": holder.key.pod_uid,
         "pod": holder.name,

@@ -15,13 +15,13 @@ from numalet.io.documents.pod_table.kinds import (
     INT32,
     INT64,
     Field,
+    FieldUse,
     Kind,
     ListOf,
     MapOf,
     ObjectType,
-    Plain,
-    Text,
-    Use,
+    PlainKind,
+    TextKind,
     Whole,
 )
 from numalet.io.documents.pod_table.pod import POD as POD_TYPE
@@ -86,23 +86,23 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 _FIXED: Final[Mapping[str, str]] = {"apiVersion": "v1", "kind": "Pod"}
 """Fields of a Pod that have one value."""
 
-_USES: Final[Mapping[Use, str]] = {
-    Use.HONOURED: "",
-    Use.KEPT: words.KEPT,
-    Use.WARNED: words.WARNED,
-    Use.IGNORED: words.IGNORED,
-    Use.REFUSED: words.REFUSED,
+_USES: Final[Mapping[FieldUse, str]] = {
+    FieldUse.HONOURED: "",
+    FieldUse.KEPT: words.KEPT,
+    FieldUse.WARNED: words.WARNED,
+    FieldUse.IGNORED: words.IGNORED,
+    FieldUse.REFUSED: words.REFUSED,
 }
-_PLAIN: Final[Mapping[Plain, Mapping[str, Any]]] = {
-    Plain.FLAG: {"type": "boolean"},
-    Plain.INT_OR_TEXT: {
+_PLAIN: Final[Mapping[PlainKind, Mapping[str, Any]]] = {
+    PlainKind.FLAG: {"type": "boolean"},
+    PlainKind.INT_OR_TEXT: {
         "x-kubernetes-int-or-string": True,
         "oneOf": [{"type": "integer", "format": "int32"}, _TEXT],
     },
-    Plain.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
+    PlainKind.QUANTITY: {"oneOf": [_TEXT, {"type": "number"}]},
     # Go writes a time that is not set as null.
-    Plain.MOMENT: {"type": "string", "format": "date-time", "nullable": True},
-    Plain.OBJECT: {"type": "object"},
+    PlainKind.MOMENT: {"type": "string", "format": "date-time", "nullable": True},
+    PlainKind.OBJECT: {"type": "object"},
 }
 
 
@@ -134,9 +134,9 @@ def _full_name(given: ObjectType) -> str:
     return f"{_META if given.name in _OF_META else _CORE}{given.name}"
 
 
-def _schema(given: ObjectType, uses: frozenset[Use]) -> dict[str, Any]:
+def _schema(given: ObjectType, uses: frozenset[FieldUse]) -> dict[str, Any]:
     """The schema of a type that is reached by fields of these uses."""
-    only = next(iter(uses)) if len(uses) == 1 else Use.HONOURED
+    only = next(iter(uses)) if len(uses) == 1 else FieldUse.HONOURED
     found: dict[str, Any] = {
         "type": "object",
         "description": given.words or _USES[only] or words.PART,
@@ -169,7 +169,7 @@ def _description(field: Field) -> str:
     use = _USES[field.use] if field.use is not None else ""
     rule = words.UNDER_RULE.format(rule=field.rule) if field.rule else ""
     release = words.SINCE.format(release=field.since) if field.since else ""
-    parts = (field.words, rule, "" if field.use is Use.KEPT and field.words else use, release)
+    parts = (field.words, rule, "" if field.use is FieldUse.KEPT and field.words else use, release)
     return " ".join(part for part in parts if part)
 
 
@@ -187,13 +187,13 @@ def _kind(given: Kind) -> dict[str, Any]:
             if (given.least, given.most) not in (INT32, INT64):
                 found |= {"minimum": given.least, "maximum": given.most}
             return found
-        case Plain():
+        case PlainKind():
             return dict(_PLAIN[given])
-        case Text():
+        case TextKind():
             return _text(given)
 
 
-def _text(given: Text) -> dict[str, Any]:
+def _text(given: TextKind) -> dict[str, Any]:
     """A text; an empty one counts as none, but nobody has to write it."""
     found: dict[str, Any] = dict(_TEXT)
     if given.allowed:

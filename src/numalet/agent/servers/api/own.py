@@ -26,7 +26,7 @@ from numalet.agent.servers.api.pods import workload_of
 from numalet.agent.servers.api.runs import of_command
 from numalet.agent.servers.api.served import OWN_GROUP, Served, observed_by
 from numalet.agent.servers.api.status import not_found
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 
@@ -60,7 +60,7 @@ class Own:
         """Where all pods are, or a watch of it."""
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
-        if self._served.door.view().standing is not Standing.OBSERVING:
+        if self._served.door.view().standing is not OwnershipMode.OBSERVING:
             found = of_records(self._served, namespace, PLACEMENT)
             return await collection.response(request, found, passes)
         # Beside a kubelet they are of the kubelet's pods.

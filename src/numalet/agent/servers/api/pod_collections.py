@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 from numalet.agent.servers.api.collection import Collection, key_of
 from numalet.agent.servers.api.objects import Shown
 from numalet.agent.servers.api.served import OWN_GROUP, Served, namespace_of
-from numalet.agent.servers.api.watching import Step
-from numalet.agent.servers.door import ChangeKind, EventChange, PodChange, Refused
+from numalet.agent.servers.api.watching import WatchedChange
+from numalet.agent.servers.door import ChangeKind, EventChange, PodChange, RequestRefused
 from numalet.core.workload.record import PodRecord
 
 C = TypeVar("C", PodChange, EventChange)
@@ -36,7 +36,7 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
         items = [kind.make(served, record) for record in served.records(namespace)]
         return served.door.view().resource_version, [(key_of(each.value), each) for each in items]
 
-    def step(change: PodChange) -> Step | None:
+    def step(change: PodChange) -> WatchedChange | None:
         record = change.record
         if namespace not in (None, record.workload.pod.namespace):
             return None
@@ -44,17 +44,17 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
             record = replace(record, resource_version=change.resource_version)
         item = kind.make(served, record)
         before = None if change.before is None else kind.make(served, change.before)
-        return Step(change.kind, key_of(item.value), item, change.resource_version, before)
+        return WatchedChange(change.kind, key_of(item.value), item, change.resource_version, before)
 
-    def past(version: int) -> Sequence[Step] | Refused:
+    def past(version: int) -> Sequence[WatchedChange] | RequestRefused:
         changes = served.door.past_pod_changes(version)
-        if isinstance(changes, Refused):
+        if isinstance(changes, RequestRefused):
             return changes
         return [each for each in map(step, changes) if each is not None]
 
-    def since(version: int) -> AsyncIterator[Step] | Refused:
+    def since(version: int) -> AsyncIterator[WatchedChange] | RequestRefused:
         changes = served.door.pod_changes(version)
-        return changes if isinstance(changes, Refused) else _steps(changes, step)
+        return changes if isinstance(changes, RequestRefused) else _steps(changes, step)
 
     return Collection(
         kind=kind.kind,
@@ -69,7 +69,7 @@ def of_records(served: Served, namespace: str | None, kind: RecordKind) -> Colle
 def of_events(served: Served, namespace: str | None) -> Collection:
     """The events of a namespace, or all."""
 
-    def step(change: EventChange) -> Step | None:
+    def step(change: EventChange) -> WatchedChange | None:
         if namespace not in (None, namespace_of(change.event)):
             return None
         event = change.event
@@ -77,17 +77,17 @@ def of_events(served: Served, namespace: str | None) -> Collection:
             event = replace(event, resource_version=change.resource_version)
         item = served.event(event)
         before = None if change.before is None else served.event(change.before)
-        return Step(change.kind, key_of(item.value), item, change.resource_version, before)
+        return WatchedChange(change.kind, key_of(item.value), item, change.resource_version, before)
 
-    def past(version: int) -> Sequence[Step] | Refused:
+    def past(version: int) -> Sequence[WatchedChange] | RequestRefused:
         changes = served.door.past_event_changes(version)
-        if isinstance(changes, Refused):
+        if isinstance(changes, RequestRefused):
             return changes
         return [each for each in map(step, changes) if each is not None]
 
-    def since(version: int) -> AsyncIterator[Step] | Refused:
+    def since(version: int) -> AsyncIterator[WatchedChange] | RequestRefused:
         changes = served.door.event_changes(version)
-        return changes if isinstance(changes, Refused) else _steps(changes, step)
+        return changes if isinstance(changes, RequestRefused) else _steps(changes, step)
 
     return Collection(
         kind="Event",
@@ -100,8 +100,8 @@ def of_events(served: Served, namespace: str | None) -> Collection:
 
 
 async def _steps(
-    changes: AsyncIterator[C], step: Callable[[C], Step | None]
-) -> AsyncIterator[Step]:
+    changes: AsyncIterator[C], step: Callable[[C], WatchedChange | None]
+) -> AsyncIterator[WatchedChange]:
     async for change in changes:
         made = step(change)
         if made is not None:

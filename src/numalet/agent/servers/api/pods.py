@@ -24,18 +24,18 @@ from numalet.agent.servers.api import (
     status,
 )
 from numalet.agent.servers.api.changing import Revised, Revision
-from numalet.agent.servers.api.deleting import Deletion
+from numalet.agent.servers.api.deleting import DeleteOptions
 from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.objects import JSON
 from numalet.agent.servers.api.pod_collections import POD, of_records
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
-from numalet.agent.servers.door import AgentView, Refusal, Refused
+from numalet.agent.servers.door import AgentView, RequestRefusal, RequestRefused
 from numalet.core.model.findings import Findings, Severity
 from numalet.core.workload.spec import Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
-from numalet.io.documents.yaml_source import Document
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.wording import kubernetes_api as words
 
 FIELDS: Final = frozenset(
@@ -111,7 +111,7 @@ class Pods:
             shown = self._served.foreseen(foreseen, workload.pod.name)
         else:
             answer = await self._served.door.create(workload)
-            if isinstance(answer, Refused):
+            if isinstance(answer, RequestRefused):
                 raise status.of_refusal(answer, "pods", workload.pod.name)
             shown = self._served.pod(answer)
         response = Response(shown.text, 201, media_type=JSON)
@@ -144,9 +144,9 @@ class Pods:
             answer = await self._served.door.revise(
                 record.workload, revised.workload, version=revised.version
             )
-            if not isinstance(answer, Refused):
+            if not isinstance(answer, RequestRefused):
                 return _revised(self._served.pod(answer).text, revised)
-            if answer.why is not Refusal.CONFLICT:
+            if answer.why is not RequestRefusal.CONFLICT:
                 raise status.of_refusal(answer, "pods", name)
         raise status.conflict("pods", name, words.VERSION_DIFFERS)
 
@@ -174,7 +174,7 @@ class Pods:
         await self._delete(namespace, name, wanted)
         return JSONResponse(status.success(), 201)
 
-    async def _delete(self, namespace: str, name: str, wanted: Deletion) -> Response:
+    async def _delete(self, namespace: str, name: str, wanted: DeleteOptions) -> Response:
         record = self._served.record(namespace, name)
         wanted.check(record)
         door, grace = self._served.door, wanted.grace_seconds
@@ -182,7 +182,7 @@ class Pods:
             foreseen = door.foresee_delete(namespace, name, grace_seconds=grace, uid=record.uid)
             return Response(self._served.foreseen(foreseen, name).text, media_type=JSON)
         answer = await door.delete(namespace, name, grace_seconds=grace, uid=record.uid)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             raise status.of_refusal(answer, "pods", name)
         return Response(self._served.pod(answer).text, media_type=JSON)
 
@@ -198,7 +198,7 @@ def _is_dry(request: Request) -> bool:
 
 
 def workload_of(
-    document: Document | None,
+    document: YamlDocument | None,
     namespace: str,
     view: AgentView,
     wants: FieldValidation,

@@ -9,7 +9,7 @@ from typing import Any
 
 from numalet import __version__
 from numalet.agent.host import hosts
-from numalet.agent.kubelet.observed import KubeletLook
+from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.kubernetes import (
     event_object as kube_event,
 )
@@ -24,7 +24,7 @@ from numalet.agent.kubernetes import (
 )
 from numalet.agent.kubernetes.node_object import KubeletCondition, NodeFacts
 from numalet.agent.kubernetes.table_columns import PodColumns
-from numalet.agent.servers.door import AgentView, Standing
+from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import moments
 from numalet.core.workload.record import NodeEvent, PodRecord
@@ -49,7 +49,7 @@ def event(of: NodeEvent, view: AgentView) -> dict[str, Any]:
     workload = None if record is None else record.workload
     # An agent that is as the kubelet is called so too; beside one it speaks for itself.
     speaks_as_kubelet = (
-        view.node.rules.behaviour.mode is Mode.EXACT and view.standing is Standing.ENFORCING
+        view.node.rules.behaviour.mode is Mode.EXACT and view.standing is OwnershipMode.ENFORCING
     )
     return kube_event.event_object(
         of,
@@ -74,7 +74,7 @@ def node(view: AgentView) -> dict[str, Any]:
     return kube_node.node_object(view.node, facts)
 
 
-def _kubelet_condition(look: KubeletLook | None) -> KubeletCondition | None:
+def _kubelet_condition(look: KubeletObservation | None) -> KubeletCondition | None:
     if look is None:
         return None
     running = look.evidence.running

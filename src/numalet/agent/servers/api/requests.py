@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from numalet.agent.servers.api.status import Failure, bad_body, bad_query
 from numalet.core.model.findings import BadInput
 from numalet.io.documents import kube_protobuf, yaml_source
-from numalet.io.documents.yaml_source import Document, SecondReading
+from numalet.io.documents.yaml_source import SecondReading, YamlDocument
 from numalet.wording import kubernetes_api as words
 
 T = TypeVar("T")
@@ -70,7 +70,9 @@ async def read_out(request: Request, read: Callable[[], T]) -> T:
     return await asyncio.to_thread(read)
 
 
-async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -> Document | None:
+async def document(
+    request: Request, accepted: Collection[str] = _MEDIA_TYPES
+) -> YamlDocument | None:
     """The one object of the body, without anything twice; None for an empty body."""
     found = await document_as_it_is(request, accepted)
     if found is not None and found.duplicates:
@@ -80,7 +82,7 @@ async def document(request: Request, accepted: Collection[str] = _MEDIA_TYPES) -
 
 async def document_as_it_is(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
-) -> Document | None:
+) -> YamlDocument | None:
     """The one object of the body, of which the last of equal fields counts; None without a body.
 
     It may be JSON, YAML or protocol buffers.
@@ -93,7 +95,7 @@ async def document_as_it_is(
     try:
         if content and kind == kube_protobuf.MEDIA_TYPE:
             value = await asyncio.to_thread(kube_protobuf.decoded, content, _NAME_OF_BODY)
-            return Document(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
+            return YamlDocument(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:
             found = yaml_source.load_documents(text, _NAME_OF_BODY)
@@ -107,13 +109,13 @@ async def document_as_it_is(
     return found[0] if found else None
 
 
-def of_kind(document: Document | None, api_version: str, kind: str) -> Mapping[Any, Any]:
+def of_kind(document: YamlDocument | None, api_version: str, kind: str) -> Mapping[Any, Any]:
     """The object of a body that has to be of this kind. Raises ``Failure`` 400."""
     return of_kinds(document, (api_version,), kind)
 
 
 def of_kinds(
-    document: Document | None, api_versions: Sequence[str], kind: str
+    document: YamlDocument | None, api_versions: Sequence[str], kind: str
 ) -> Mapping[Any, Any]:
     """The same for a kind that there is in several versions."""
     value = None if document is None else document.value

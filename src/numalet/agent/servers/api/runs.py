@@ -23,13 +23,13 @@ from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.pods import workload_of
 from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.agent.servers.api.status import Failure, bad_query
-from numalet.agent.servers.door import Foreseen, Refused
+from numalet.agent.servers.door import Foreseen, RequestRefused
 from numalet.core.enforcement import desired
 from numalet.core.model import resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.spec import RestartPolicy, Runner, Source, Workload
+from numalet.core.workload.spec import RestartPolicy, Runner, Workload, WorkloadSource
 from numalet.insight.output import run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import kubernetes_api as words
@@ -38,7 +38,7 @@ LONGEST_WAIT_SECONDS: Final = 30
 _RESOURCE: Final = "runs"
 
 
-class Runs:
+class RunsHandler:
     """Handler of ``/apis/numalet.dev/v1alpha1/namespaces/{namespace}/runs``."""
 
     def __init__(self, served: Served) -> None:
@@ -58,7 +58,7 @@ class Runs:
             return _answer(await self._preview(workload, seconds))
         runner = _runner(request)
         answer = await self._served.door.create(replace(workload, runner=runner))
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             there = self._served.door.view().records.get(workload.uid)
             if there is not None and there.workload.runner == runner:
                 # It asks again, having lost the answer.
@@ -84,7 +84,9 @@ class Runs:
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
         pod = of_command(workload.pod)
-        return replace(workload, pod=pod, source=Source.RUN, restart_policy=RestartPolicy.NEVER)
+        return replace(
+            workload, pod=pod, source=WorkloadSource.RUN, restart_policy=RestartPolicy.NEVER
+        )
 
     def _as_it_is(self, record: PodRecord) -> Foreseen:
         return Foreseen(record, self._served.door.view().node)
@@ -103,12 +105,12 @@ class Runs:
             changes = door.pod_changes(version)
             left = end - loop.time()
             is_over = document.admitted or not may_fit or left <= 0
-            if is_over or isinstance(changes, Refused):
+            if is_over or isinstance(changes, RequestRefused):
                 return document
             await _first(changes, left)
 
-    def _foreseen(self, answer: Foreseen | Refused) -> Foreseen:
-        if isinstance(answer, Refused):
+    def _foreseen(self, answer: Foreseen | RequestRefused) -> Foreseen:
+        if isinstance(answer, RequestRefused):
             raise status.of_refusal(answer, _RESOURCE, "")
         return answer
 

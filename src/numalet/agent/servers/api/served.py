@@ -12,7 +12,7 @@ from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.collection import key_of
 from numalet.agent.servers.api.objects import Kept, Shown, shown
 from numalet.agent.servers.api.status import not_found, of_refusal
-from numalet.agent.servers.door import AgentView, Door, Foreseen, Refused
+from numalet.agent.servers.door import AgentView, Door, Foreseen, RequestRefused
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.wording import kubernetes_api as words
 
@@ -61,9 +61,9 @@ class Served:
         """The Pod object of a record that nobody keeps."""
         return shown(projections.pod(record, self.door.view().node_name))
 
-    def foreseen(self, answer: Foreseen | Refused, name: str) -> Shown:
+    def foreseen(self, answer: Foreseen | RequestRefused, name: str) -> Shown:
         """The Pod object that there would be, and where. Raises ``Failure`` if it would not."""
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             raise of_refusal(answer, "pods", name)
         found = projections.pod(answer.record, self.door.view().node_name)
         # No version: there is no such object.

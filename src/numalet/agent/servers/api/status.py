@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from numalet.agent.servers.door import Refusal, Refused
+from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import Finding, Severity
 from numalet.wording import english
 from numalet.wording import kubernetes_api as words
@@ -169,34 +169,34 @@ def conflict(resource: str, name: str, problem: str) -> Failure:
     return Failure(409, message, details={"name": name, "kind": resource})
 
 
-def of_refusal(refused: Refused, resource: str, name: str) -> Failure:
+def of_refusal(refused: RequestRefused, resource: str, name: str) -> Failure:
     """What the agent would not do."""
     details = {"name": name, "kind": resource}
     about = {"resource": resource, "name": name}
     fields = refused.fields
     match refused.why:
-        case Refusal.ALREADY_EXISTS:
+        case RequestRefusal.ALREADY_EXISTS:
             message = words.ALREADY_EXISTS.format(**about)
             return Failure(409, message, reason=refused.why.value, details=details)
-        case Refusal.NOT_FOUND:
+        case RequestRefusal.NOT_FOUND:
             return not_found(resource, name)
-        case Refusal.CONFLICT:
+        case RequestRefusal.CONFLICT:
             problem = "; ".join(f"{field}: {value}" for field, value in sorted(fields.items()))
             return Failure(409, words.CONFLICT.format(problem=problem, **about), details=details)
-        case Refusal.TOO_OLD:
+        case RequestRefusal.TOO_OLD:
             asked, oldest = fields.get("asked", "?"), fields.get("oldest", "?")
             return Failure(410, words.TOO_OLD.format(asked=asked, oldest=oldest))
-        case Refusal.TOO_NEW:
+        case RequestRefusal.TOO_NEW:
             asked, current = fields.get("asked", "?"), fields.get("current", "?")
             cause = {"reason": "ResourceVersionTooLarge", "message": words.TOO_NEW_CAUSE}
             message = words.TOO_NEW.format(asked=asked, current=current)
             return Failure(504, message, details={"causes": [cause]})
-        case Refusal.OBSERVING:
+        case RequestRefusal.OBSERVING:
             return Failure(403, words.OBSERVING, details=details)
-        case Refusal.CORDONED:
+        case RequestRefusal.CORDONED:
             return Failure(403, words.CORDONED, details=details)
-        case Refusal.STOPPING:
+        case RequestRefusal.STOPPING:
             return Failure(503, words.STOPPING)
-        case Refusal.STORAGE:
+        case RequestRefusal.STORAGE:
             problem = fields.get("problem", "")
             return Failure(500, words.STORAGE.format(problem=problem), details=details)

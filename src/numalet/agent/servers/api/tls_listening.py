@@ -33,7 +33,7 @@ _SILENT_SECONDS: Final = 30
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
-class Guarded(listening.Listener):
+class Guarded(listening.ListeningSocket):
     """A listening socket that knows which of its connections are of clients that were let in."""
 
     _unknown: OrderedDict[Peer, weakref.ref[socket.socket]]

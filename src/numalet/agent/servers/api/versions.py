@@ -48,7 +48,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedVersions:
     """Which versions a list may be of; None for whichever there is."""
 
     version: int | None
@@ -66,7 +66,7 @@ def of_request(request: Request) -> int | None:
     return int(text)
 
 
-def of_list(request: Request) -> Wanted:
+def of_list(request: Request) -> WantedVersions:
     """Which versions the list may be of that is asked for.
 
     Raises:
@@ -81,7 +81,7 @@ def of_list(request: Request) -> Wanted:
     if going_on and version is not None:
         raise Failure(400, words.VERSION_AND_CONTINUE)
     found = Match.EXACT if match == Match.EXACT.value else Match.NOT_OLDER
-    return Wanted(version, found, _token(going_on) if going_on else None)
+    return WantedVersions(version, found, _token(going_on) if going_on else None)
 
 
 def _check_match(match: str, version: str, going_on: str) -> None:

@@ -20,7 +20,7 @@ from starlette.responses import StreamingResponse
 from numalet.agent.servers.api import forms, requests, status, versions
 from numalet.agent.servers.api.objects import JSON, Shown, shown, watch_line
 from numalet.agent.servers.api.selectors import Selector
-from numalet.agent.servers.door import ChangeKind, Refused
+from numalet.agent.servers.door import ChangeKind, RequestRefused
 
 BOOKMARK_SECONDS: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -30,7 +30,7 @@ Now: TypeAlias = Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WatchedChange:
     """One change of an object that is watched; ``before`` is how it was, None where it is new.
 
     A step that deletes has the last content of the object, under the version of its deletion.
@@ -43,7 +43,7 @@ class Step:
     before: Shown | None = None
 
 
-Since: TypeAlias = Callable[[int], AsyncIterator[Step] | Refused]
+Since: TypeAlias = Callable[[int], AsyncIterator[WatchedChange] | RequestRefused]
 
 
 def response(
@@ -104,13 +104,13 @@ class _Watch:
     async def followed(self, version: int) -> AsyncGenerator[bytes, None]:
         """What happened after this version, then what happens."""
         steps = self.since(version)
-        if isinstance(steps, Refused):
+        if isinstance(steps, RequestRefused):
             failure = status.of_refusal(steps, self.kind, "")
             yield watch_line("ERROR", shown(failure.document()))
             return
         loop = asyncio.get_running_loop()
         end = loop.time() + self.seconds
-        waiting: asyncio.Task[Step] | None = None
+        waiting: asyncio.Task[WatchedChange] | None = None
         try:
             while (left := end - loop.time()) > 0:
                 waiting = waiting or asyncio.ensure_future(anext(steps))
@@ -131,7 +131,7 @@ class _Watch:
             if waiting is not None:
                 waiting.cancel()
 
-    def _line(self, step: Step) -> bytes | None:
+    def _line(self, step: WatchedChange) -> bytes | None:
         """The line of a step, by what passed before it and what passes after it.
 
         Kubernetes v1.32: ``cacher.convertToWatchEvent``. What ceases to pass is shown as it was.

@@ -23,7 +23,7 @@ from itertools import chain
 
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
-from numalet.core.managers.cpu.topology import CpuTopology, Inside, Part, Parts
+from numalet.core.managers.cpu.topology import CpuTopology, Inside, Parts, TopologyPart
 
 
 @dataclass(slots=True)
@@ -50,39 +50,39 @@ class FreeCpus:
         return self.need < 1
 
 
-def nodes(topology: CpuTopology, free: CpuMask) -> list[Part]:
+def nodes(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     """NUMA nodes with free CPUs, in order."""
     if topology.numa_first:
         return _by_free(topology.nodes, free)
     return _nested(sockets(topology, free), topology.nodes_of_socket, free)
 
 
-def sockets(topology: CpuTopology, free: CpuMask) -> list[Part]:
+def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     """Sockets with free CPUs, in order."""
     if topology.numa_first:
         return _nested(nodes(topology, free), topology.sockets_of_node, free)
     return _by_free(topology.sockets, free)
 
 
-def cores(topology: CpuTopology, free: CpuMask) -> list[Part]:
+def cores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     """Cores with free CPUs, in order."""
     if topology.numa_first:
         return _nested(sockets(topology, free), topology.cores_of_socket, free)
     return _nested(nodes(topology, free), topology.cores_of_node, free)
 
 
-def uncores(topology: CpuTopology, free: CpuMask) -> list[Part]:
+def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     """Uncore caches with free CPUs, in order."""
     return _nested(nodes(topology, free), topology.uncores_of_node, free)
 
 
-def cpus_of(parts: Iterable[Part], free: CpuMask) -> Iterator[int]:
+def cpus_of(parts: Iterable[TopologyPart], free: CpuMask) -> Iterator[int]:
     """Free CPUs of each part, ascending, part after part."""
     masks = [part.cpus & free for part in parts]
     return chain.from_iterable(map(cpu_mask.ids, masks))
 
 
-def _by_free(parts: Parts, free: CpuMask) -> list[Part]:
+def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:
     counted = [
         ((part.cpus & free).bit_count(), part.part_id, part) for part in parts if part.here & free
     ]
@@ -91,5 +91,5 @@ def _by_free(parts: Parts, free: CpuMask) -> list[Part]:
     return [part for _, _, part in counted]
 
 
-def _nested(outer: Iterable[Part], inner: Inside, free: CpuMask) -> list[Part]:
+def _nested(outer: Iterable[TopologyPart], inner: Inside, free: CpuMask) -> list[TopologyPart]:
     return [part for larger in outer for part in _by_free(inner[larger.part_id], free)]

@@ -19,13 +19,13 @@ from numalet.core.hints import requirement, rule
 from numalet.core.hints.hint import Hint, Impossible
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets, Parts, Requirement
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import (
     NoCpusOnNodes,
     NoNodesFit,
     ReuseElsewhere,
-    TooFewOnNodes,
+    TooFewCpusOnNodes,
 )
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
@@ -80,7 +80,7 @@ def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
 
 
 @dataclass(frozen=True)
-class OfferedSets:
+class CpuHintFamily:
     """The sets that could give ``count`` CPUs: a family of hints.
 
     ``free`` is what is free on each node, ``reuse_count`` what comes to it from the CPUs of the
@@ -94,13 +94,13 @@ class OfferedSets:
     reuse_nodes: NumaMask
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> HintRule:
         """What is offered, by rule."""
         enough = requirement.by_node(self.count - self.reuse_count, self.free)
         size = self.sets.preferred_size(self.count)
         nodes = self.sets.all_nodes
         open_sets = OpenSets(nodes, self.reuse_nodes, (enough,))
-        return Rule(nodes, open_sets, size, spanning=self.sets.spanning(size))
+        return HintRule(nodes, open_sets, size, spanning=self.sets.spanning(size))
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
@@ -118,18 +118,18 @@ class OfferedSets:
             return ReuseElsewhere(mask, self.reuse_nodes)
         available = sum(self.free[node_id] for node_id in numa_mask.ids(mask))
         if available + self.reuse_count < self.count:
-            return TooFewOnNodes(mask, self.count, available + self.reuse_count)
+            return TooFewCpusOnNodes(mask, self.count, available + self.reuse_count)
         return None
 
 
 def offered(
     sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
-) -> OfferedSets | Impossible:
+) -> CpuHintFamily | Impossible:
     """The hints for so many CPUs, or that no set of nodes can give them."""
     nodes = sets.topology.nodes
     free = {node.part_id: (node.cpus & available).bit_count() for node in nodes}
     reuse_nodes = numa_mask.of(node.part_id for node in nodes if node.cpus & reusable)
-    family = OfferedSets(sets, count, free, reusable.bit_count(), reuse_nodes)
+    family = CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)
     if family.rule.has_open_sets:
         return family
     return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))

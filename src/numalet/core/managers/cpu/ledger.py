@@ -11,7 +11,7 @@ from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 
 @dataclass(frozen=True, slots=True)
-class Reusable:
+class ReusableCpus:
     """CPUs of one pod's init containers that its later containers may take."""
 
     pod_uid: str
@@ -21,7 +21,7 @@ class Reusable:
         """What this pod may use again."""
         return self.cpus if pod_uid == self.pod_uid else cpu_set.EMPTY
 
-    def after(self, pod: Pod, container: Container, cpus: CpuSet) -> Reusable:
+    def after(self, pod: Pod, container: Container, cpus: CpuSet) -> ReusableCpus:
         """What may be used again after this container got these CPUs. Other pods' is forgotten.
 
         An init container's CPUs become free for reuse; a sidecar or an app container keeps what
@@ -32,10 +32,10 @@ class Reusable:
             init.name == container.name and init.kind is ContainerKind.INIT
             for init in pod.init_containers
         )
-        return Reusable(pod.uid, before | cpus if is_init else before - cpus)
+        return ReusableCpus(pod.uid, before | cpus if is_init else before - cpus)
 
 
-NOTHING_REUSABLE = Reusable("", cpu_set.EMPTY)
+NOTHING_REUSABLE = ReusableCpus("", cpu_set.EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CpuLedger:
 
     default: CpuSet = frozenset()
     exclusive: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
-    reusable: Reusable = NOTHING_REUSABLE
+    reusable: ReusableCpus = NOTHING_REUSABLE
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
         """Exclusive CPUs of a container; None if it has no record."""

@@ -90,7 +90,7 @@ class NoNodesFit:
 
 
 @dataclass(frozen=True, slots=True)
-class TooFewOnNodes:
+class TooFewCpusOnNodes:
     """Not offered: too few CPUs of these nodes are free."""
 
     code: ClassVar[str] = "cpu/too-few-on-nodes"

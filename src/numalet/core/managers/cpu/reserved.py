@@ -17,14 +17,14 @@ from numalet.core.model.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservedCpus:
     """Reserved CPUs, and all CPUs of the cores that they are on."""
 
     cpus: CpuMask
     whole_cores: CpuMask
 
 
-def choose(picker: Picker) -> Reserved | Finding:
+def choose(picker: Picker) -> ReservedCpus | Finding:
     """The reserved CPUs, or why the kubelet would not start with such a reservation."""
     rules, topology = picker.rules, picker.topology
     if rules.reserved_cpus:
@@ -50,4 +50,4 @@ def choose(picker: Picker) -> Reserved | Finding:
             machine = cpu_set.text(cpu_mask.ids(topology.cpus))
             return Finding("cpu-manager/unknown-reserved-cpu", {"cpu": cpu, "cpus": machine})
         cores |= topology.core_of_cpu[cpu]
-    return Reserved(chosen, cores)
+    return ReservedCpus(chosen, cores)

@@ -16,7 +16,7 @@ from numalet.core.managers.cpu.hints import NodeSets
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.picking import Picker
 from numalet.core.managers.cpu.reasons import NotWholeCores, OtherSize, TooFewWholeCores
-from numalet.core.managers.cpu.reserved import Reserved
+from numalet.core.managers.cpu.reserved import ReservedCpus
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model.cpu_set import CpuSet
@@ -25,11 +25,11 @@ from numalet.core.model.pod import Container, ContainerKey, Pod
 
 
 @dataclass(frozen=True)
-class StaticPolicy:
+class CpuStaticPolicy:
     """Rules, machine and reserved CPUs of one kubelet. Made by ``build``."""
 
     picker: Picker
-    reserved: Reserved
+    reserved: ReservedCpus
 
     @cached_property
     def _sets(self) -> NodeSets:
@@ -161,10 +161,10 @@ class StaticPolicy:
         return ledger
 
 
-def build(rules: CpuRules, topology: CpuTopology) -> StaticPolicy | Finding:
+def build(rules: CpuRules, topology: CpuTopology) -> CpuStaticPolicy | Finding:
     """The manager, or why the kubelet would not start with these rules on this machine."""
     picker = Picker(topology, rules)
     chosen = reserved.choose(picker)
     if isinstance(chosen, Finding):
         return chosen
-    return StaticPolicy(picker, chosen)
+    return CpuStaticPolicy(picker, chosen)

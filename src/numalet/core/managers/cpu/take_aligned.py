@@ -10,7 +10,7 @@ from enum import Enum
 from numalet.core.managers.cpu import cpu_mask, free_cpus
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.free_cpus import FreeCpus
-from numalet.core.managers.cpu.topology import CpuTopology, Part
+from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
 from numalet.core.model.numa_mask import NumaMask
 
 
@@ -55,7 +55,7 @@ def _take_whole_caches(taking: FreeCpus) -> None:
             taking.take(uncore.cpus)
 
 
-def _take_part(taking: FreeCpus, uncore: Part) -> None:
+def _take_part(taking: FreeCpus, uncore: TopologyPart) -> None:
     """Take the free CPUs of the cache's lowest cores, if they are neither more nor fewer.
 
     An odd number on cores with two threads is never reached: the number of cores is rounded

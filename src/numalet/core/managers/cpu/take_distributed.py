@@ -18,7 +18,7 @@ from numalet.core.managers.cpu.combination_storage import Combination, Storage, 
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.free_cpus import FreeCpus
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
-from numalet.core.managers.cpu.topology import CpuTopology, Part
+from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
 from numalet.core.model import numa_mask
 
 
@@ -26,8 +26,8 @@ from numalet.core.model import numa_mask
 class _Winner:
     """Nodes that give a share each, and nodes that give the remainder in turn."""
 
-    sharing: tuple[Part, ...]
-    remainder: tuple[Part, ...]
+    sharing: tuple[TopologyPart, ...]
+    remainder: tuple[TopologyPart, ...]
 
 
 def take(
@@ -69,7 +69,7 @@ def _up(number: int, divisor: int) -> int:
     return (number - 1) // divisor + 1
 
 
-def _winner(balance: Balance, nodes: list[Part], size: int) -> _Winner | WouldHang | None:
+def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner | WouldHang | None:
     """The first combination of so many nodes with the best score; perfect ends the walk.
 
     The walk notices that it has ended when the next combination has been made already.
@@ -119,7 +119,7 @@ def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask 
     return taking.taken if taking.satisfied else AccountingError(taking.need)
 
 
-def _take_from(taking: FreeCpus, node: Part, count: int) -> None:
+def _take_from(taking: FreeCpus, node: TopologyPart, count: int) -> None:
     """Take CPUs of one node, packed; nothing if it has too few, and nobody is told."""
     cpus = take_packed.take(taking.topology, node.cpus & taking.free, count)
     if not isinstance(cpus, TooFewCpus):

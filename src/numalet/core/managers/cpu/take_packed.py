@@ -22,7 +22,7 @@ from numalet.core.managers.cpu import cpu_mask, free_cpus, take_aligned
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.free_cpus import FreeCpus
 from numalet.core.managers.cpu.reasons import TooFewCpus
-from numalet.core.managers.cpu.topology import CpuTopology, Part
+from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
 
 
 class Packing(Enum):
@@ -76,7 +76,7 @@ def _take_whole_cores(taking: FreeCpus) -> None:
     _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
 
 
-def _take_fitting(taking: FreeCpus, whole: Iterable[Part]) -> None:
+def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:
     """Take all CPUs of each part that is not too large for what is still needed."""
     for part in whole:
         if taking.need >= part.cpus.bit_count():

@@ -18,7 +18,7 @@ from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model.machine_info import MachineInfo
 
 
-class Part(NamedTuple):
+class TopologyPart(NamedTuple):
     """A NUMA node, socket, core or cache, listed inside a larger one or the machine.
 
     ``cpus`` are all its CPUs; ``here`` those of them that are in the larger one too: a cache may
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     here: CpuMask
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[TopologyPart, ...]
 Inside = Mapping[int, Parts]
 """By id of the larger one: what is in it, by ascending id."""
 
@@ -133,13 +133,15 @@ def _masks(members: Iterable[tuple[int, int]]) -> dict[int, CpuMask]:
 
 
 def _parts(masks: Mapping[int, CpuMask]) -> Parts:
-    return tuple(Part(part_id, cpus, cpus) for part_id, cpus in masks.items())
+    return tuple(TopologyPart(part_id, cpus, cpus) for part_id, cpus in masks.items())
 
 
 def _inside(outer: Mapping[int, CpuMask], inner: Mapping[int, CpuMask]) -> Inside:
     return {
         outer_id: tuple(
-            Part(part_id, cpus, cpus & limits) for part_id, cpus in inner.items() if cpus & limits
+            TopologyPart(part_id, cpus, cpus & limits)
+            for part_id, cpus in inner.items()
+            if cpus & limits
         )
         for outer_id, limits in outer.items()
     }

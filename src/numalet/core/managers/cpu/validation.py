@@ -11,13 +11,13 @@ from __future__ import annotations
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.ledger import CpuLedger
-from numalet.core.managers.cpu.static_policy import StaticPolicy
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 
 
-def restored(ledger: CpuLedger, policy: StaticPolicy) -> CpuLedger | Finding:
+def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
     """The ledger to start with, or why the kubelet would not start with it."""
     base = policy.initial_default
     if not ledger.default:
@@ -46,7 +46,7 @@ def restored(ledger: CpuLedger, policy: StaticPolicy) -> CpuLedger | Finding:
     return ledger
 
 
-def _misplaced_reserved(policy: StaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
+def _misplaced_reserved(policy: CpuStaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
     """What is wrong about reserved CPUs: strictly none in the pool, otherwise all of them."""
     pool: CpuMask = cpu_mask.of_set(cpus)
     reserved = policy.reserved.cpus

@@ -21,7 +21,7 @@ from numalet.core.hints import rule
 from numalet.core.hints.hint import Hint, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets, Requirement
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.managers.device.inventory import KnownDevices
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.device.reasons import (
@@ -29,7 +29,7 @@ from numalet.core.managers.device.reasons import (
     LeavesOutReused,
     NoSetOfNodes,
     OtherNumberHeld,
-    TooFewOnNodes,
+    TooFewDevicesOnNodes,
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
@@ -54,7 +54,7 @@ class TouchedSets:
     all_nodes: NumaMask
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> HintRule:
         """What is offered, by rule. A device is a part that counts 1."""
         # Devices of no node touch no set, so they can neither be missed nor counted.
         reused = [name for name in self.reused if self.devices.mask_of(name)]
@@ -65,7 +65,7 @@ class TouchedSets:
         known = self._touching(self.requested, self.devices.by_id)
         on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (known,))
         size = rule.smallest_size(on_empty_machine, otherwise=self.all_nodes.bit_count())
-        return Rule(self.all_nodes, open_sets, size)
+        return HintRule(self.all_nodes, open_sets, size)
 
     def _touching(self, need: int, names: Iterable[str]) -> Requirement:
         masks = Counter(self.devices.mask_of(name) & self.all_nodes for name in names)
@@ -87,7 +87,7 @@ class TouchedSets:
         touching = sum(1 for name in self.usable if self.devices.mask_of(name) & mask)
         usable = touching + len(with_node)
         if usable < self.requested:
-            return TooFewOnNodes(mask, self.resource, usable, self.requested)
+            return TooFewDevicesOnNodes(mask, self.resource, usable, self.requested)
         return None
 
 

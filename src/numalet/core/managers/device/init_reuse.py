@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalet.core.managers.device.ledger import NOTHING_REUSABLE, DeviceLedger, Reusable
+from numalet.core.managers.device.ledger import NOTHING_REUSABLE, DeviceLedger, ReusableDevices
 from numalet.core.model.pod import Container, ContainerKind, Pod
 
 
@@ -36,5 +36,5 @@ def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
     kept = {
         resource: device_ids[resource] for resource in sorted(device_ids) if device_ids[resource]
     }
-    reusable = Reusable(pod.uid, kept) if kept else NOTHING_REUSABLE
+    reusable = ReusableDevices(pod.uid, kept) if kept else NOTHING_REUSABLE
     return ledger if reusable == ledger.reusable else replace(ledger, reusable=reusable)

@@ -38,7 +38,7 @@ InUse = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reusable:
+class ReusableDevices:
     """Devices that later containers of one pod may use again, by resource."""
 
     pod_uid: str
@@ -51,11 +51,11 @@ class Reusable:
         )
 
 
-NOTHING_REUSABLE = Reusable("", {})
+NOTHING_REUSABLE = ReusableDevices("", {})
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCheckpoint:
     """What the checkpoint said when it was last written.
 
     The kubelet does not write when it frees devices, so the file may name pods that are gone,
@@ -79,9 +79,9 @@ class DeviceLedger:
     inventory: Inventory = NOTHING_REPORTED
     records: Records = field(default_factory=dict)
     in_use: InUse = field(default_factory=dict)
-    reusable: Reusable = NOTHING_REUSABLE
+    reusable: ReusableDevices = NOTHING_REUSABLE
     running: frozenset[ContainerKey] = frozenset()
-    written: Written | None = None
+    written: WrittenCheckpoint | None = None
 
     def is_handled(self, resource: str) -> bool:
         """Whether the resource is one of the Device Manager's: registered, or in use.

@@ -132,7 +132,7 @@ class LeavesOutReused:
 
 
 @dataclass(frozen=True, slots=True)
-class TooFewOnNodes:
+class TooFewDevicesOnNodes:
     """Not offered: too few usable devices are attached to this set."""
 
     code: ClassVar[str] = "device/too-few-on-nodes"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from numalet.core.managers.device import inventory, ledger
 from numalet.core.managers.device.inventory import Device
-from numalet.core.managers.device.ledger import DeviceLedger, Records, Written
+from numalet.core.managers.device.ledger import DeviceLedger, Records, WrittenCheckpoint
 from numalet.core.model.pod import ContainerKey
 
 
@@ -47,7 +47,7 @@ def resource_expired(old: DeviceLedger, resource: str) -> DeviceLedger:
     return checkpointed(replace(old, inventory=inventory.expired(old.inventory, resource)))
 
 
-def restarted(written: Written | None, running: Iterable[ContainerKey]) -> DeviceLedger:
+def restarted(written: WrittenCheckpoint | None, running: Iterable[ContainerKey]) -> DeviceLedger:
     """The ledger of a kubelet that starts with this checkpoint, before any plugin registers.
 
     Every resource of the checkpoint is registered with no devices at all: its plugin counts as
@@ -69,7 +69,7 @@ def checkpointed(old: DeviceLedger) -> DeviceLedger:
     """The ledger after the checkpoint was written."""
     registered = old.inventory.registered
     healthy = {name: tuple(sorted(registered[name].healthy)) for name in sorted(registered)}
-    return replace(old, written=Written(old.records, healthy))
+    return replace(old, written=WrittenCheckpoint(old.records, healthy))
 
 
 def restored_records(entries: Iterable[tuple[ContainerKey, str, ledger.DeviceRecord]]) -> Records:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.requirement import OpenSets
-from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
 
-def best(offered: OfferedSets, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
+def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
     """The best offered set that contains the given nodes; None if there is none.
 
     Sets of the preferred size are the smallest that occur, so the smallest set is the best.
@@ -31,7 +31,7 @@ def best(offered: OfferedSets, containing: NumaMask = numa_mask.EMPTY) -> Hint |
     return Hint(found, found.bit_count() == offered.preferred_size)
 
 
-def _possible(offered: OfferedSets, containing: NumaMask) -> Sequence[NumaMask]:
+def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:
     """Offered sets, the best one that contains the given nodes among them."""
     if offered.is_empty:
         return ()

@@ -27,7 +27,7 @@ from numalet.core.hints import requirement, rule
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets
-from numalet.core.hints.rule import Rule
+from numalet.core.hints.rule import HintRule
 from numalet.core.managers.memory.demand import Demand
 from numalet.core.managers.memory.ledger import (
     UINT64,
@@ -49,7 +49,7 @@ from numalet.core.model.numa_mask import NumaMask
 
 
 @dataclass(frozen=True)
-class OfferedSets:
+class MemoryHintFamily:
     """The sets that could hold one demand: a family of hints, shared by its memory types."""
 
     ledger: MemoryLedger
@@ -57,7 +57,7 @@ class OfferedSets:
     demand: Demand
 
     @cached_property
-    def rule(self) -> Rule | None:
+    def rule(self) -> HintRule | None:
         """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
         if _wraps_around(self.ledger, self.demand):
             return None
@@ -67,7 +67,7 @@ class OfferedSets:
             for mask in _possible_islands(self.ledger, self.pod_uid)
             if not open_sets.offers(mask) and self._is_offered(mask)
         )
-        return Rule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
+        return HintRule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
 
     def _is_offered(self, mask: NumaMask) -> bool:
         """Whether ``why_not`` has nothing to say; quicker, as every node in use is asked about."""

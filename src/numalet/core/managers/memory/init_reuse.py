@@ -4,7 +4,7 @@ An init container has ended when the next container runs, so its memory may be c
 for a later container *on exactly the same nodes*. Several init containers contribute their
 largest size, not their sum; sidecars and app containers use it up one after the other.
 
-Two books are kept of it. ``Reusable`` says what may be used again. And the blocks of init
+Two books are kept of it. ``ReusableMemory`` says what may be used again. And the blocks of init
 containers shrink by what later containers took over, so that the sizes of all blocks add up to
 what is reserved; a block may shrink to 0 and stays.
 Kubelet: ``updateInitContainersMemoryBlocks``, ``updatePodReusableMemory``, v1.32.
@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.managers.memory.ledger import Blocks, MemoryBlock, Reusable
+from numalet.core.managers.memory.ledger import Blocks, MemoryBlock, ReusableMemory
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Container, ContainerKind, Pod
 
 
-def after(reusable: Reusable, pod: Pod, container: Container, blocks: Blocks) -> Reusable:
+def after(
+    reusable: ReusableMemory, pod: Pod, container: Container, blocks: Blocks
+) -> ReusableMemory:
     """What may be used again once this container has its blocks. Other pods are forgotten."""
     sizes = dict(reusable.sizes) if reusable.pod_uid == pod.uid else {}
     for block in blocks:
@@ -28,7 +30,7 @@ def after(reusable: Reusable, pod: Pod, container: Container, blocks: Blocks) ->
             sizes[place] = max(sizes.get(place, 0), block.size_bytes)
         else:
             sizes[place] = max(0, sizes.get(place, 0) - block.size_bytes)
-    return Reusable(pod.uid, sizes)
+    return ReusableMemory(pod.uid, sizes)
 
 
 def shrunk(

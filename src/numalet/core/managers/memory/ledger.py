@@ -48,7 +48,7 @@ Blocks = tuple[MemoryBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reusable:
+class ReusableMemory:
     """Memory of one pod's ended init containers, by node set and type, in bytes."""
 
     pod_uid: str
@@ -59,7 +59,7 @@ class Reusable:
         return self.sizes.get((mask, resource), 0) if pod_uid == self.pod_uid else 0
 
 
-NOTHING_REUSABLE = Reusable("", {})
+NOTHING_REUSABLE = ReusableMemory("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class MemoryLedger:
 
     nodes: Mapping[int, NodeMemory]
     blocks: Mapping[str, Mapping[str, Blocks]]
-    reusable: Reusable = NOTHING_REUSABLE
+    reusable: ReusableMemory = NOTHING_REUSABLE
 
     def blocks_of(self, pod_uid: str, container: str) -> Blocks | None:
         """Blocks of a container; None if it has no record, which is not an empty record."""

@@ -14,7 +14,7 @@ from numalet.core.hints.provider import ActiveContainers, Refused
 from numalet.core.managers.memory import affinity as best_affinity
 from numalet.core.managers.memory import allocation, demand, hints, init_reuse
 from numalet.core.managers.memory.demand import Demand
-from numalet.core.managers.memory.hints import OfferedSets
+from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import NOTHING_REUSABLE, UINT64, Blocks, MemoryLedger
 from numalet.core.managers.memory.reasons import (
     CanNotExtend,
@@ -33,7 +33,7 @@ from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 
 
 @dataclass(frozen=True, slots=True)
-class StaticPolicy:
+class MemoryStaticPolicy:
     """The kubelet's rules, and those of native mode; the machine is in the ledger."""
 
     behaviour: Behaviour = EXACT
@@ -89,7 +89,7 @@ class StaticPolicy:
             return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
         if missing is not None:
             return Refused(missing)
-        offered = OfferedSets(ledger, pod.uid, asked)
+        offered = MemoryHintFamily(ledger, pod.uid, asked)
         if not offered.is_empty:
             return dict.fromkeys(asked, offered)
         # To the kubelet no set at all is "no preference", not "impossible".
@@ -132,7 +132,7 @@ class StaticPolicy:
         affinity: Hint,
     ) -> NumaMask | Refused:
         """The affinity's nodes, replaced or extended where they do not do."""
-        offered = OfferedSets(ledger, pod.uid, asked)
+        offered = MemoryHintFamily(ledger, pod.uid, asked)
         chosen = affinity
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
@@ -157,7 +157,7 @@ class StaticPolicy:
         cut = _cut_group(ledger, container, mask)
         return mask if cut is None else Refused(cut)
 
-    def _will_do(self, offered: OfferedSets, mask: NumaMask) -> bool:
+    def _will_do(self, offered: MemoryHintFamily, mask: NumaMask) -> bool:
         """Whether the set may be used as it is.
 
         The kubelet looks at free memory alone, and not at memory that may be used again.

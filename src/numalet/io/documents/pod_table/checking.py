@@ -23,8 +23,8 @@ from numalet.io.documents.pod_table.kinds import (
     ListOf,
     MapOf,
     ObjectType,
-    Plain,
-    Text,
+    PlainKind,
+    TextKind,
     Whole,
 )
 from numalet.io.documents.typed import Place
@@ -86,10 +86,10 @@ def as_kept(value: Any, kind: Kind) -> Any:
             return [as_kept(item, kind.item) for item in value]
         case MapOf():
             return {name: as_kept(member, kind.value) for name, member in value.items()}
-        case Plain.QUANTITY:
+        case PlainKind.QUANTITY:
             quantity = pod_resources.decode_quantity(value, Place(""), Findings())
             return value if quantity is None else str(quantity)
-        case Plain.OBJECT:
+        case PlainKind.OBJECT:
             return copy.deepcopy(value)
         case _:
             return value
@@ -173,7 +173,7 @@ def _map(walk: _Walk, value: Any, kind: MapOf, path: str) -> None:
             _value(walk, member, kind.value, f"{path}.{name}")
 
 
-def _text(walk: _Walk, value: Any, kind: Text, path: str) -> None:
+def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
     if not isinstance(value, str):
         walk.wrong_type(value, "a text", path)
     elif not kind.is_free and not kind.accepts(value):
@@ -190,8 +190,8 @@ def _whole(walk: _Walk, value: Any, kind: Whole, path: str) -> None:
         walk.add(kind.finding, path, value=shown, least=kind.least, most=kind.most)
 
 
-def _plain(walk: _Walk, value: Any, kind: Plain, path: str) -> None:
-    if kind is Plain.QUANTITY:
+def _plain(walk: _Walk, value: Any, kind: PlainKind, path: str) -> None:
+    if kind is PlainKind.QUANTITY:
         if not (isinstance(value, str) and _is_quantity(value)) and not walk.is_over:
             at = walk.place._replace(path=path)
             pod_resources.decode_quantity(value, at, walk.findings)
@@ -210,17 +210,17 @@ def _is_int_or_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-_IS_PLAIN: Final[Mapping[Plain, Callable[[Any], bool]]] = {
-    Plain.FLAG: lambda value: isinstance(value, bool),
-    Plain.INT_OR_TEXT: _is_int_or_text,
-    Plain.MOMENT: lambda value: isinstance(value, str) and is_moment(value),
-    Plain.OBJECT: lambda value: isinstance(value, Mapping),
+_IS_PLAIN: Final[Mapping[PlainKind, Callable[[Any], bool]]] = {
+    PlainKind.FLAG: lambda value: isinstance(value, bool),
+    PlainKind.INT_OR_TEXT: _is_int_or_text,
+    PlainKind.MOMENT: lambda value: isinstance(value, str) and is_moment(value),
+    PlainKind.OBJECT: lambda value: isinstance(value, Mapping),
 }
 _CHECKS: Final[Mapping[type, Callable[[_Walk, Any, Any, str], None]]] = {
     ObjectType: _object,
     ListOf: _list,
     MapOf: _map,
-    Text: _text,
+    TextKind: _text,
     Whole: _whole,
-    Plain: _plain,
+    PlainKind: _plain,
 }

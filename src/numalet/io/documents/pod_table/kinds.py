@@ -21,7 +21,7 @@ INT32: Final = (-(2**31), 2**31 - 1)
 INT64: Final = (-(2**63), 2**63 - 1)
 
 
-class Use(Enum):
+class FieldUse(Enum):
     """What becomes of a field when the agent runs the pod."""
 
     HONOURED = "honoured"
@@ -37,7 +37,7 @@ class Use(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextKind:
     """A text.
 
     ``allowed`` are its only values, if there are any. ``pattern`` is what a whole text that is not
@@ -73,7 +73,7 @@ class Whole:
     finding: str = "document/range"
 
 
-class Plain(Enum):
+class PlainKind(Enum):
     """Kinds without anything more to say of them."""
 
     FLAG = "true or false"
@@ -112,7 +112,7 @@ class Field:
     kind: Kind
     is_needed: bool = False
     missing: str = "document/field-missing"
-    use: Use | None = None
+    use: FieldUse | None = None
     words: str = ""
     rule: str = ""
     since: str = ""
@@ -136,9 +136,10 @@ class ObjectType:
     def plain_types(self) -> Mapping[str, type]:
         """The Python types of fields of which every value of that type will do."""
         return {
-            name: bool if each.kind is Plain.FLAG else str
+            name: bool if each.kind is PlainKind.FLAG else str
             for name, each in self.fields.items()
-            if each.kind is Plain.FLAG or (isinstance(each.kind, Text) and each.kind.is_free)
+            if each.kind is PlainKind.FLAG
+            or (isinstance(each.kind, TextKind) and each.kind.is_free)
         }
 
     @cached_property
@@ -146,30 +147,30 @@ class ObjectType:
         """Names of the fields that are needed, with the codes of findings about missing ones."""
         return tuple((name, each.missing) for name, each in self.fields.items() if each.is_needed)
 
-    def names(self, *uses: Use) -> frozenset[str]:
+    def names(self, *uses: FieldUse) -> frozenset[str]:
         """Names of the fields that are used in one of these ways."""
         return frozenset(name for name, each in self.fields.items() if each.use in uses)
 
 
-Kind: TypeAlias = Text | Whole | Plain | ListOf | MapOf | ObjectType
+Kind: TypeAlias = TextKind | Whole | PlainKind | ListOf | MapOf | ObjectType
 
-TEXT: Final = Text()
-FLAG: Final = Plain.FLAG
+TEXT: Final = TextKind()
+FLAG: Final = PlainKind.FLAG
 COUNT: Final = Whole(*INT32)
 LONG: Final = Whole(*INT64)
 PORT: Final = Whole(1, 65535)
 PERMISSIONS: Final = Whole(0, 0o777)
-INT_OR_TEXT: Final = Plain.INT_OR_TEXT
-QUANTITY: Final = Plain.QUANTITY
-MOMENT: Final = Plain.MOMENT
+INT_OR_TEXT: Final = PlainKind.INT_OR_TEXT
+QUANTITY: Final = PlainKind.QUANTITY
+MOMENT: Final = PlainKind.MOMENT
 TEXTS: Final = ListOf(TEXT)
 TEXT_MAP: Final = MapOf(TEXT)
 AMOUNTS: Final = MapOf(QUANTITY)
 
 _PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_LABEL: Final = Text(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding="pods/label")
+DNS_LABEL: Final = TextKind(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding="pods/label")
 """A name without dots, of 63 characters at most (RFC 1123)."""
-DNS_SUBDOMAIN: Final = Text(pattern=rf"{_PART}(\.{_PART})*", most=253, finding="pods/subdomain")
+DNS_SUBDOMAIN: Final = TextKind(pattern=rf"{_PART}(\.{_PART})*", most=253, finding="pods/subdomain")
 """A name with dots, of 253 characters at most (RFC 1123)."""
 
 
@@ -190,9 +191,9 @@ def written_by_servers(given: ObjectType) -> ObjectType:
     return replace(given, is_of_servers=True)
 
 
-def one_of(*allowed: str, finding: str = UNKNOWN_VALUE) -> Text:
+def one_of(*allowed: str, finding: str = UNKNOWN_VALUE) -> TextKind:
     """A text of these values."""
-    return Text(allowed=allowed, finding=finding)
+    return TextKind(allowed=allowed, finding=finding)
 
 
 def needed(given: Field | Kind, missing: str = "") -> Field:
@@ -208,27 +209,27 @@ def since(release: str, given: Field | Kind) -> Field:
 
 def honoured(kind: Kind, words: str = "", *, rule: str = "") -> Field:
     """The field is honoured, perhaps only under a rule of ``core.config.behaviour``."""
-    return Field(kind=kind, use=Use.HONOURED, words=words, rule=rule)
+    return Field(kind=kind, use=FieldUse.HONOURED, words=words, rule=rule)
 
 
 def kept(kind: Kind, words: str = "") -> Field:
     """The field is kept and shown, and nothing follows from it."""
-    return Field(kind=kind, use=Use.KEPT, words=words)
+    return Field(kind=kind, use=FieldUse.KEPT, words=words)
 
 
 def warned(kind: Kind, words: str) -> Field:
     """What the field promises is not there, and a warning says so."""
-    return Field(kind=kind, use=Use.WARNED, words=words)
+    return Field(kind=kind, use=FieldUse.WARNED, words=words)
 
 
 def ignored(kind: Kind, words: str = "") -> Field:
     """The field means nothing to a program of the host, and a note names it."""
-    return Field(kind=kind, use=Use.IGNORED, words=words)
+    return Field(kind=kind, use=FieldUse.IGNORED, words=words)
 
 
 def refused(kind: Kind, finding: str, words: str) -> Field:
     """A pod with this field is refused, with a finding of this code."""
-    return Field(kind=kind, use=Use.REFUSED, finding=finding, words=words)
+    return Field(kind=kind, use=FieldUse.REFUSED, finding=finding, words=words)
 
 
 def _field(given: Field | Kind) -> Field:

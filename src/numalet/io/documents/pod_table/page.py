@@ -17,7 +17,7 @@ from numalet.io.documents.pod_table.containers import (
     ENV_VAR,
     RESOURCE_REQUIREMENTS,
 )
-from numalet.io.documents.pod_table.kinds import Field, ObjectType, Use
+from numalet.io.documents.pod_table.kinds import Field, FieldUse, ObjectType
 from numalet.io.documents.pod_table.metadata import OBJECT_META
 from numalet.io.documents.pod_table.pod import POD_SPEC
 from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
@@ -37,11 +37,11 @@ _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTA
 
 def tables() -> Mapping[str, str]:
     """The tables in Markdown, by the use of the fields that are in them."""
-    rows: dict[Use, dict[str, list[str]]] = {use: {} for use in Use}
+    rows: dict[FieldUse, dict[str, list[str]]] = {use: {} for use in FieldUse}
     for path, field in _fields():
         if field.use is not None:
             rows[field.use].setdefault(_text(field), []).append(path)
-    return {use.value: _table(rows[use]) for use in Use}
+    return {use.value: _table(rows[use]) for use in FieldUse}
 
 
 def filled(page: str) -> str:

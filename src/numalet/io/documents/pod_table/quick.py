@@ -19,8 +19,8 @@ from numalet.io.documents.pod_table.kinds import (
     ListOf,
     MapOf,
     ObjectType,
-    Plain,
-    Text,
+    PlainKind,
+    TextKind,
     Whole,
 )
 
@@ -29,12 +29,12 @@ _MOMENT: Final = (
     r"^(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
     r"T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?Z\Z"
 )
-_PLAIN: Final[dict[Plain, Any]] = {
-    Plain.FLAG: bool,
-    Plain.INT_OR_TEXT: Annotated[int, msgspec.Meta(ge=INT32[0], le=INT32[1])] | str,
-    Plain.QUANTITY: Annotated[str, msgspec.Meta(pattern=_QUANTITY)],
-    Plain.MOMENT: Annotated[str, msgspec.Meta(pattern=_MOMENT)],
-    Plain.OBJECT: dict,
+_PLAIN: Final[dict[PlainKind, Any]] = {
+    PlainKind.FLAG: bool,
+    PlainKind.INT_OR_TEXT: Annotated[int, msgspec.Meta(ge=INT32[0], le=INT32[1])] | str,
+    PlainKind.QUANTITY: Annotated[str, msgspec.Meta(pattern=_QUANTITY)],
+    PlainKind.MOMENT: Annotated[str, msgspec.Meta(pattern=_MOMENT)],
+    PlainKind.OBJECT: dict,
 }
 
 
@@ -70,12 +70,12 @@ def _type(kind: Kind) -> Any:
             return GenericAlias(dict, (str, _type(kind.value)))
         case Whole():
             return Annotated[int, msgspec.Meta(ge=kind.least, le=kind.most)]
-        case Text() if kind.allowed:
+        case TextKind() if kind.allowed:
             return Literal[kind.allowed]
-        case Text() if kind.pattern:
+        case TextKind() if kind.pattern:
             pattern = rf"^{kind.pattern}\Z"
             return Annotated[str, msgspec.Meta(pattern=pattern, max_length=kind.most)]
-        case Text():
+        case TextKind():
             return str
-        case Plain():
+        case PlainKind():
             return _PLAIN[kind]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numalet.io.documents.pod_table.kinds import Kind, ListOf, MapOf, ObjectType, Use
+from numalet.io.documents.pod_table.kinds import FieldUse, Kind, ListOf, MapOf, ObjectType
 
 
-def types(root: ObjectType) -> tuple[tuple[ObjectType, frozenset[Use]], ...]:
+def types(root: ObjectType) -> tuple[tuple[ObjectType, frozenset[FieldUse]], ...]:
     """All types of the root in the order in which they are met, itself first.
 
     A field without a use of its own has that of the field by which its type was reached.
     """
     order: dict[str, ObjectType] = {}
-    uses: dict[str, set[Use]] = {}
-    open_types = [(root, Use.HONOURED)]
+    uses: dict[str, set[FieldUse]] = {}
+    open_types = [(root, FieldUse.HONOURED)]
     while open_types:
         kind, use = open_types.pop(0)
         if use in uses.setdefault(kind.name, set()):

@@ -20,7 +20,7 @@ from numalet.io.documents.pod_table.kinds import (
     Kind,
     ListOf,
     ObjectType,
-    Plain,
+    PlainKind,
     object_type,
     one_of,
     written_by_servers,
@@ -30,8 +30,8 @@ from numalet.io.documents.pod_table.volumes import PERSISTENT_VOLUME_CLAIM_SPEC
 
 POD_TEMPLATE_SPEC: Final = object_type(
     "PodTemplateSpec",
-    metadata=Plain.OBJECT,
-    spec=Plain.OBJECT,
+    metadata=PlainKind.OBJECT,
+    spec=PlainKind.OBJECT,
 )
 
 ROLLING_UPDATE_DEPLOYMENT: Final = object_type(
@@ -84,7 +84,7 @@ PERSISTENT_VOLUME_CLAIM: Final = object_type(
     kind=TEXT,
     metadata=OBJECT_META,
     spec=PERSISTENT_VOLUME_CLAIM_SPEC,
-    status=Plain.OBJECT,
+    status=PlainKind.OBJECT,
 )
 
 POD_FAILURE_EXIT_CODES: Final = object_type(
@@ -142,7 +142,7 @@ def _workload(name: str, version: str, **spec: Field | Kind) -> ObjectType:
         kind=TEXT,
         metadata=OBJECT_META,
         spec=object_type(f"{name}Spec", **spec),
-        status=Plain.OBJECT,
+        status=PlainKind.OBJECT,
     )
     return written_by_servers(whole)
 

@@ -38,7 +38,7 @@ _FORGIVING: Final = (errno.EACCES, errno.EPERM)
 _IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Stage(Enum):
+class FailedStep(Enum):
     """Where a start failed."""
 
     CGROUP = "cgroup"
@@ -52,7 +52,7 @@ class Stage(Enum):
 class StageFailed(Exception):  # noqa: N818 - carried out of the process as values
     """A step was refused by the kernel."""
 
-    def __init__(self, stage: Stage, number: int) -> None:
+    def __init__(self, stage: FailedStep, number: int) -> None:
         super().__init__(stage, number)
         self.stage = stage
         self.number = number
@@ -83,19 +83,19 @@ def become(setup: Setup, parent: int) -> NoReturn:
     Raises ``StageFailed``. ``parent`` is the process whose end is to be the program's end.
     """
     if setup.cgroup is not None:
-        _step(Stage.CGROUP, join, setup.cgroup)
+        _step(FailedStep.CGROUP, join, setup.cgroup)
     if setup.cpus is not None:
-        _step(Stage.CPUS, os.sched_setaffinity, 0, setup.cpus)
+        _step(FailedStep.CPUS, os.sched_setaffinity, 0, setup.cpus)
     if setup.memory_nodes is not None:
-        _step(Stage.MEMORY_POLICY, bind_memory, setup.memory_nodes)
+        _step(FailedStep.MEMORY_POLICY, bind_memory, setup.memory_nodes)
     person = Person.of(setup.user, setup.group)
-    _step(Stage.USER, _become_user, setup.user, setup.group, person)
+    _step(FailedStep.USER, _become_user, setup.user, setup.group, person)
     # Changing the user forgets it, so it comes after.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
     if setup.working_dir:
-        _step(Stage.WORKING_DIR, os.chdir, setup.working_dir)
+        _step(FailedStep.WORKING_DIR, os.chdir, setup.working_dir)
     if setup.open_files is not None:
         _let_open(setup.open_files)
     for number in _IGNORED_BY_PYTHON:
@@ -182,7 +182,7 @@ def can_bind_memory() -> bool:
     return True
 
 
-def _step(stage: Stage, function: object, *arguments: object) -> None:
+def _step(stage: FailedStep, function: object, *arguments: object) -> None:
     try:
         function(*arguments)  # type: ignore[operator]
     except OSError as error:
@@ -230,7 +230,7 @@ def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
                 problem = number
             if number not in (errno.ENOENT, errno.ENOTDIR, *_FORGIVING):
                 break
-    raise StageFailed(Stage.PROGRAM, problem)
+    raise StageFailed(FailedStep.PROGRAM, problem)
 
 
 def _places(name: str, path: str) -> list[str]:

@@ -18,7 +18,7 @@ _MODE: Final = 0o600
 _NANO: Final = 1_000_000_000
 
 
-class Log:
+class AttemptLog:
     """The log of one attempt."""
 
     def __init__(self, path: Path, most_bytes: int, most_files: int) -> None:
@@ -65,7 +65,7 @@ class Log:
 class Stream:
     """One of the program's outputs: bytes come in pieces, lines go out."""
 
-    def __init__(self, descriptor: int, name: str, log: Log) -> None:
+    def __init__(self, descriptor: int, name: str, log: AttemptLog) -> None:
         self.descriptor = descriptor
         self._name = name
         self._log = log

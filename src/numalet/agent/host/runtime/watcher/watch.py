@@ -30,7 +30,7 @@ from numalet.agent.host.runtime.watcher.begin import (
     join,
     spare,
 )
-from numalet.agent.host.runtime.watcher.outputs import Log, Stream, stamp
+from numalet.agent.host.runtime.watcher.outputs import AttemptLog, Stream, stamp
 from numalet.agent.host.runtime.watcher.papers import Paper
 
 LOCK: Final = 3
@@ -59,7 +59,7 @@ def main(folder: Path) -> int:
         Paper(folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
     )
     spare(OWN_SCORE)
-    watch = _Watch(order, Log(folder / papers.LOG, order["log_bytes"], order["log_files"]))
+    watch = _Watch(order, AttemptLog(folder / papers.LOG, order["log_bytes"], order["log_files"]))
     problem = watch.begin()
     if problem is not None:
         refused.write(problem)
@@ -75,7 +75,7 @@ def main(folder: Path) -> int:
 class _Watch:
     """One program, from its start to its end."""
 
-    def __init__(self, order: dict[str, Any], log: Log) -> None:
+    def __init__(self, order: dict[str, Any], log: AttemptLog) -> None:
         self._order = order
         self._log = log
         self._pid = 0
