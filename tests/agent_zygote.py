@@ -18,6 +18,8 @@ import sys
 import traceback
 from typing import Any, Final, NoReturn
 
+import coverage
+
 import numalet.cli.main
 from numalet.__main__ import main
 from numalet.io import faults
@@ -73,6 +75,7 @@ def serve(control: socket.socket) -> None:
 def _run(words: list[str], streams: list[int], environment: dict[str, str] | None) -> NoReturn:
     """Be ``numalet`` with these words from here on; ``streams`` are the last ones of the three."""
     status: object = 3
+    measured = _measured()
     try:
         for number, each in zip(range(_STREAMS - len(streams), _STREAMS), streams, strict=True):
             os.dup2(each, number)
@@ -96,7 +99,17 @@ def _run(words: list[str], streams: list[int], environment: dict[str, str] | Non
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         sys.stderr.flush()
+        if measured is not None:
+            measured.stop()
+            measured.save()
         os._exit(status if isinstance(status, int) else 3)
+
+
+def _measured() -> coverage.Coverage | None:
+    """What notes the lines that this copy runs, where those of all processes are noted."""
+    if coverage.Coverage.current() is None:
+        return None
+    return coverage.process_startup(force=True)
 
 
 if __name__ == "__main__":
