@@ -347,7 +347,11 @@ def test_a_command_outlives_its_agent_and_is_known_to_the_next(site: Site) -> No
     site.kill()
     refused = site.run("--", "true")
     assert 2 == refused.returncode
-    assert "1 programs of an agent that is gone still run" in refused.stderr
+    gone = "1 programs of an agent that is gone still run"
+    assert gone in refused.stderr
+    words = [sys.executable, "-m", "numalet", "ps", "--root", str(site.root)]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert gone in listed.stderr
     site.start()
     assert ["Running"] == site.phases()
     assert 125 == site.run("--", "true", cpus=MOST).returncode

@@ -50,6 +50,8 @@ def ps(
     root: agent_client.Root = None,
 ) -> None:
     """List the pods of an agent, or commands without one: NUMA nodes, CPUs, memory, alignment."""
+    from numalet.cli.output import show_findings
+
     with agent_client.agent(socket, root) as client:
         try:
             listed = client.get(f"{OWN_API}/podplacements")
@@ -58,6 +60,7 @@ def ps(
                 raise
             found = agent_client.commands_without_agent(bad, socket, root)
             _print_commands(found.placements, output)
+            show_findings(found.notes)
             return
         if output is Form.JSON:
             _print_json(client, listed, watch)
@@ -82,7 +85,7 @@ def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
         table = PodTable(items, datetime.now(UTC), is_wide=form is Form.WIDE)
         sys.stdout.write(table.text(items))
     else:
-        typer.echo("No commands run, and no agent answers.", err=True)
+        typer.echo("No agent answers, and no commands run without one.", err=True)
 
 
 def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> None:

@@ -12,13 +12,12 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.runtime import levels
-from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.levels import HostCapabilities
 from numalet.agent.keeper import other_books, other_roots, owners, settings
 from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.settings import AgentOptions
-from numalet.agent.run import beside_agent, program, queue, request, telling
+from numalet.agent.run import beside_agent, leftovers, program, queue, request, telling
 from numalet.agent.run.beside_agent import AgentGone
 from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.options import Explained, RunOptions, Voice
@@ -68,7 +67,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
                 return beside_agent.run(pod, root, options, voice, waiter)
             continue
         try:
-            programs = _agents_programs(root)
+            programs = leftovers.agents_programs(root)
             if not programs:
                 return _run_first(pod, books, root, options, voice, waiter)
         finally:
@@ -88,7 +87,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
 def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
     """Whether an agent came back, or what the last one started has ended, in this time."""
     voice.tell(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
-    while _agents_programs(root):
+    while leftovers.agents_programs(root):
         # Its lock is not asked for: an agent that starts would be refused for that moment.
         with suppress(BadInput, AgentRefused), AgentClient(root / places.SOCKET_NAME) as client:
             client.text("/livez")
@@ -97,12 +96,6 @@ def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
             return False
         time.sleep(_PAUSE_SECONDS)
     return True
-
-
-def _agents_programs(root: Path) -> int:
-    """What an agent started and goes on without it, on CPUs that are not in our books."""
-    going_on = (AttemptState.STARTING, AttemptState.RUNNING)
-    return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
 
 
 def _run_first(

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.watcher import family
 from numalet.agent.run.holders import RunHolder
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.01
+
+
+def agents_programs(root: Path) -> int:
+    """How many programs an agent started that go on without it, on CPUs of no books of ours."""
+    going_on = (AttemptState.STARTING, AttemptState.RUNNING)
+    return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
 
 
 def clear(holder: RunHolder, tree: CgroupTree | None) -> None:

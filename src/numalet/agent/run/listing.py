@@ -13,13 +13,13 @@ from numalet.agent.host.runtime import levels
 from numalet.agent.keeper import recovery, settings
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.kubernetes import pod_placement
-from numalet.agent.run import placing
+from numalet.agent.run import leftovers, placing
 from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_books import Content, SharedBooks
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 
@@ -36,6 +36,8 @@ class Listing:
 
     placements: Sequence[Mapping[str, Any]]
     node: Mapping[str, Any] | None
+    notes: tuple[Finding, ...] = ()
+    """What else runs under the root folder, in the books of an agent that is gone."""
 
 
 def listing(root: Path) -> Listing | None:
@@ -59,7 +61,10 @@ def listing(root: Path) -> Listing | None:
 def _listed(root: Path, books: SharedBooks, content: Content) -> Listing:
     node, live = _node(root, content)
     items = [_placement(each, books.holders.since(each), node) for each in live]
-    return Listing(items, None if node is None else _state(node))
+    programs = leftovers.agents_programs(root)
+    fields = {"root": str(root), "count": programs}
+    note = Finding("run/agents-programs", fields, Location(str(root)), Severity.WARNING)
+    return Listing(items, None if node is None else _state(node), (note,) if programs else ())
 
 
 def _node(root: Path, content: Content) -> tuple[Node | None, tuple[RunHolder, ...]]:
