@@ -33,6 +33,8 @@ EPILOG = """Examples:
 
   kubectl get --raw /api/v1/nodes/node7/proxy/configz | numalet check -c - -m node7.tar.gz
 
+  numalet check -c /proc/$(pidof kubelet)/cmdline
+
 Exit status: 0 clean (warnings and notes aside), 1 findings of severity error, 2 the input can
 not be used, 3 a bug.
 """

@@ -204,7 +204,7 @@ ConfigFile = Annotated[
         metavar="FILE",
         help=(
             "KubeletConfiguration, or what holds one: a ConfigMap of kubeadm, /configz, OpenShift,"
-            " Talos; '-' reads the standard input."
+            " Talos, Bottlerocket, a command line; '-' reads the standard input."
         ),
     ),
 ]

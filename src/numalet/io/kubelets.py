@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from numalet.io.documents import kubelet_flags
 from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = Path("/proc")
@@ -75,11 +76,13 @@ class KubeletProcess:
 
     def values(self, flag: str) -> tuple[str, ...]:
         """All values of a flag, in order, given to the kubelet or through another program."""
-        return tuple(value for name, value in _flags(self.arguments) if name == flag)
+        return tuple(
+            value for name, value in kubelet_flags.of_arguments(self.arguments) if name == flag
+        )
 
     def flags(self) -> tuple[tuple[str, str], ...]:
         """Every flag that has a value, in order, without dashes."""
-        return tuple(_flags(self.arguments))
+        return tuple(kubelet_flags.of_arguments(self.arguments))
 
     def path(self, named: str) -> Path:
         """A path that this process names, as this program can open it."""
@@ -211,25 +214,14 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
 
 def _last_of(arguments: Sequence[str], flag: str) -> str | None:
     """The last value of a flag, given to the kubelet or through another program."""
-    return next((value for name, value in reversed([*_flags(arguments)]) if name == flag), None)
-
-
-def _flags(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Flags and values of a command line.
-
-    A flag without ``=`` has the argument after it, or, before another flag, is a switch that is on.
-    """
-    for at, argument in enumerate(arguments):
-        option, has_value, value = argument.lstrip("-").partition("=")
-        if not argument.startswith("-"):
-            continue
-        following = "".join(arguments[at + 1 : at + 2])
-        if option == "kubelet-arg":
-            passed_on = value if has_value else following
-            option, has_value, value = passed_on.lstrip("-").partition("=")
-        if not has_value:
-            value = "true" if not following or following.startswith("-") else following
-        yield option, value
+    return next(
+        (
+            value
+            for name, value in reversed([*kubelet_flags.of_arguments(arguments)])
+            if name == flag
+        ),
+        None,
+    )
 
 
 def _answer(folder: Path) -> str | None:

@@ -38,7 +38,19 @@ _CONFIG_FILE: Final = {
         "apiVersion {api_version!r} and kind {kind!r} are not known here; "
         "allowed are 'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration', or an object that "
         "holds one: a ConfigMap, a KubeletConfig of OpenShift, the answer of /configz, a machine "
-        "configuration of Talos"
+        "configuration of Talos, user data of Bottlerocket, a kubelet's command line"
+    ),
+    "config-file/command-line": "this begins as a kubelet's command line, and is none: {problem}",
+    "config-file/extra-config": (
+        "kubelet-extra-config must be fields of a KubeletConfiguration, as YAML in base64, and "
+        "{value} is not"
+    ),
+    "config-file/no-settings": (
+        "there is no table [settings.kubernetes], which has the settings of Bottlerocket's kubelet"
+    ),
+    "config-file/toml": "this begins as TOML, and is none: {problem}",
+    "config-file/unknown-setting": (
+        "Bottlerocket has no setting {name!r} of Kubernetes that is known here; nearest: {nearest}"
     ),
     "config-file/read-from": "read from here: {source}",
     "config-file/read-in-part": (

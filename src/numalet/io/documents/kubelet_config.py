@@ -98,21 +98,23 @@ def load(sources: ConfigSources) -> LoadedConfig:
     own = AS_THE_KUBELET
     flags = kubelet_flags.parse(sources.flags)
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
+    config_dir = sources.config_dir
     inside = kubelet_flags.NONE_GIVEN
     merged = drop_ins.MergedDocuments()
     if sources.config_file is not None:
-        has_file_defaults = True
         file = kubelet_config_file.read(sources.config_file)
+        has_file_defaults = file.has_defaults
+        config_dir = config_dir or file.config_dir
         merged.merge(file.part)
         warnings.extend(file.notices)
         own = numalet_config.of_documents(file.own)
         inside = kubelet_flags.parse_placed(file.part.flags)
-    if sources.config_dir is not None:
+    if config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
             defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
             merged.value[_EVICTION] = dict(defaults)
-        for path in drop_ins.files(Path(sources.config_dir)):
+        for path in drop_ins.files(Path(config_dir)):
             file = kubelet_config_file.read_drop_in(path)
             merged.merge(file.part)
             warnings.extend(file.notices)

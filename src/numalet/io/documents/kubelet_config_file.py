@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
-from numalet.io.documents import enclosed_config, numalet_config, yaml_source
+from numalet.io.documents import (
+    bottlerocket,
+    enclosed_config,
+    kubelet_command_line,
+    numalet_config,
+    yaml_source,
+)
 from numalet.io.documents.enclosed_config import ConfigPart
+from numalet.io.documents.kubelet_command_line import CommandLine
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.yaml_source import YamlDocument
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """What was read: a configuration, documents of our own, what the kubelet would only warn of."""
+    """What was read: a configuration, documents of our own, what the kubelet would only warn of.
+
+    ``has_defaults`` is false for a kubelet that is run without a file, and so without defaults
+    for what only a file sets. ``config_dir`` is what the file itself names as such.
+    """
 
     part: ConfigPart
     own: tuple[YamlDocument, ...] = ()
     notices: tuple[Finding, ...] = ()
+    has_defaults: bool = True
+    config_dir: str | None = None
 
 
 def read(path: Path | str) -> ConfigFile:
@@ -31,6 +45,15 @@ def read(path: Path | str) -> ConfigFile:
     """
     name = str(path)
     text = yaml_source.read_text_or_input(name)
+    if kubelet_command_line.is_meant(text):
+        return _of_command_line(kubelet_command_line.read(text, name), name)
+    return _of_text(text, name)
+
+
+def _of_text(text: str, name: str) -> ConfigFile:
+    if bottlerocket.is_meant(text, name):
+        part = bottlerocket.read(text, name)
+        return _alone(part)
     documents = yaml_source.load_documents(text, name)
     if not documents:
         raise _refused("config-file/empty", Location(name))
@@ -64,6 +87,23 @@ def read_drop_in(path: Path) -> ConfigFile:
     numalet_config.refuse_further(documents[1:])
     (part,) = enclosed_config.of_document(documents[0], "")
     return ConfigFile(part, (), _warnings(part))
+
+
+def _alone(part: ConfigPart) -> ConfigFile:
+    return ConfigFile(part, (), (*_warnings(part), *filter(None, (part.note,))))
+
+
+def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
+    """The flags, over the file that they name."""
+    note = enclosed_config.read_from("a kubelet's command line", Location(name))
+    if line.config is None:
+        nowhere = ConfigPart(value={}, locate=partial(Location, name), flags=line.flags, note=note)
+        return replace(_alone(nowhere), has_defaults=not line.is_whole, config_dir=line.config_dir)
+    source = f"a kubelet's command line, and the file of its --config, {line.config}"
+    note = enclosed_config.read_from(source, Location(name))
+    file = _of_text(yaml_source.read_text(line.config), line.config)
+    part = replace(file.part, flags=(*file.part.flags, *line.flags))
+    return replace(file, part=part, notices=(*file.notices, note), config_dir=line.config_dir)
 
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
