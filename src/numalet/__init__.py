@@ -3,7 +3,7 @@
 Build a machine and a configuration, start a node, admit pods, read the decisions:
 
 >>> import numalet
->>> machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi").info
+>>> machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi")
 >>> config = numalet.decode_config(
 ...     {
 ...         "cpuManagerPolicy": "static",
@@ -15,7 +15,7 @@ Build a machine and a configuration, start a node, admit pods, read the decision
 ...     "example",
 ... )
 >>> gpus = [numalet.Device("gpu0", numa_nodes=(1,)), numalet.Device("gpu1", numa_nodes=(1,))]
->>> node = numalet.start(config, machine, devices={"example.com/gpu": gpus})
+>>> node = numalet.start_node(config, machine, devices={"example.com/gpu": gpus})
 >>> pods = numalet.read_pods(
 ...     '''
 ... {apiVersion: v1, kind: Pod, metadata: {name: near}, spec: {containers: [
@@ -41,13 +41,13 @@ A rejected pod is a value too, with its reason, and the kubelet's words for it:
 >>> last, decision = after.admit(pods[1])
 >>> decision.rejection.code
 'admission/not-aligned'
->>> numalet.status(decision.rejection)["reason"]
+>>> numalet.rejection_status(decision.rejection)["reason"]
 'TopologyAffinityError'
 
 Nodes and snapshots are values: the earlier ones are still there, and can be compared.
 
->>> changes = numalet.between(node.snapshot, after.snapshot)
->>> [(key.container, sorted(now.cpus)) for key, now in changes.taken.items()]
+>>> changes = numalet.diff_snapshots(node.snapshot, after.snapshot)
+>>> [(key.container, sorted(now.cpus)) for key, now in changes.allocated.items()]
 [('c', [4, 12])]
 >>> changes.reserved_bytes
 {1: {'memory': 1073741824}}
@@ -66,77 +66,111 @@ if TYPE_CHECKING:
     from numalet.core.config.kubelet_config import KubeletConfig as KubeletConfig
     from numalet.core.config.rules import NodeRules as NodeRules
     from numalet.core.config.rules import StartRefused as StartRefused
+    from numalet.core.hints.hint import Candidates as Candidates
     from numalet.core.hints.hint import Hint as Hint
-    from numalet.core.hints.merging import merge as merge
+    from numalet.core.hints.hint import HintFamily as HintFamily
+    from numalet.core.hints.hint import Impossible as Impossible
+    from numalet.core.hints.hint import NoPreference as NoPreference
+    from numalet.core.hints.merging import merge as merge_hints
+    from numalet.core.hints.provider import Refused as Refused
+    from numalet.core.hints.provider import RefusedMidway as RefusedMidway
     from numalet.core.hints.provider import ResourceManager as ResourceManager
+    from numalet.core.hints.reasons import Reason as Reason
     from numalet.core.managers.device.inventory import Device as Device
     from numalet.core.managers.device.inventory import Health as Health
     from numalet.core.managers.device.preference import PreferredDevices as PreferredDevices
     from numalet.core.managers.memory.ledger import MemoryBlock as MemoryBlock
     from numalet.core.model.findings import BadInput as BadInput
     from numalet.core.model.findings import Finding as Finding
+    from numalet.core.model.findings import Location as Location
+    from numalet.core.model.findings import Severity as Severity
     from numalet.core.model.machine import Machine as Machine
     from numalet.core.model.machine_info import MachineInfo as MachineInfo
+    from numalet.core.model.pod import Container as Container
+    from numalet.core.model.pod import ContainerKey as ContainerKey
+    from numalet.core.model.pod import ContainerKind as ContainerKind
     from numalet.core.model.pod import Pod as Pod
+    from numalet.core.model.pod import QosClass as QosClass
     from numalet.core.model.quantity import Quantity as Quantity
     from numalet.core.node.node import Node as Node
-    from numalet.core.node.node import start as start
     from numalet.core.snapshot.changes import Changes as Changes
-    from numalet.core.snapshot.changes import between as between
+    from numalet.core.snapshot.changes import diff_snapshots as diff_snapshots
     from numalet.core.snapshot.placement import Placement as Placement
+    from numalet.core.snapshot.slots import ExtraManager as ExtraManager
     from numalet.core.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.insight.library.nodes import machine_info as machine_info
+    from numalet.insight.library.nodes import restart_node as restart_node
+    from numalet.insight.library.nodes import start_node as start_node
     from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
     from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
     from numalet.io.documents.kubelet_config import decode as decode_config
     from numalet.io.documents.kubelet_config import load as load_config
     from numalet.io.documents.pod_manifest import load_pods as load_pods
     from numalet.io.documents.pod_manifest import read_pods as read_pods
+    from numalet.io.machines import LoadedMachine as LoadedMachine
     from numalet.io.machines import open_machine as open_machine
     from numalet.wording.english import sentence as sentence
-    from numalet.wording.kubelet import status as status
+    from numalet.wording.kubelet import status as rejection_status
 
 __version__ = "0.1.0"
 
 # The public names and where they live. They are imported when they are first used, so that
 # `import numalet`, and with it `numalet --version`, costs nothing.
 _PUBLIC = {
-    "EXACT": "numalet.core.config.behaviour",
-    "NATIVE": "numalet.core.config.behaviour",
     "BadInput": "numalet.core.model.findings",
     "Behaviour": "numalet.core.config.behaviour",
+    "Candidates": "numalet.core.hints.hint",
     "Changes": "numalet.core.snapshot.changes",
     "ConfigSources": "numalet.io.documents.kubelet_config",
+    "Container": "numalet.core.model.pod",
+    "ContainerKey": "numalet.core.model.pod",
+    "ContainerKind": "numalet.core.model.pod",
     "Decision": "numalet.core.admission.decision",
     "Device": "numalet.core.managers.device.inventory",
+    "EXACT": "numalet.core.config.behaviour",
+    "ExtraManager": "numalet.core.snapshot.slots",
     "Finding": "numalet.core.model.findings",
     "Health": "numalet.core.managers.device.inventory",
     "Hint": "numalet.core.hints.hint",
+    "HintFamily": "numalet.core.hints.hint",
+    "Impossible": "numalet.core.hints.hint",
     "KubeletConfig": "numalet.core.config.kubelet_config",
+    "LoadedMachine": "numalet.io.machines",
+    "Location": "numalet.core.model.findings",
     "Machine": "numalet.core.model.machine",
     "MachineInfo": "numalet.core.model.machine_info",
     "MemoryBlock": "numalet.core.managers.memory.ledger",
+    "NATIVE": "numalet.core.config.behaviour",
+    "NoPreference": "numalet.core.hints.hint",
     "Node": "numalet.core.node.node",
     "NodeRules": "numalet.core.config.rules",
     "Placement": "numalet.core.snapshot.placement",
     "Pod": "numalet.core.model.pod",
     "PreferredDevices": "numalet.core.managers.device.preference",
+    "QosClass": "numalet.core.model.pod",
     "Quantity": "numalet.core.model.quantity",
+    "Reason": "numalet.core.hints.reasons",
     "Recorder": "numalet.core.admission.recorder",
+    "Refused": "numalet.core.hints.provider",
+    "RefusedMidway": "numalet.core.hints.provider",
     "ResourceManager": "numalet.core.hints.provider",
+    "Severity": "numalet.core.model.findings",
     "Snapshot": "numalet.core.snapshot.snapshot",
     "StartRefused": "numalet.core.config.rules",
-    "between": "numalet.core.snapshot.changes",
+    "diff_snapshots": "numalet.core.snapshot.changes",
     "load_pods": "numalet.io.documents.pod_manifest",
-    "merge": "numalet.core.hints.merging",
+    "machine_info": "numalet.insight.library.nodes",
     "open_machine": "numalet.io.machines",
     "read_pods": "numalet.io.documents.pod_manifest",
+    "restart_node": "numalet.insight.library.nodes",
     "sentence": "numalet.wording.english",
-    "start": "numalet.core.node.node",
-    "status": "numalet.wording.kubelet",
+    "start_node": "numalet.insight.library.nodes",
 }
 _RENAMED = {
     "decode_config": ("numalet.io.documents.kubelet_config", "decode"),
     "load_config": ("numalet.io.documents.kubelet_config", "load"),
+    "merge_hints": ("numalet.core.hints.merging", "merge"),
+    "rejection_status": ("numalet.wording.kubelet", "status"),
     "runtime_settings": ("numalet.insight.simulate.runtime_settings", "of_decision"),
 }
 
@@ -145,38 +179,55 @@ __all__ = [
     "NATIVE",
     "BadInput",
     "Behaviour",
+    "Candidates",
     "Changes",
     "ConfigSources",
+    "Container",
+    "ContainerKey",
+    "ContainerKind",
     "Decision",
     "Device",
+    "ExtraManager",
     "Finding",
     "Health",
     "Hint",
+    "HintFamily",
+    "Impossible",
     "KubeletConfig",
+    "LoadedMachine",
+    "Location",
     "Machine",
     "MachineInfo",
     "MemoryBlock",
+    "NoPreference",
     "Node",
     "NodeRules",
     "Placement",
     "Pod",
     "PreferredDevices",
+    "QosClass",
     "Quantity",
+    "Reason",
     "Recorder",
+    "Refused",
+    "RefusedMidway",
     "ResourceManager",
+    "Severity",
     "Snapshot",
     "StartRefused",
-    "between",
     "decode_config",
+    "diff_snapshots",
     "load_config",
     "load_pods",
-    "merge",
+    "machine_info",
+    "merge_hints",
     "open_machine",
     "read_pods",
+    "rejection_status",
+    "restart_node",
     "runtime_settings",
     "sentence",
-    "start",
-    "status",
+    "start_node",
 ]
 
 

@@ -60,9 +60,9 @@ def test_values_come_back_equal_and_decide_alike(
     loaded = numalet.open_machine(shape)
     config = numalet.decode_config({**CONFIG, "topologyManagerPolicy": policy}, "example")
     gpus = [numalet.Device("g0", numa_nodes=(0,)), numalet.Device("g1")]
-    node = numalet.start(
+    node = numalet.start_node(
         config,
-        loaded.info,
+        loaded,
         devices={"example.com/gpu": gpus},
         behaviour=numalet.NATIVE if native else numalet.EXACT,
     )
@@ -74,10 +74,11 @@ def test_values_come_back_equal_and_decide_alike(
         (pod,) = numalet.read_pods(text, "example").pods
         before, (node, decision) = node, node.admit(pod)
         values += [pod, decision, node, node.snapshot]
-        values += [numalet.between(before.snapshot, node.snapshot)]
+        values += [numalet.diff_snapshots(before.snapshot, node.snapshot)]
         values += decision.placements.values()
         for copied in copies(before):
             assert copied.admit(pod)[1] == decision
+            assert copied.state_files() == before.state_files()
     for value in values:
         for copied in copies(value):
             assert copied == value
@@ -86,7 +87,9 @@ def test_values_come_back_equal_and_decide_alike(
 
 def test_a_refused_start_and_bad_input_travel() -> None:
     machine = numalet.open_machine("2n2c").info
-    refused = numalet.start(numalet.decode_config({"cpuManagerPolicy": "static"}, "x"), machine)
+    refused = numalet.start_node(
+        numalet.decode_config({"cpuManagerPolicy": "static"}, "x"), machine
+    )
     assert isinstance(refused, numalet.StartRefused)
     for copied in copies(refused):
         assert copied == refused

@@ -13,7 +13,8 @@ import numalet
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python-api.md"
 SHOWN = {
-    *("open_machine", "decode_config", "read_pods", "load_pods", "start"),
+    *("open_machine", "decode_config", "read_pods", "load_pods", "start_node"),
+    *("machine_info", "restart_node", "fits"),
     *("admit", "pod_started", "remove", "devices_reported", "state_files", "restart"),
 }
 _SIGNATURE = re.compile(r"`(\w+)\(([^`]*)\)`")
@@ -96,7 +97,7 @@ def test_the_signatures_of_the_page_are_the_real_ones() -> None:
 
 
 def test_the_attributes_of_a_node_on_the_page_are_there() -> None:
-    node = numalet.start(numalet.decode_config({}, "none"), numalet.open_machine("1n1c").info)
+    node = numalet.start_node(numalet.decode_config({}, "none"), "1n1c")
     for name in ("snapshot", "rules"):
         assert f"| `{name}` |" in PAGE.read_text(encoding="utf-8")
         assert hasattr(node, name)

@@ -28,16 +28,16 @@ def grouped() -> Snapshot:
 def test_an_admission_is_the_difference_it_makes() -> None:
     before = node(RULES).snapshot
 
-    assert changes.between(before, grouped()) == Changes(
+    assert changes.diff_snapshots(before, grouped()) == Changes(
         pods_added=("u",),
         pods_gone=(),
-        taken={KEY: HELD},
-        given_back={},
+        allocated={KEY: HELD},
+        released={},
         reserved_bytes={0: {"memory": 10 * GI}, 1: {"memory": 5 * GI}},
         groups={0: 0b11, 1: 0b11},
     )
-    assert changes.between(grouped(), before).given_back == {KEY: HELD}
-    assert changes.between(grouped(), before).pods_gone == ("u",)
+    assert changes.diff_snapshots(grouped(), before).released == {KEY: HELD}
+    assert changes.diff_snapshots(grouped(), before).pods_gone == ("u",)
 
 
 def test_who_holds_other_things_than_before_is_in_both() -> None:
@@ -48,14 +48,14 @@ def test_who_holds_other_things_than_before_is_in_both() -> None:
         cpu=CpuLedger(frozenset(), {"u": {"c": frozenset({3}), "same": frozenset({2})}})
     )
 
-    difference = changes.between(before, after)
+    difference = changes.diff_snapshots(before, after)
 
-    assert difference.given_back == {KEY: Placement(frozenset({1}), (), {})}
-    assert difference.taken == {KEY: Placement(frozenset({3}), (), {})}
+    assert difference.released == {KEY: Placement(frozenset({1}), (), {})}
+    assert difference.allocated == {KEY: Placement(frozenset({3}), (), {})}
 
 
 def test_a_node_that_was_not_there_before_has_no_difference() -> None:
-    assert changes.between(Snapshot(), grouped()).reserved_bytes == {}
+    assert changes.diff_snapshots(Snapshot(), grouped()).reserved_bytes == {}
 
 
 def test_a_sound_snapshot_breaks_no_rule() -> None:

@@ -55,6 +55,9 @@ class LoadedMachine:
     tree: Tree | None = None
     devices: DeviceLists = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<LoadedMachine: {self.machine!r}>"
+
     @property
     def notes(self) -> tuple[Finding, ...]:
         """The notes of the reading, and what is odd about the machine itself."""
@@ -79,7 +82,7 @@ class MachineChoice:
 
 
 def open_machine(
-    text: str | None = None,
+    text: str | os.PathLike[str] | None = None,
     *,
     memory_per_node: str | None = None,
     hugepages_per_node: Mapping[str, str] | None = None,
@@ -92,6 +95,7 @@ def open_machine(
         hugepages_per_node: counts by page size (``1Gi``), those of every node with CPUs; of a
             machine that has its own they take the place.
     """
+    text = None if text is None else os.fspath(text)
     is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})

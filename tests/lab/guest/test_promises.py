@@ -32,7 +32,7 @@ def test_touched_pages_are_on_the_nodes_that_the_simulation_promised(group: Grou
     """Three pods of two thirds of a node each: every one gets a node of its own."""
     loaded = numalet.open_machine(None)
     size = min(node.memory_bytes for node in loaded.info.nodes) // MIB * 2 // 3
-    node = numalet.start(numalet.decode_config(CONFIG, "lab"), loaded.info)
+    node = numalet.start_node(numalet.decode_config(CONFIG, "lab"), loaded.info)
     assert isinstance(node, numalet.Node)
     used: list[str] = []
     for name in ("first", "second", "third"):

@@ -27,7 +27,7 @@ def state() -> Path:
 
 def started(state: Path) -> numalet.Node | numalet.StartRefused:
     files = {path.name: path.read_text() for path in state.iterdir() if path.is_file()}
-    return numalet.start(
+    return numalet.start_node(
         numalet.decode_config(CONFIG, "lab"), numalet.open_machine(None).info, files
     )
 

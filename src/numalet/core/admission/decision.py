@@ -65,6 +65,10 @@ class Decision:
     not_asked: tuple[NotAsked, ...] = ()
     passed_over: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        verdict = "admitted" if self.rejection is None else f"rejected: {self.rejection.code}"
+        return f"<Decision on {self.pod}: {verdict}>"
+
     @property
     def admitted(self) -> bool:
         """Whether the pod may run."""

@@ -7,9 +7,9 @@ Kubelet: ``NewContainerManager`` in ``container_manager_linux.go``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from numalet.core.admission import node_resources
 from numalet.core.config.rules import (
@@ -36,7 +36,7 @@ from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.snapshot.slots import ManagerSlot, Slot
+from numalet.core.snapshot.slots import ExtraManager, ManagerSlot, Slot
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -46,6 +46,7 @@ class Roster:
 
     ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
     what pods may have of the machine, devices aside: CPU in thousandths, the rest in units.
+    ``extra`` are managers that the kubelet does not have; their slots come last.
     """
 
     rules: NodeRules
@@ -54,13 +55,23 @@ class Roster:
     distances: Distances | None
     static_cpus: StaticCpuPolicy | None
     offered: Mapping[str, int]
+    extra: tuple[ExtraManager[Any], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Roster: {', '.join(slot.provider for slot in self.slots)}>"
 
 
-def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | StartRefused:
+def build(
+    rules: NodeRules,
+    plugins: PreferredDevices = NO_SAY,
+    extra: Iterable[ExtraManager[Any]] = (),
+) -> Roster | StartRefused:
     """The managers that these rules ask for, or why they can not be built.
 
-    ``plugins`` is asked for preferred devices, and may veto; the default says nothing.
+    ``plugins`` is asked for preferred devices, and may veto; the default says nothing. ``extra``
+    are managers that the kubelet does not have. Raises ``ValueError`` if two have one name.
     """
+    extra = tuple(extra)
     static_cpus = _static_cpus(rules)
     if isinstance(static_cpus, Finding):
         hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
@@ -75,9 +86,13 @@ def build(rules: NodeRules, plugins: PreferredDevices = NO_SAY) -> Roster | Star
             slots = (cpu, memory, device)
         case _:
             assert_never(rules.machine.os)
+    slots = (*slots, *(each.slot() for each in extra))
+    names = [slot.provider for slot in slots]
+    if len(set(names)) < len(names):
+        raise ValueError(f"every manager needs a name of its own: {', '.join(names)}")
     all_nodes = numa_mask.of(rules.machine.node_ids)
     offered = node_resources.amounts(rules)
-    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered)
+    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered, extra)
 
 
 def asking(staff: Roster, plugins: PreferredDevices) -> Roster:

@@ -9,7 +9,7 @@ empty; the reader of documents fills in the default thresholds where the kubelet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
 from numalet.core.model import go_duration
@@ -77,6 +77,17 @@ class KubeletConfig:
         default_factory=lambda: MappingProxyType({})
     )
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, without the places that it comes from."""
+        default = KubeletConfig()
+        named = [(each.name, getattr(self, each.name)) for each in fields(self)]
+        shown = (
+            f"{name}={value!r}"
+            for name, value in named
+            if name != "origins" and value != getattr(default, name)
+        )
+        return f"KubeletConfig({', '.join(shown)})"
 
     def where(self, place: str) -> Location:
         """Where a field came from: its own origin, that of a field around it, or its path."""

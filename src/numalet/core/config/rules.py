@@ -107,6 +107,12 @@ class NodeRules:
     managers_are_stand_ins: bool = False
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
 
+    def __repr__(self) -> str:
+        return (
+            f"<NodeRules: topology {self.topology.policy.value}, cpu {self.cpu.policy.value},"
+            f" memory {self.memory.policy.value}, {self.behaviour.mode.value} mode>"
+        )
+
 
 class StartStage(Enum):
     """Where in a kubelet's start an error comes from, in the order of the start."""

@@ -126,6 +126,10 @@ class Machine:
     source: str = ""
     given_view: MachineInfo | None = None
 
+    def __repr__(self) -> str:
+        source = f" of {self.source}" if self.source else ""
+        return f"<Machine{source}: {len(self.nodes)} NUMA nodes, {len(self.cpus)} CPUs>"
+
     @property
     def node_ids(self) -> tuple[int, ...]:
         """Ids of the nodes, ascending."""

@@ -79,6 +79,12 @@ class MachineInfo:
     os: OperatingSystem = OperatingSystem.LINUX
     notes: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        return (
+            f"<MachineInfo: {len(self.nodes)} NUMA nodes, {self.cpu_count} CPUs,"
+            f" {self.memory_capacity_bytes} bytes of memory>"
+        )
+
     @property
     def node_ids(self) -> tuple[int, ...]:
         """Node ids, ascending."""

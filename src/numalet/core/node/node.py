@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from numalet.core.admission import admit, lifecycle, roster
 from numalet.core.admission.decision import Decision
@@ -28,6 +28,7 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.snapshot.slots import ExtraManager
 from numalet.core.snapshot.snapshot import Snapshot
 
 Devices: TypeAlias = Mapping[str, Iterable[Device]]
@@ -42,6 +43,13 @@ class Node:
 
     roster: Roster
     snapshot: Snapshot
+
+    def __repr__(self) -> str:
+        return (
+            f"<Node: {len(self.rules.machine.node_ids)} NUMA nodes,"
+            f" topology policy {self.rules.topology.policy.value},"
+            f" pods {len(self.snapshot.pods)}, revision {self.snapshot.revision}>"
+        )
 
     @property
     def rules(self) -> NodeRules:
@@ -60,6 +68,11 @@ class Node:
     def container_started(self, key: ContainerKey) -> Node:
         """The node when one container of an active pod is about to start."""
         return self.at(lifecycle.container_started(self.roster, self.snapshot, key))
+
+    def fits(self, pod: Pod) -> bool:
+        """Whether the pod would be admitted now. Nothing changes, no device plugin is asked."""
+        _, decision = self.asking_nobody().admit(pod)
+        return decision.admitted
 
     def remove(self, pod_uid: str) -> Node:
         """The node after a pod was deleted. Unknown uids change nothing."""
@@ -112,6 +125,7 @@ class Node:
             release=self.rules.release,
             behaviour=self.rules.behaviour,
             identity=self.rules.identity,
+            managers=self.roster.extra,
         )
         if isinstance(started, StartRefused):
             return started
@@ -161,19 +175,21 @@ def start(
     release: Release = DEFAULT,
     behaviour: Behaviour = EXACT,
     identity: NodeIdentity = UNKNOWN_NODE,
+    managers: Iterable[ExtraManager[Any]] = (),
 ) -> Node | StartRefused:
     """A node with this configuration on this machine, or why the kubelet would not start.
 
     ``files`` are state files that are there before, by name; ``devices`` are what the device
     plugins report at the start, by resource; ``running`` are containers that run already;
-    ``identity`` is what is known of the node's name and labels.
+    ``identity`` is what is known of the node's name and labels; ``managers`` are those of
+    resources that the kubelet has no manager for.
     Order as in the kubelet: build the managers, start them on their files, check node
     allocatable, register devices.
     """
     rules = configuration.resolve(config, machine, release=release, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         return rules
-    staff = roster.build(replace(rules, identity=identity), plugins)
+    staff = roster.build(replace(rules, identity=identity), plugins, managers)
     if isinstance(staff, StartRefused):
         return staff
     snapshot = state_files.restore(staff, files or {}, running)

@@ -17,7 +17,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 class Changes:
     """From one snapshot to a later one.
 
-    ``taken`` is what containers hold now, ``given_back`` what they held before, of all those for
+    ``allocated`` is what containers hold now, ``released`` what they held before, of all those for
     which the two are not the same; who holds other things than before is in both.
     ``reserved_bytes`` is by node id and memory type, only where it changed. ``groups`` are the
     new groups of the nodes whose group changed.
@@ -25,13 +25,13 @@ class Changes:
 
     pods_added: tuple[str, ...]
     pods_gone: tuple[str, ...]
-    taken: Mapping[ContainerKey, Placement]
-    given_back: Mapping[ContainerKey, Placement]
+    allocated: Mapping[ContainerKey, Placement]
+    released: Mapping[ContainerKey, Placement]
     reserved_bytes: Mapping[int, Mapping[str, int]]
     groups: Mapping[int, NumaMask]
 
 
-def between(before: Snapshot, after: Snapshot) -> Changes:
+def diff_snapshots(before: Snapshot, after: Snapshot) -> Changes:
     """What is different in ``after``; containers and nodes in sorted order."""
     held, holds = placement.of_all(before), placement.of_all(after)
     nodes = [
@@ -43,8 +43,8 @@ def between(before: Snapshot, after: Snapshot) -> Changes:
     return Changes(
         pods_added=tuple(sorted(after.pods.keys() - before.pods.keys())),
         pods_gone=tuple(sorted(before.pods.keys() - after.pods.keys())),
-        taken={key: now for key, now in holds.items() if held.get(key) != now},
-        given_back={key: then for key, then in held.items() if holds.get(key) != then},
+        allocated={key: now for key, now in holds.items() if held.get(key) != now},
+        released={key: then for key, then in held.items() if holds.get(key) != then},
         reserved_bytes={node_id: types for node_id, types in moved.items() if types},
         groups={node_id: new.group for node_id, old, new in nodes if old.group != new.group},
     )

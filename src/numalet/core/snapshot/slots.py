@@ -7,7 +7,7 @@ look like. A slot's ``provider`` is the name under which its hints are reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
@@ -53,6 +53,45 @@ class Slot(Protocol):
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
         """The snapshot when the container is about to start."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraManager(Generic[L]):
+    """A manager of a resource that the kubelet has no manager for.
+
+    Its hints are reported under ``name``. ``ledger`` is its ledger when nothing is held; a restart
+    of the kubelet begins with it again, because there is no state file for it.
+    """
+
+    name: str
+    manager: ResourceManager[L]
+    ledger: L
+
+    def slot(self) -> ManagerSlot[L]:
+        """The manager's place in the snapshot."""
+        write: _WithExtraLedger[L] = _WithExtraLedger(self.name)
+        return ManagerSlot(self.name, self.manager, _ExtraLedger(self.name, self.ledger), write)
+
+
+# Classes and not closures, because nodes are pickled.
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtraLedger(Generic[L]):
+    name: str
+    at_start: L
+
+    def __call__(self, snapshot: Snapshot) -> L:
+        ledger: L = snapshot.extra_ledgers.get(self.name, self.at_start)
+        return ledger
+
+
+@dataclass(frozen=True, slots=True)
+class _WithExtraLedger(Generic[L]):
+    name: str
+
+    def __call__(self, snapshot: Snapshot, ledger: L) -> Snapshot:
+        return replace(snapshot, extra_ledgers={**snapshot.extra_ledgers, self.name: ledger})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from numalet.core.hints.hint import Hint
 from numalet.core.managers.cpu import ledger as cpu_ledger
@@ -43,6 +44,7 @@ class Snapshot:
     ask for; both change in ``with_pod`` and ``without_pod`` alone. ``assumed`` are containers that
     count as running although no manifest is known for their pod: they are found in state files.
     ``files_as_read`` are state files by name that this kubelet found and has not changed.
+    ``extra_ledgers`` are those of managers that the kubelet does not have, by the manager's name.
     ``sources_ready`` is false between a restart and the moment when every source of pods has
     been heard; as long as it is false nothing stale is cleaned up.
     """
@@ -57,8 +59,12 @@ class Snapshot:
     requested: Requested = NOTHING_REQUESTED
     assumed: frozenset[ContainerKey] = frozenset()
     files_as_read: Mapping[str, AsRead] = field(default_factory=lambda: MappingProxyType({}))
+    extra_ledgers: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     sources_ready: bool = True
     revision: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: pods {len(self.pods)}, revision {self.revision}>"
 
     def active_containers(self) -> set[ContainerKey]:
         """Every container of every active pod, and those assumed running."""

@@ -76,6 +76,7 @@ class Case:
             begun.devices,
             behaviour=begun.node.rules.behaviour,
             identity=begun.node.rules.identity,
+            managers=begun.node.roster.extra,
         )
         if isinstance(node, StartRefused):
             return node

@@ -272,6 +272,7 @@ def _elsewhere(case: Case, neighbour: OtherNode) -> ChangeOutcome:
         neighbour.opened(),
         devices=case.beginning.devices,
         behaviour=case.node.rules.behaviour,
+        managers=case.node.roster.extra,
     )
     if isinstance(node, StartRefused):
         return ChangeOutcome(node)

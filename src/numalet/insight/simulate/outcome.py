@@ -24,7 +24,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
 
 PROVIDERS = ("device", "cpu", "memory")
-"""Every hint provider that a record names, also those that had nothing to say."""
+"""The kubelet's hint providers; a record names them also where they had nothing to say."""
 
 
 def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _provider_hints(alignment: Alignment) -> dict[str, Any]:
             resource: _resource_hints(hints)
             for resource, hints in alignment.hints.get(provider, {}).items()
         }
-        for provider in PROVIDERS
+        for provider in dict.fromkeys((*PROVIDERS, *alignment.hints))
     }
 
 

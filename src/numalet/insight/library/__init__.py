@@ -1,0 +1,1 @@
+"""What the public package offers beyond the core: any form of a machine, questions, rows."""

@@ -1,0 +1,112 @@
+"""Nodes started for the public package: a machine may be given in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any, TypeAlias
+
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model.kubelet_view import kubelet_view
+from numalet.core.model.machine import Machine
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.core.snapshot.slots import ExtraManager
+from numalet.io.machines import LoadedMachine, open_machine
+
+AnyMachine: TypeAlias = str | PathLike[str] | LoadedMachine | Machine | MachineInfo
+"""A text as after ``-m`` (a shape, a path, ``profile:NAME``), or a machine that was opened."""
+
+
+def machine_info(machine: AnyMachine) -> MachineInfo:
+    """The kubelet's view of a machine.
+
+    Raises:
+        BadInput: it is a text that names no machine.
+    """
+    return _opened(machine)[0]
+
+
+def start_node(
+    config: KubeletConfig,
+    machine: AnyMachine,
+    files: StateFiles | None = None,
+    devices: Devices | None = None,
+    *,
+    managers: Iterable[ExtraManager[Any]] = (),
+    plugins: PreferredDevices = NO_SAY,
+    behaviour: Behaviour = EXACT,
+    identity: NodeIdentity = UNKNOWN_NODE,
+) -> Node | StartRefused:
+    """A node with this configuration on this machine, or why the kubelet would not start.
+
+    Args:
+        config: the configuration.
+        machine: the machine in any form.
+        files: texts of state files that are there before the start, by name.
+        devices: what device plugins report, by resource; by default those of the machine's
+            profile, if it has one.
+        managers: managers of other resources. They are asked after the kubelet's own.
+        plugins: asked for preferred devices.
+        behaviour: the rules of exact or of native mode.
+        identity: what is known of the node's name and labels.
+
+    Raises:
+        BadInput: the machine is a text that names none.
+        ValueError: two managers have the same name.
+    """
+    info, its_devices = _opened(machine)
+    return nodes.start(
+        config,
+        info,
+        files,
+        its_devices if devices is None else devices,
+        managers=managers,
+        plugins=plugins,
+        behaviour=behaviour,
+        identity=identity,
+    )
+
+
+def restart_node(
+    node: Node,
+    config: KubeletConfig,
+    machine: AnyMachine,
+    files: StateFiles | None = None,
+    devices: Devices | None = None,
+) -> Node | StartRefused:
+    """The node after a restart of its kubelet, or why it would not start.
+
+    Args:
+        node: the node before; its containers keep running.
+        config: the configuration now.
+        machine: the machine now, in any form.
+        files: the state files that the kubelet finds; by default those of the node.
+        devices: what device plugins report, by resource.
+
+    Raises:
+        BadInput: the machine is a text that names none.
+    """
+    info, its_devices = _opened(machine)
+    found = node.state_files() if files is None else files
+    return node.restart(config, info, found, its_devices if devices is None else devices)
+
+
+def _opened(machine: AnyMachine) -> tuple[MachineInfo, Devices]:
+    """The kubelet's view, and the devices that come with the machine."""
+    match machine:
+        case MachineInfo():
+            return machine, NO_DEVICES
+        case Machine():
+            return kubelet_view(machine), NO_DEVICES
+        case LoadedMachine():
+            return machine.info, machine.devices
+        case _:
+            loaded = open_machine(machine)
+            return loaded.info, loaded.devices
