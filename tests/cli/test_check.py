@@ -303,3 +303,61 @@ def test_pods_to_check_come_from_the_standard_input() -> None:
     ended = process("check", "-c", "kubelet.yaml", *SHAPE, "-o", "json", "-", stdin=text)
 
     assert "lint/pod-never-admitted" in [row["code"] for row in json.loads(ended.out)["findings"]]
+
+
+def codes(numalet: Runner, *arguments: str) -> list[str]:
+    return [row["code"] for row in document(numalet, *arguments)["findings"]]
+
+
+def test_findings_are_chosen_by_code_and_by_area(numalet: Runner) -> None:
+    everything = codes(numalet, "-c", "wrong.yaml")
+    lint = [code for code in everything if code.startswith("lint/")]
+    assert lint
+    assert set(lint) < set(everything)
+    assert lint == codes(numalet, "-c", "wrong.yaml", "--select", "lint")
+    assert lint[:1] == codes(numalet, "-c", "wrong.yaml", "--select", lint[0])
+    rest = [code for code in everything if code not in lint]
+    assert rest == codes(numalet, "-c", "wrong.yaml", "--ignore", "lint")
+    chosen = numalet("check", "-c", "wrong.yaml", *SHAPE, "--ignore", f"{','.join(everything)}")
+    assert 1 == chosen.status, "the kubelet does not start, whatever is ignored"
+    assert f"{len(everything)} not counted" in chosen.out
+
+
+def test_a_comment_excuses_a_finding_of_its_line(numalet: Runner) -> None:
+    text = KUBELET + "memoryManagerPolicyy: x\n"
+    unknown = "config-file/unknown-field"
+    assert unknown in codes(numalet, "-c", write("a.yaml", text))
+    behind = text.replace("yy: x", f"yy: x  # numalet: ignore[{unknown}]")
+    above = text.replace(
+        "memoryManagerPolicyy", "# numalet: ignore[config-file]\nmemoryManagerPolicyy"
+    )
+    other = text.replace("yy: x", "yy: x  # numalet: ignore[lint]")
+    assert unknown not in codes(numalet, "-c", write("b.yaml", behind))
+    assert unknown not in codes(numalet, "-c", write("c.yaml", above))
+    assert unknown in codes(numalet, "-c", write("d.yaml", other))
+
+
+def test_strict_fails_for_warnings(numalet: Runner) -> None:
+    path = write("a.yaml", KUBELET + "memoryManagerPolicyy: x\n")
+    arguments = ("check", "-c", path, *SHAPE)
+    assert 0 == numalet(*arguments).status
+    assert 1 == numalet(*arguments, "--strict").status
+    assert 0 == numalet(*arguments, "--strict", "--ignore", "config-file").status
+    assert 0 == numalet("check", "-c", "kubelet.yaml", *SHAPE, "--strict").status
+
+
+def test_a_code_is_explained(numalet: Runner) -> None:
+    one = numalet("check", "--explain", "lint/unbalanced-reservation")
+    assert 0 == one.status
+    assert one.out.startswith("lint/unbalanced-reservation\n")
+    assert "  rule: Pods of one size" in one.out
+    assert "  mend: " in one.out
+    area = numalet("check", "--explain", "lint")
+    assert area.out.count("lint/") > 20
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore", "--explain"])
+def test_an_unknown_code_is_refused(numalet: Runner, option: str) -> None:
+    ended = numalet("check", "-c", "kubelet.yaml", *SHAPE, option, "lint/unbalanced-reservatio")
+    assert (2, "") == (ended.status, ended.out)
+    assert "nearest: lint/unbalanced-reservation" in ended.err

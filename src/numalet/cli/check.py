@@ -35,8 +35,12 @@ EPILOG = """Examples:
 
   numalet check -c /proc/$(pidof kubelet)/cmdline
 
-Exit status: 0 clean (warnings and notes aside), 1 findings of severity error, 2 the input can
-not be used, 3 a bug.
+  numalet check -c kubelet.yaml -m node7.tar.gz --strict --ignore lint/numa-balancing
+
+  numalet check --explain lint/unbalanced-reservation
+
+Exit status: 0 clean (warnings, without --strict, and notes aside), 1 the kubelet would not start
+or findings of severity error, 2 the input can not be used, 3 a bug.
 """
 
 
@@ -66,6 +70,31 @@ StateDir = Annotated[
 Output = Annotated[
     CheckFormat, typer.Option("-o", "--output", help="How the findings are printed.")
 ]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="CODE,...",
+        help="Only these findings: codes, or areas such as lint; repeatable.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="CODE,...",
+        help="Not these findings; as '# numalet: ignore[CODE]' on their line. Repeatable.",
+        show_default=False,
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain", metavar="CODE", help="Print what a code means, and why; check nothing."
+    ),
+]
 
 
 @expanded
@@ -77,22 +106,34 @@ def check(
     state_dir: StateDir = None,
     taken: machine_options.Taken,
     output: Output = CheckFormat.TABLE,
+    select: Select = None,
+    ignore: Ignore = None,
+    strict: Strict = False,
+    explain: Explain = None,
     flags: kubelet.AllFlags,
 ) -> None:
     """Say whether the kubelet v1.32 would start with this configuration, and what is unwise."""
+    from numalet.insight.lint import choosing
     from numalet.insight.usecases.checking import CheckInputs
 
+    if explain is not None:
+        from numalet.cli import check_view
+
+        choosing.refuse_unknown("--explain", [explain])
+        check_view.print_code(explain)
+        return
     pieces = CheckInputs(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
         **taken.fields(),
         state_dir=state_dir,
+        choice=choosing.of_texts(select or (), ignore or ()),
     )
-    raise typer.Exit(_run(pieces, output))
+    raise typer.Exit(_run(pieces, output, strict=strict))
 
 
-def _run(pieces: CheckInputs, output: CheckFormat) -> int:
+def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
     from numalet.cli import check_view
     from numalet.core.model.findings import BadInput
     from numalet.insight.lint import rows
@@ -112,7 +153,7 @@ def _run(pieces: CheckInputs, output: CheckFormat) -> int:
             check_view.print_json(result.rows, result.checked, result.mode)
         case _:
             _print_rows(pieces, output, result.rows)
-    return 1 if result.checked.has_errors else 0
+    return 1 if result.fails(strict=strict) else 0
 
 
 def _print_rows(pieces: CheckInputs, output: CheckFormat, rows: Sequence[FindingRow]) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import output
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.findings import Location, Severity
-from numalet.insight.lint import github, sarif
+from numalet.insight.lint import github, rows, sarif
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import english_lint, kubelet_start
 
@@ -33,6 +33,22 @@ _INDENT: Final = 9
 def print_findings(result: CheckResult) -> None:
     """Print everything for people."""
     output.print_all(_drawn(result))
+
+
+def print_code(code: str) -> None:
+    """Print what the findings of a code, or of the codes of an area, say, why, and the mend."""
+    output.print_all(_explained(code))
+
+
+def _explained(wanted: str) -> Iterator[RenderableType]:
+    for code in (each for each in rows.codes() if wanted in (each, each.partition("/")[0])):
+        meaning = rows.meaning(code)
+        yield _text(code, "bold", 0)
+        yield _text(meaning.sentence, "", 2)
+        if meaning.rule:
+            yield _text(f"rule: {meaning.rule}", "dim", 2)
+        if meaning.mend:
+            yield _text(f"mend: {meaning.mend}", "green", 2)
 
 
 def print_json(
@@ -85,7 +101,7 @@ def _drawn(result: CheckResult) -> Iterator[RenderableType]:
         yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)
     rules_said: set[str] = set()
-    first_text = result.rows[0].kubelet_text if refused is not None else ""
+    first_text = "" if refused is None else kubelet_start.text(refused)
     for row in result.rows:
         yield ""
         yield _heading(row)
@@ -133,7 +149,8 @@ def _summary(result: CheckResult) -> str:
         _counted(sum(row.severity is severity for row in result.rows), severity.value)
         for severity in Severity
     ]
-    return f"{', '.join(counts)}; {_counted(result.pod_count, 'pod')} given"
+    ignored = f"; {result.ignored_count} not counted" if result.ignored_count else ""
+    return f"{', '.join(counts)}{ignored}; {_counted(result.pod_count, 'pod')} given"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -69,6 +69,9 @@ _CONFIG_FILE: Final = {
     "config-file/directory": "the directory of drop-in files can not be read: {reason}",
 }
 _NUMALET: Final = {
+    "check/unknown-code": (
+        "there is no finding {code!r}, and no area of findings of that name; nearest: {nearest}"
+    ),
     "numalet-config/needs-native": (
         "{field} has a meaning in native mode only; add --native, or mode: native"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +11,7 @@ from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
 
+_FIELD: Final = re.compile(r"\{(\w+)[^{}]*\}")
 _STAGES: Final = {
     "cpu-state": StartStage.CPU_MANAGER_START,
     "memory-state": StartStage.MEMORY_MANAGER_START,
@@ -54,6 +56,29 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CodeMeaning:
+    """What findings of a code say, with names of fields in angle brackets, why, and the mend."""
+
+    sentence: str
+    rule: str
+    mend: str
+
+
+def codes() -> tuple[str, ...]:
+    """All codes of findings, in alphabetical order."""
+    return tuple(sorted(english.SENTENCES))
+
+
+def meaning(code: str) -> CodeMeaning:
+    """What a code means, without a finding of it."""
+    return CodeMeaning(
+        _FIELD.sub(r"<\1>", english.SENTENCES[code]),
+        rule(code),
+        _FIELD.sub(r"<\1>", _mend_template(code)),
+    )
+
+
 def sentence(finding: Finding) -> str:
     """What is wrong."""
     template = english_lint.SENTENCES.get(finding.code)
@@ -79,10 +104,12 @@ def rule(code: str) -> str:
 
 
 def _mend(finding: Finding) -> str:
-    code = finding.code
-    template = english_lint.MENDS.get(code) or english_mends.MENDS.get(code)
-    template = template or english_mends.AREA_MENDS.get(_area(code), "")
-    return template.format(**_shown(finding.fields))
+    return _mend_template(finding.code).format(**_shown(finding.fields))
+
+
+def _mend_template(code: str) -> str:
+    own = english_lint.MENDS.get(code) or english_mends.MENDS.get(code)
+    return own or english_mends.AREA_MENDS.get(_area(code), "")
 
 
 def _area(code: str) -> str:

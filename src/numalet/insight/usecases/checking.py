@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model.findings import Finding, Findings, Location
-from numalet.insight.lint import rows, rules
+from numalet.core.model.findings import Finding, Findings, Location, Severity
+from numalet.insight.lint import choosing, rows, rules
+from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import Host, LintSubject
@@ -45,16 +46,26 @@ class CheckInputs:
     node_labels: str | None = None
     pod_source: PodSource = PodSource.API
     state_dir: Path | None = None
+    choice: LintChoice = field(default_factory=LintChoice)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Everything that was found, in words, and how many pods it was found about."""
+    """What was found and counts, in words, and how many pods it was found about.
+
+    ``ignored_count`` is the number of findings that do not count, by option or by comment.
+    """
 
     checked: Checked
     rows: tuple[FindingRow, ...]
     pod_count: int
     mode: Mode = Mode.EXACT
+    ignored_count: int = 0
+
+    def fails(self, *, strict: bool = False) -> bool:
+        """Whether the node does not start, or an error (``strict``: or a warning) counts."""
+        bad = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+        return self.checked.refused is not None or any(row.severity in bad for row in self.rows)
 
 
 def check(pieces: CheckInputs) -> CheckResult:
@@ -89,7 +100,18 @@ def check(pieces: CheckInputs) -> CheckResult:
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
     checked = rules.check(subject, noticed)
     placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
-    return CheckResult(checked, rows.rows(placed), len(pods.pods), config.numalet.mode)
+    found = rows.rows(placed)
+    counted = choosing.counted(found, pieces.choice, cache(_lines_of))
+    ignored_count = len(found) - len(counted)
+    return CheckResult(checked, counted, len(pods.pods), config.numalet.mode, ignored_count)
+
+
+def _lines_of(document: str) -> Sequence[str]:
+    """The lines of a file, none if it is no file; what was read once can be read again."""
+    if not Path(document).is_file():
+        return ()
+    text = Findings().collect(lambda: yaml_source.read_text(document))
+    return () if text is None else text.split("\n")
 
 
 def numa_balancing(tree: Tree | None) -> int | None:

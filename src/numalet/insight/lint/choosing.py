@@ -1,0 +1,93 @@
+"""Which findings of a check count: chosen by code, or excused by a comment where they stand."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.insight.lint.rows import FindingRow
+from numalet.wording import english
+
+_COMMENT: Final = re.compile(r"#\s*numalet:\s*ignore\[([^\]]*)\]")
+
+LinesOf = Callable[[str], Sequence[str]]
+"""From the name of a file to its lines; none if it can not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintChoice:
+    """Codes, or areas such as ``lint``, that count (all, if none is named) and that do not."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def of_texts(select: Iterable[str], ignore: Iterable[str]) -> LintChoice:
+    """The choice of options that hold codes, separated by commas.
+
+    Raises:
+        BadInput: there is no such code or area.
+    """
+    chosen, ignored = _codes("--select", select), _codes("--ignore", ignore)
+    return LintChoice(chosen, ignored)
+
+
+def refuse_unknown(option: str, codes: Iterable[str]) -> None:
+    """Raise ``BadInput`` if one of them is no code and no area."""
+    areas = sorted({code.partition("/")[0] for code in english.SENTENCES})
+    known = [*english.SENTENCES, *areas]
+    unknown = [code for code in codes if code not in known]
+    if unknown:
+        raise BadInput(
+            Finding(
+                "check/unknown-code",
+                {"code": code, "nearest": _nearest(code, known) or ", ".join(areas)},
+                Location(option),
+            )
+            for code in unknown
+        )
+
+
+def _nearest(code: str, known: Sequence[str]) -> str:
+    return " or ".join(difflib.get_close_matches(code, known, n=2))
+
+
+def counted(
+    rows: Iterable[FindingRow], choice: LintChoice, lines_of: LinesOf
+) -> tuple[FindingRow, ...]:
+    """The rows that count, in the same order."""
+    return tuple(
+        row
+        for row in rows
+        if (not choice.select or _is_named(row.code, choice.select))
+        and not _is_named(row.code, choice.ignore)
+        and not _is_named(row.code, _excused(row.where, lines_of))
+    )
+
+
+def _codes(option: str, texts: Iterable[str]) -> tuple[str, ...]:
+    codes = tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
+    refuse_unknown(option, codes)
+    return codes
+
+
+def _is_named(code: str, names: Iterable[str]) -> bool:
+    return any(name in (code, code.partition("/")[0]) for name in names)
+
+
+def _excused(where: Location, lines_of: LinesOf) -> tuple[str, ...]:
+    """What comments on the line, or alone on the line before it, excuse."""
+    if where.line is None:
+        return ()
+    lines = lines_of(where.document)
+    own = lines[where.line - 1 : where.line]
+    before = lines[max(where.line - 2, 0) : where.line - 1]
+    texts = (*own, *(line for line in before if line.lstrip().startswith("#")))
+    found = (
+        code for text in texts for codes in _COMMENT.findall(text) for code in codes.split(",")
+    )
+    return tuple(code.strip() for code in found)
