@@ -101,7 +101,17 @@ if TYPE_CHECKING:
     from numalet.insight.library.nodes import machine_info as machine_info
     from numalet.insight.library.nodes import restart_node as restart_node
     from numalet.insight.library.nodes import start_node as start_node
+    from numalet.insight.library.questions import check as check
+    from numalet.insight.library.questions import check_restart as check_restart
+    from numalet.insight.library.questions import explain as explain
+    from numalet.insight.library.questions import read_state_files as read_state_files
+    from numalet.insight.library.questions import reserve as reserve
+    from numalet.insight.library.questions import verify_state_files as verify_state_files
+    from numalet.insight.library.questions import what_if as what_if
+    from numalet.insight.library.tables import decision_rows as decision_rows
+    from numalet.insight.library.tables import placement_rows as placement_rows
     from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
+    from numalet.insight.usecases.replaying import replay as replay
     from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
     from numalet.io.documents.kubelet_config import decode as decode_config
     from numalet.io.documents.kubelet_config import load as load_config
@@ -157,14 +167,24 @@ _PUBLIC = {
     "Severity": "numalet.core.model.findings",
     "Snapshot": "numalet.core.snapshot.snapshot",
     "StartRefused": "numalet.core.config.rules",
+    "check": "numalet.insight.library.questions",
+    "check_restart": "numalet.insight.library.questions",
+    "decision_rows": "numalet.insight.library.tables",
     "diff_snapshots": "numalet.core.snapshot.changes",
+    "explain": "numalet.insight.library.questions",
     "load_pods": "numalet.io.documents.pod_manifest",
     "machine_info": "numalet.insight.library.nodes",
     "open_machine": "numalet.io.machines",
+    "placement_rows": "numalet.insight.library.tables",
     "read_pods": "numalet.io.documents.pod_manifest",
+    "read_state_files": "numalet.insight.library.questions",
+    "replay": "numalet.insight.usecases.replaying",
+    "reserve": "numalet.insight.library.questions",
     "restart_node": "numalet.insight.library.nodes",
     "sentence": "numalet.wording.english",
     "start_node": "numalet.insight.library.nodes",
+    "verify_state_files": "numalet.insight.library.questions",
+    "what_if": "numalet.insight.library.questions",
 }
 _RENAMED = {
     "decode_config": ("numalet.io.documents.kubelet_config", "decode"),
@@ -215,19 +235,29 @@ __all__ = [
     "Severity",
     "Snapshot",
     "StartRefused",
+    "check",
+    "check_restart",
+    "decision_rows",
     "decode_config",
     "diff_snapshots",
+    "explain",
     "load_config",
     "load_pods",
     "machine_info",
     "merge_hints",
     "open_machine",
+    "placement_rows",
     "read_pods",
+    "read_state_files",
     "rejection_status",
+    "replay",
+    "reserve",
     "restart_node",
     "runtime_settings",
     "sentence",
     "start_node",
+    "verify_state_files",
+    "what_if",
 ]
 
 

@@ -14,7 +14,9 @@ import numalet
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python-api.md"
 SHOWN = {
     *("open_machine", "decode_config", "read_pods", "load_pods", "start_node"),
-    *("machine_info", "restart_node", "fits"),
+    *("machine_info", "restart_node", "fits", "explain", "what_if", "check", "reserve"),
+    *("read_state_files", "verify_state_files", "check_restart", "replay"),
+    *("decision_rows", "placement_rows"),
     *("admit", "pod_started", "remove", "devices_reported", "state_files", "restart"),
 }
 _SIGNATURE = re.compile(r"`(\w+)\(([^`]*)\)`")

@@ -81,6 +81,33 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
+def figures(row: VariantRow) -> dict[str, Any]:
+    """One row with its figures as numbers; None where there is none."""
+    found = dict.fromkeys(COLUMNS) | _names(row)
+    found["options"] = "" if row.variant.options is None else option_text(row.variant.options)
+    if row.refused is not None:
+        return found | {"start_error": kubelet_start.text(row.refused)}
+    fewest, middle, most = row.admitted
+    memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
+    return found | {
+        "orders": len(row.runs),
+        "admitted_given_order": row.runs[0].admitted,
+        "admitted_min": fewest,
+        "admitted_median": middle,
+        "admitted_max": most,
+        "groups": row.groups,
+        "mean_span": row.mean_span,
+        "mean_distance": row.mean_distance,
+        "stranded_memory_bytes": round(sum(memory.values())),
+        "stranded_memory_bytes_by_node": {node: round(size) for node, size in memory.items()},
+        "stranded_cpus": sum(cpus.values()),
+        "stranded_cpus_by_node": cpus,
+        "rejected_given_order": {
+            str(pod): kubelet.reason(rejection) for pod, rejection in row.runs[0].rejected
+        },
+    }
+
+
 def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
     """The rows of the CSV form, the heading first; an empty text where there is no figure."""
     return [COLUMNS, *(_cells(row) for row in rows)]

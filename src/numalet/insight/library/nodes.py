@@ -30,7 +30,7 @@ def machine_info(machine: AnyMachine) -> MachineInfo:
     Raises:
         BadInput: it is a text that names no machine.
     """
-    return _opened(machine)[0]
+    return machine_and_devices(machine)[0]
 
 
 def start_node(
@@ -61,7 +61,7 @@ def start_node(
         BadInput: the machine is a text that names none.
         ValueError: two managers have the same name.
     """
-    info, its_devices = _opened(machine)
+    info, its_devices = machine_and_devices(machine)
     return nodes.start(
         config,
         info,
@@ -93,12 +93,12 @@ def restart_node(
     Raises:
         BadInput: the machine is a text that names none.
     """
-    info, its_devices = _opened(machine)
+    info, its_devices = machine_and_devices(machine)
     found = node.state_files() if files is None else files
     return node.restart(config, info, found, its_devices if devices is None else devices)
 
 
-def _opened(machine: AnyMachine) -> tuple[MachineInfo, Devices]:
+def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:
     """The kubelet's view, and the devices that come with the machine."""
     match machine:
         case MachineInfo():

@@ -70,7 +70,7 @@ class UnusableReport:
 Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
 
 
-def replay(files: Sequence[str], jobs: int) -> Iterator[Report]:
+def replay(files: Sequence[str], jobs: int = 1) -> Iterator[Report]:
     """A report for every scenario of the files, in their order.
 
     Args:

@@ -87,38 +87,47 @@ def plan(pieces: ReserveInputs) -> Plan:
     Raises:
         BadInput: one of them can not be read, or there is no legal reservation.
     """
-    findings = Findings()
-    strategy = parse_strategy(pieces.strategy)
+    parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
     loaded = kubelet_config.load(_sources(pieces))
-    config = _with_defaults(loaded.config, machine.info)
-    parts = reservation.memory_parts(config, machine.info, findings)
+    found = plan_for(loaded.config, machine.info, pieces.strategy, loaded.behaviour)
+    notes = (*loaded.warnings, *machine.reading_notes, *found.notes)
+    return replace(found, notes=notes, mode=loaded.numalet.mode)
+
+
+def plan_for(
+    config: KubeletConfig, machine: MachineInfo, strategy: str, behaviour: Behaviour
+) -> Plan:
+    """The same for a configuration and a machine that were read already.
+
+    Raises:
+        BadInput: there is no legal reservation, or no strategy of this name.
+    """
+    findings = Findings()
+    chosen = parse_strategy(strategy)
+    config = _with_defaults(config, machine)
+    parts = reservation.memory_parts(config, machine, findings)
     findings.raise_errors()
-    shares = reservation.split(machine.info, parts.total, strategy)
+    shares = reservation.split(machine, parts.total, chosen)
     if isinstance(shares, Finding):
         is_about_strategy = shares.code in _ABOUT_STRATEGY
         raise BadInput(
             [replace(shares, where=Location(STRATEGY_FLAG if is_about_strategy else ""))]
         )
     entries = reservation.entries(shares)
-    if loaded.behaviour.hugepages_are_reservable:
+    if behaviour.hugepages_are_reservable:
         entries = reservation.keeping_hugepages(entries, config.reserved_memory)
     dropped = _hugepages(config.reserved_memory) - _hugepages(entries)
-    notes = (
-        *loaded.warnings,
-        *machine.reading_notes,
-        *_notes(config, machine.info, shares, dropped),
-    )
     return Plan(
-        strategy=pieces.strategy,
+        strategy=strategy,
         parts=parts,
         threshold=config.eviction_hard.get(MEMORY_AVAILABLE, ""),
         is_default_threshold=config.uses_default_eviction,
         shares=shares,
         entries=entries,
-        notes=notes,
-        refused=_refusal(config, machine.info, entries, loaded.behaviour),
-        mode=loaded.numalet.mode,
+        notes=tuple(_notes(config, machine, shares, dropped)),
+        refused=_refusal(config, machine, entries, behaviour),
+        mode=behaviour.mode,
     )
 
 

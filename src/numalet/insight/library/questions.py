@@ -1,0 +1,212 @@
+"""The questions of the command line, asked from Python: values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.insight.explain import case as cases
+from numalet.insight.explain import document, matrix, matrix_document, search, story
+from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options
+from numalet.insight.explain.tally import Tally
+from numalet.insight.library.nodes import AnyMachine, machine_and_devices, machine_info
+from numalet.insight.lint import rows, rules
+from numalet.insight.lint.rows import FindingRow
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.simulate.scenario import NO_FILES
+from numalet.insight.simulate.session import Session
+from numalet.insight.state import restart_check, verify
+from numalet.insight.state.restart_check import RestoreCheck
+from numalet.insight.state.verify import FileReport
+from numalet.insight.usecases import explaining, reserving, state_doctor
+from numalet.insight.usecases.reserving import Plan
+from numalet.io.machines import LoadedMachine, open_machine
+
+AnyPath: TypeAlias = str | PathLike[str]
+
+_POLICIES: Final = tuple(policy.value for policy in TopologyPolicy)
+_SCOPES: Final = tuple(scope.value for scope in Scope)
+
+
+def explain(
+    node: Node,
+    pod: Pod,
+    *,
+    after: Iterable[Pod] = (),
+    config: KubeletConfig | None = None,
+    files: StateFiles = NO_FILES,
+    devices: Devices = NO_DEVICES,
+    budget_seconds: float = 5.0,
+) -> dict[str, Any]:
+    """Why the pod is admitted or rejected, as the document of ``numalet explain -o json``.
+
+    Args:
+        node: the node; no device plugin of it is asked.
+        pod: the pod.
+        after: pods that ask for admission before it, in this order.
+        config: the configuration of the node. With it, what would have admitted a rejected pod is
+            searched for; the node is then one that was just started, with these ``files`` and
+            ``devices``.
+        files: state files that the node was started with.
+        devices: devices that the node was started with.
+        budget_seconds: how long the search may take; 0 for none.
+
+    Raises:
+        ValueError: with a configuration, and a node on which pods are active already.
+    """
+    if config is not None and node.snapshot.pods:
+        raise ValueError("with a config the node is one that was just started; see 'after'")
+    quiet = node.asking_nobody()
+    beginning = Session(
+        config or KubeletConfig(), node.rules.machine, quiet, devices, node.snapshot.pods
+    )
+    case = cases.build(beginning, after, pod, files=files)
+    found = story.tell(case.node, pod)
+    is_searched = config is not None and budget_seconds > 0 and not found.decision.admitted
+    tallies: tuple[Tally, ...] = ()
+    if is_searched:
+        tallies = tuple(search.search(case, found, explaining.budgeted(budget_seconds)))
+    return document.explanation(case, found, tallies)
+
+
+def what_if(
+    pods: Sequence[Pod],
+    machines: Mapping[str, AnyMachine],
+    configs: Mapping[str, KubeletConfig],
+    *,
+    policies: Sequence[str] = _POLICIES,
+    scopes: Sequence[str] = _SCOPES,
+    options: Sequence[Mapping[str, str] | None] = (None,),
+    orders: int = 1,
+    seed: int = 0,
+    behaviour: Behaviour = EXACT,
+) -> list[dict[str, Any]]:
+    """The same pods on every combination: a row of figures for each, ready for a data frame.
+
+    Args:
+        pods: the pods, in the order in which they ask.
+        machines: machines in any form, by what they are called in the rows.
+        configs: configurations, by what they are called in the rows.
+        policies: topology policies to be tried.
+        scopes: topology scopes to be tried.
+        options: options of the topology policy; None leaves those of the configuration.
+        orders: in how many orders the pods ask: the given one, then random ones.
+        seed: makes the random orders the same every time.
+        behaviour: the rules of exact or of native mode.
+
+    Raises:
+        BadInput: a machine is a text that names none.
+    """
+    opened = [
+        NamedMachine(name, *machine_and_devices(machine)) for name, machine in machines.items()
+    ]
+    chosen: list[Options | None] = [
+        None if each is None else tuple(each.items()) for each in options
+    ]
+    variants = matrix.variants(
+        opened,
+        [NamedConfig(name, config, behaviour) for name, config in configs.items()],
+        policies,
+        scopes,
+        chosen,
+    )
+    asked = explaining.orders(orders, len(pods), seed)
+    return [
+        matrix_document.figures(matrix.row(variant, pods, asked, lambda count: None))
+        for variant in variants
+    ]
+
+
+def check(
+    config: KubeletConfig,
+    machine: AnyMachine,
+    *,
+    pods: Iterable[Pod] = (),
+    files: StateFiles = NO_FILES,
+    devices: Devices | None = None,
+    behaviour: Behaviour = EXACT,
+) -> tuple[FindingRow, ...]:
+    """What is wrong with a configuration on a machine, in words: a row for each finding.
+
+    First what keeps the kubelet from starting, then what the rules of ``numalet check`` find.
+    What only the host knows (swap, cgroups, a runtime's socket) is not judged.
+
+    Raises:
+        BadInput: the machine is a text that names none.
+    """
+    opened = open_machine(machine) if isinstance(machine, str | PathLike) else machine
+    noticed = opened.reading_notes if isinstance(opened, LoadedMachine) else ()
+    info, its_devices = machine_and_devices(opened)
+    subject = LintSubject(
+        config=config,
+        machine=info,
+        pods=tuple(pods),
+        state_files=files,
+        devices=its_devices if devices is None else devices,
+        behaviour=behaviour,
+    )
+    return rows.rows(rules.check(subject, noticed).findings)
+
+
+def reserve(
+    config: KubeletConfig,
+    machine: AnyMachine,
+    *,
+    strategy: str = "even",
+    behaviour: Behaviour = EXACT,
+) -> Plan:
+    """A ``reservedMemory`` with which the kubelet starts; its ``entries`` go into the config.
+
+    Args:
+        config: the configuration; what it reserves already decides how much it has to be.
+        machine: the machine in any form.
+        strategy: how it is shared between NUMA nodes, as ``--strategy`` of the command has it.
+        behaviour: the rules of exact or of native mode.
+
+    Raises:
+        BadInput: there is no legal reservation, no such strategy, or no such machine.
+    """
+    return reserving.plan_for(config, machine_info(machine), strategy, behaviour)
+
+
+def read_state_files(path: AnyPath) -> dict[str, str]:
+    """The texts of the state files of a directory, or of the one file, by their kubelet names.
+
+    Raises:
+        BadInput: there are none, or one can not be read.
+    """
+    return dict(state_doctor.read(Path(path)).files)
+
+
+def verify_state_files(
+    files: StateFiles, machine: AnyMachine | None = None
+) -> tuple[FileReport, ...]:
+    """Whether state files are sound, and with a machine, whether they are about it.
+
+    Raises:
+        BadInput: the machine is a text that names none.
+    """
+    return verify.verify(files, None if machine is None else machine_info(machine))
+
+
+def check_restart(
+    config: KubeletConfig,
+    machine: AnyMachine,
+    files: StateFiles,
+    *,
+    behaviour: Behaviour = EXACT,
+) -> RestoreCheck:
+    """Whether a kubelet would start with these state files, and what has changed beneath them.
+
+    Raises:
+        BadInput: the machine is a text that names none.
+    """
+    return restart_check.check(config, machine_info(machine), files, behaviour)

@@ -1,0 +1,63 @@
+"""Rows for a data frame: lists of flat dictionaries, one set of keys for all rows of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from numalet.core.admission.decision import Decision
+from numalet.core.model import cpu_set
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.wording import kubelet
+
+
+def decision_rows(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
+    """A row for each decision: the pod, the verdict, what its containers hold in sum."""
+    return [_decision_row(each) for each in decisions]
+
+
+def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """A row for each container that holds something; the pod's names are None if not known."""
+    found = []
+    for key, held in placement.of_all(snapshot).items():
+        pod = snapshot.pods.get(key.pod_uid)
+        found.append(
+            {
+                "namespace": None if pod is None else pod.namespace,
+                "pod": None if pod is None else pod.name,
+                "uid": key.pod_uid,
+                "container": key.container,
+                "cpus": cpu_set.text(held.cpus),
+                **_amounts([held]),
+            }
+        )
+    return found
+
+
+def _decision_row(decision: Decision) -> dict[str, Any]:
+    pod, rejection = decision.pod, decision.rejection
+    return {
+        "namespace": pod.namespace,
+        "pod": pod.name,
+        "uid": pod.uid,
+        "qos_class": pod.qos_class.value,
+        "admitted": decision.admitted,
+        "code": None if rejection is None else rejection.code,
+        "reason": kubelet.reason(rejection),
+        "message": kubelet.message(rejection),
+        **_amounts(decision.placements.values()),
+    }
+
+
+def _amounts(placements: Iterable[Placement]) -> dict[str, Any]:
+    """Sums over containers; ``memory_bytes`` has huge pages in it."""
+    held = list(placements)
+    nodes = sorted({node_id for each in held for node_id in each.memory_nodes})
+    return {
+        "exclusive_cpus": sum(len(each.cpus) for each in held),
+        "memory_bytes": sum(block.size_bytes for each in held for block in each.memory),
+        "memory_nodes": ",".join(map(str, nodes)),
+        "devices": sum(len(ids) for each in held for ids in each.devices.values()),
+    }
