@@ -1,9 +1,6 @@
 """Place 3,000 pods on 300 machines, in several processes, each pod where it first fits.
 
-The machines are of three kinds. Every process gets some of the machines and its share of the pods;
-nodes, pods and decisions are values, so they go there and back as they are.
-
-    python examples/place_many.py [MACHINES] [PODS] [PROCESSES]
+python examples/place_many.py [MACHINES] [PODS] [PROCESSES]
 """
 
 from __future__ import annotations
@@ -11,12 +8,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from itertools import cycle, islice
 from typing import Any
 
 import numalet
 
 SHAPES = ("2n8c2t", "4n4c2t", "1n16c2t")
+SIZES = ((1, 2), (2, 4), (4, 16), (8, 30))
 CONFIG = {
     "cpuManagerPolicy": "static",
     "reservedSystemCPUs": "0",
@@ -25,13 +22,13 @@ CONFIG = {
     "topologyManagerPolicy": "restricted",
 }
 POD = """
-{{apiVersion: v1, kind: Pod, metadata: {{name: pod-{at}}}, spec: {{containers: [
-  {{name: main, resources: {{limits: {{cpu: "{cpus}", memory: {memory}Gi}}}}}}]}}}}
+{{apiVersion: v1, kind: Pod, metadata: {{name: pod-{}}}, spec: {{containers: [
+  {{name: main, resources: {{limits: {{cpu: "{}", memory: {}Gi}}}}}}]}}}}
 """
 
 
 def place(share: tuple[list[numalet.Node], list[numalet.Pod]]) -> list[dict[str, Any]]:
-    """A row for each pod: the last decision on it, the first node that admits it having it."""
+    """A row for each pod: the last decision on it, and what it got on the node that admits it."""
     nodes, pods = share
     decisions = []
     # Nodes only fill up: where a pod of this size did not fit, the next one does not fit either.
@@ -48,23 +45,19 @@ def place(share: tuple[list[numalet.Node], list[numalet.Pod]]) -> list[dict[str,
     return numalet.decision_rows(decisions)
 
 
-def main(machine_count: int = 300, pod_count: int = 3000, processes: int = 4) -> Counter[str]:
-    """Place them; how many pods came to which end."""
+def main(machine_count: int = 300, pod_count: int = 3000, processes: int = 4) -> None:
+    """Share machines and pods out, place them, and print how many pods came to which end."""
     config = numalet.decode_config(CONFIG, "example")
-    empty = [numalet.start_node(config, shape) for shape in SHAPES]
-    nodes = list(islice(cycle(empty), machine_count))
-    sizes = cycle([(1, 2), (2, 4), (4, 16), (8, 30)])
-    texts = (
-        POD.format(at=at, cpus=cpus, memory=memory)
-        for at, (cpus, memory) in zip(range(pod_count), sizes, strict=False)
-    )
+    kinds = [numalet.start_node(config, shape) for shape in SHAPES]
+    nodes = [kinds[at % len(kinds)] for at in range(machine_count)]
+    texts = [POD.format(at, *SIZES[at % len(SIZES)]) for at in range(pod_count)]
     pods = numalet.read_pods("---".join(texts), "example").pods
-    shares = [(nodes[at::processes], list(pods[at::processes])) for at in range(processes)]
+    shares = [(nodes[at::processes], pods[at::processes]) for at in range(processes)]
     with ProcessPoolExecutor(processes) as pool:
         rows = [row for part in pool.map(place, shares) for row in part]
-    return Counter("admitted" if row["admitted"] else row["reason"] for row in rows)
+    for end, count in Counter(row["reason"] or "admitted" for row in rows).most_common():
+        sys.stdout.write(f"{count:6} {end}\n")
 
 
 if __name__ == "__main__":
-    for end, count in main(*map(int, sys.argv[1:])).most_common():
-        sys.stdout.write(f"{count:6} {end}\n")
+    main(*map(int, sys.argv[1:]))

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ spec:
   containers:
   - {{name: c, resources: {{limits: {{cpu: "{cpus}", memory: {memory}Mi, example.com/gpu: "1"}}}}}}
 """
+TARBALL = Path(__file__).resolve().parents[1] / "machines" / "data" / "n2c4.tar.gz"
 SHAPES = ("1n4c1t", "2n4c2t", "4n2c1t", "2s2n2c2t")
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
@@ -117,3 +119,44 @@ def test_what_is_not_caught_ends_with_the_sentence() -> None:
     assert ended.stderr.splitlines()[-1].endswith(
         "BadInput: 2n0c: '2n0c' has a number that is 0; every number must be 1 or more"
     )
+
+
+def test_machines_that_were_read_from_files_travel() -> None:
+    for loaded in (numalet.open_machine(), numalet.open_machine(TARBALL)):
+        for copied in copies(loaded):
+            assert copied == loaded
+            assert copied.notes == loaded.notes
+
+
+@pytest.mark.parametrize("behaviour", [numalet.EXACT, numalet.NATIVE])
+def test_hints_known_by_rule_travel(behaviour: numalet.Behaviour) -> None:
+    fields = {
+        **CONFIG,
+        "topologyManagerPolicy": "best-effort",
+        "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "16"},
+    }
+    config = numalet.decode_config(fields, "example")
+    node = numalet.start_node(config, "16n4c2t", behaviour=behaviour)
+    assert isinstance(node, numalet.Node), node
+    limits = '{cpu: "20", memory: 200Gi}'
+    (pod,) = numalet.read_pods(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a},"
+        f" spec: {{containers: [{{name: c, resources: {{limits: {limits}}}}}]}}}}",
+        "example",
+    ).pods
+    _, decision = node.admit(pod)
+    for copied in copies(decision):
+        assert copied.placements == decision.placements
+        assert copied.alignments["c"].merged == decision.alignments["c"].merged
+
+
+def test_state_files_stay_as_they_were_read() -> None:
+    config = numalet.decode_config(CONFIG, "example")
+    node = numalet.start_node(config, "2n4c2t")
+    assert isinstance(node, numalet.Node)
+    files = {name: f" {text}" for name, text in node.state_files().items()}
+    again = numalet.restart_node(node, config, "2n4c2t", files)
+    assert isinstance(again, numalet.Node)
+    assert again.state_files() == files
+    for copied in copies(again):
+        assert copied.state_files() == files
