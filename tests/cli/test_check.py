@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -201,6 +202,34 @@ def test_workflow_commands_are_lines(numalet: Runner) -> None:
     assert lines[0].startswith(
         "::error file=wrong.yaml,line=6,title=config/topology-option-not-integer::"
     )
+
+
+def test_junit_has_a_test_for_the_start_and_for_each_finding(numalet: Runner) -> None:
+    ended = numalet("check", "-c", "wrong.yaml", *SHAPE, "-o", "junit")
+    (suite,) = ElementTree.fromstring(ended.out)
+    start, *others = suite
+    assert ("wrong.yaml", 1) == (suite.get("name"), ended.status)
+    assert 'strconv.Atoi: parsing "true"' in (start[0].get("message") or "")
+    assert codes(numalet, "-c", "wrong.yaml") == [each.get("classname") for each in others]
+    failed = [each for each in others if each.find("failure") is not None]
+    assert str(len(failed) + 1) == suite.get("failures")
+    assert ("wrong.yaml", "6") == (others[0].get("file"), others[0].get("line"))
+
+
+def test_junit_of_what_is_clean_strange_and_strict(numalet: Runner) -> None:
+    clean = numalet("check", "-c", "kubelet.yaml", *SHAPE, "-o", "junit")
+    (suite,) = ElementTree.fromstring(clean.out)
+    assert (0, "1", "0") == (clean.status, suite.get("tests"), suite.get("failures"))
+
+    odd = write("odd.yaml", KUBELET + '"a\\x07<&\\ud7ff\\uffff": x\n')
+    lenient = numalet("check", "-c", odd, *SHAPE, "-o", "junit")
+    strict = numalet("check", "-c", odd, *SHAPE, "-o", "junit", "--strict")
+    counts = [ElementTree.fromstring(each.out).get("failures") for each in (lenient, strict)]
+    assert ([0, 1], ["0", "1"]) == ([lenient.status, strict.status], counts)
+
+    unreadable = numalet("check", "-c", "none.yaml", *SHAPE, "-o", "junit")
+    assert 2 == unreadable.status
+    assert "1" == ElementTree.fromstring(unreadable.out).get("failures")
 
 
 def test_everything_that_can_not_be_read_is_told_at_once(numalet: Runner) -> None:

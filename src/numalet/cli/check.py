@@ -51,6 +51,7 @@ class CheckFormat(StrEnum):
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
+    JUNIT = "junit"
 
 
 Pods = Annotated[
@@ -138,13 +139,14 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
     from numalet.core.model.findings import BadInput
     from numalet.insight.lint import rows
     from numalet.insight.usecases import checking
+    from numalet.wording import kubelet_start
 
     try:
         result = checking.check(pieces)
     except BadInput as bad:
         if output is CheckFormat.TABLE:
             raise
-        _print_rows(pieces, output, rows.rows(bad.findings))
+        _print_rows(pieces, output, rows.rows(bad.findings), strict=strict)
         return 2
     match output:
         case CheckFormat.TABLE:
@@ -152,11 +154,20 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
         case CheckFormat.JSON:
             check_view.print_json(result.rows, result.checked, result.mode)
         case _:
-            _print_rows(pieces, output, result.rows)
+            refused = result.checked.refused
+            start_error = "" if refused is None else kubelet_start.text(refused)
+            _print_rows(pieces, output, result.rows, start_error, strict=strict)
     return 1 if result.fails(strict=strict) else 0
 
 
-def _print_rows(pieces: CheckInputs, output: CheckFormat, rows: Sequence[FindingRow]) -> None:
+def _print_rows(
+    pieces: CheckInputs,
+    output: CheckFormat,
+    rows: Sequence[FindingRow],
+    start_error: str = "",
+    *,
+    strict: bool,
+) -> None:
     """Print findings alone, for a program."""
     from numalet.cli import check_view
 
@@ -167,5 +178,7 @@ def _print_rows(pieces: CheckInputs, output: CheckFormat, rows: Sequence[Finding
             check_view.print_sarif(rows, main_file)
         case CheckFormat.GITHUB:
             check_view.print_github(rows)
+        case CheckFormat.JUNIT:
+            check_view.print_junit(rows, main_file, start_error, strict=strict)
         case _:
             check_view.print_json(rows)

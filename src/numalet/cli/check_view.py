@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import output
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.findings import Location, Severity
-from numalet.insight.lint import github, rows, sarif
+from numalet.insight.lint import github, junit, rows, sarif
 from numalet.insight.lint.rows import FindingRow
 from numalet.wording import english_lint, kubelet_start
 
@@ -76,6 +76,15 @@ def print_github(rows: Sequence[FindingRow]) -> None:
     """Print workflow commands."""
     for line in github.lines([_relative(row) for row in rows]):
         sys.stdout.write(output.printable(line) + "\n")
+
+
+def print_junit(
+    rows: Sequence[FindingRow], main_file: str, start_error: str, *, strict: bool
+) -> None:
+    """Print JUnit XML."""
+    placed = [_relative(row) for row in rows]
+    # What no XML may hold is escaped as on the terminal, in and outside of names.
+    output.print_text(junit.document(placed, main_file, start_error, strict=strict) + "\n")
 
 
 def _relative(row: FindingRow) -> FindingRow:
