@@ -76,8 +76,8 @@ async def opened(
     if near is not None:
         settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
     store = Store(settings.root, pod_record.encode, pod_record.decode)
-    found = store.open()
     try:
+        found = store.open()
         if settings.observe:
             found = StoredState({}, {})
         age = node_file.begin(settings.root, hooks.clock())
