@@ -9,10 +9,10 @@ from numalet.agent.host.cgroup_v2 import reading
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import record_file
+from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.servers.door import AgentView
 from numalet.core.enforcement import drift, limits, paths
 from numalet.core.model.pod import ContainerKey
@@ -45,11 +45,13 @@ def up(view: AgentView) -> dict[ContainerKey, int]:
 
 def processes(root: Path) -> dict[str, list[int]]:
     """The processes of programs below a root folder, by the folder of their attempt."""
-    word = f"{family.MARK}={root}/"
+    word = f"{process_tree.MARK}={root}/"
     found: dict[str, list[int]] = {}
-    for each in family.all_processes():
+    for each in process_tree.all_processes():
         try:
-            environment = (family.PROC / str(each.pid) / "environ").read_text(errors="replace")
+            environment = (process_tree.PROC / str(each.pid) / "environ").read_text(
+                errors="replace"
+            )
         except OSError:
             continue
         for variable in environment.split("\0"):
@@ -61,9 +63,9 @@ def processes(root: Path) -> dict[str, list[int]]:
 def watchers(root: Path) -> list[str]:
     """The folders of attempts below a root folder that are watched."""
     found = []
-    for each in family.all_processes():
+    for each in process_tree.all_processes():
         try:
-            words = (family.PROC / str(each.pid) / "cmdline").read_text(errors="replace")
+            words = (process_tree.PROC / str(each.pid) / "cmdline").read_text(errors="replace")
         except OSError:
             continue
         last = words.rstrip("\0").rpartition("\0")[2]

@@ -24,7 +24,7 @@ import agent_laws
 import agents
 from crash_victims import AT_A_POINT, AT_ANY_MOMENT, Orders, Victim, doomed
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.host.runtime.levels import HostCapabilities, ground
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.keeper import wiring

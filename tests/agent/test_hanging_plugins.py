@@ -15,11 +15,11 @@ import pytest
 import agents
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import wiring
-from numalet.agent.keeper.neighbours import neighbours
+from numalet.agent.keeper.plugin_servers import neighbours
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
-from numalet.agent.servers.reach import PodResourcesSettings
+from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload.record import PodRecord

@@ -24,9 +24,9 @@ from agents import pod, running, settings
 from bad_inputs import refused_with
 from numalet.agent.keeper import kube_api
 from numalet.agent.keeper.kube_api import Serving
-from numalet.agent.servers import reach
+from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
-from numalet.agent.servers.reach import Address, KubeApi
+from numalet.agent.servers.endpoints import Address, KubeApi
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ANY_PORT = KubeApi(Address("127.0.0.1", 0))
@@ -257,7 +257,7 @@ def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
-    found = reach.resolve(text, None, None)
+    found = endpoints.resolve(text, None, None)
     assert found is not None
     assert found.address.url() == url
 
@@ -265,14 +265,14 @@ def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
 @pytest.mark.parametrize("text", ["x", "70000", "-1", "example.com:1", "127.0.0.1:", "1:2:3", "٣"])
 def test_what_is_no_address_is_told(text: str) -> None:
     with refused_with("kube-api/address"):
-        reach.resolve(text, None, None)
+        endpoints.resolve(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:6443", "[::]:6443", "10.0.0.1:6443"])
 def test_others_reach_it_by_a_certificate_of_the_administrator_s_only(text: str) -> None:
     with refused_with("kube-api/not-loopback"):
-        reach.resolve(text, None, None)
-    found = reach.resolve(text, Path("a.crt"), Path("a.key"))
+        endpoints.resolve(text, None, None)
+    found = endpoints.resolve(text, Path("a.crt"), Path("a.key"))
     assert found is not None
     assert not found.address.is_loopback
 
@@ -284,7 +284,7 @@ def test_a_certificate_needs_its_key_and_a_port() -> None:
         ("", Path("a.crt"), Path("a.key")),
     ):
         with refused_with("kube-api/half-a-certificate"):
-            reach.resolve(address, certificate, key)
+            endpoints.resolve(address, certificate, key)
 
 
 def test_it_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 import agents
 from numalet.agent.host.runtime.port import Ended, Started
-from numalet.agent.keeper import decisions, facts, steps
+from numalet.agent.keeper import decisions, steps, transitions
 from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.requests import Began
-from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.kubernetes import pod_object as kube_pod
 from numalet.agent.kubernetes import pod_placement
 from numalet.core.enforcement import limits
@@ -66,7 +66,7 @@ def _life(root: Path, count: int) -> None:
         wanted.branch(books, workload.uid)
         wanted.container(books, key)
         started = Started(NOW, 1, GuaranteeLevel.NONE)
-        books = facts.told(books, Began(key, 1, started), NOW)
+        books = transitions.told(books, Began(key, 1, started), NOW)
     record = books.records[workload.uid]
     assert record == pod_record.decode(pod_record.encode(record), "record")
     kube_pod.pod_object(record)
@@ -76,7 +76,7 @@ def _life(root: Path, count: int) -> None:
     exit_ = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=NOW)
     for number in range(count):
         ended = Ended(ContainerKey(workload.uid, f"c{number}"), 1, exit_)
-        books = facts.told(books, ended, NOW)
+        books = transitions.told(books, ended, NOW)
     assert steps.take(books, workload.uid, NOW).tasks
 
 

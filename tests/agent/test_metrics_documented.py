@@ -21,7 +21,7 @@ from architecture import tree
 from numalet.agent.keeper import kube_api
 from numalet.agent.servers import metrics
 from numalet.agent.servers.door import OwnershipMode
-from numalet.agent.servers.reach import Address, KubeApi
+from numalet.agent.servers.endpoints import Address, KubeApi
 from numalet.agent.telemetry import metric_definitions
 from servers import views
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts
 from numalet.agent.host.runtime.port import Offered
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.run import joining
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.core.model.pod import ContainerKey
@@ -54,7 +54,7 @@ def left_by_an_agent_that_died(root: Path, number: int) -> AttemptFolder:
     """It had made the folder, and one before it had made the lock, and no order lies there."""
     attempt = Attempts(root / RUNS).of(ContainerKey(f"u-{number}", "c"), 1)
     attempt.folder.mkdir(parents=True)
-    (attempt.folder / papers.LOCK).touch()
+    (attempt.folder / attempt_files.LOCK).touch()
     return attempt
 
 
@@ -68,9 +68,9 @@ def test_a_runner_that_looks_for_its_order_is_never_taken_for_one_that_has_it(
 
 
 def test_what_an_agent_prepares_again_is_an_order_that_its_runner_gets(tmp_path: Path) -> None:
-    own = family.process(os.getpid())
+    own = process_tree.process(os.getpid())
     assert own is not None
-    runner = Runner(own.pid, own.started, family.boot_id())
+    runner = Runner(own.pid, own.started, process_tree.boot_id())
 
     async def scene() -> None:
         ours = ProcessRuntime(tmp_path, on=NO_GROUPS)

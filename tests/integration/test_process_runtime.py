@@ -19,7 +19,7 @@ import pytest
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.host.runtime.watcher import begin, papers
+from numalet.agent.host.runtime.watcher import attempt_files, begin
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
@@ -393,8 +393,8 @@ def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
         first = await started(ours, "sh", "-c", "sleep 0.1; exit 4")
         await ours.close()
         await until(lambda: not is_there(first.pid))
-        papers = tmp_path / "runs" / "u-1" / "c" / "1"
-        await until((papers / "end.json").exists)
+        attempt_files = tmp_path / "runs" / "u-1" / "c" / "1"
+        await until((attempt_files / "end.json").exists)
         (seen,) = await runtime(tmp_path).open()
         assert seen.exit is not None
         assert 4 == seen.exit.code
@@ -403,9 +403,9 @@ def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
 
 
 def _watcher(folder: Path) -> int:
-    from numalet.agent.host.runtime.watcher import papers
+    from numalet.agent.host.runtime.watcher import attempt_files
 
-    started = papers.read(folder / "runs" / "u-1" / "c" / "1", papers.STARTED)
+    started = attempt_files.read(folder / "runs" / "u-1" / "c" / "1", attempt_files.STARTED)
     assert started is not None
     return int(started["watcher"])
 
@@ -576,7 +576,7 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
         assert isinstance(await ours.start(launch("/nowhere/program")), NotStarted)
         # What the watcher writes where the kernel lets it have no process.
         refused = {"stage": "fork", "errno": errno.EAGAIN}
-        (folder / papers.REFUSED).write_text(json.dumps(refused))
+        (folder / attempt_files.REFUSED).write_text(json.dumps(refused))
         answer = await ours.start(launch("true"))
         assert isinstance(answer, NotStarted)
         assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)

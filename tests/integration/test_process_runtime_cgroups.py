@@ -14,7 +14,7 @@ import pytest
 
 from fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2.root import Usable
-from numalet.agent.host.runtime.levels import ground
+from numalet.agent.host.runtime.host_capabilities import ground
 from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.levels import GuaranteeLevel

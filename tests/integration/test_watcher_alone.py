@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.host.runtime.watcher import papers
+from numalet.agent.host.runtime.watcher import attempt_files
 from process_builders import own_score
 
 PATIENCE_SECONDS = 200.0
@@ -38,7 +38,7 @@ def order(folder: Path, *argv: str, **setup: Any) -> None:
         "log_bytes": 1 << 20,
         "log_files": 2,
     }
-    (folder / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
+    (folder / attempt_files.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
 
 
 def watcher(folder: Path) -> subprocess.Popen[bytes]:
@@ -53,7 +53,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def end(folder: Path) -> dict[str, Any]:
-    found = papers.read(folder, papers.END)
+    found = attempt_files.read(folder, attempt_files.END)
     assert found is not None
     return found
 
@@ -62,9 +62,9 @@ def test_an_order_becomes_an_end(tmp_path: Path) -> None:
     order(tmp_path, "sh", "-c", "echo out; echo err >&2; exit 4")
     assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
     assert (4, None, 0) == tuple(end(tmp_path)[name] for name in ("code", "signal", "oom_kills"))
-    lines = (tmp_path / papers.LOG).read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / attempt_files.LOG).read_text(encoding="utf-8").splitlines()
     assert {"stdout F out", "stderr F err"} == {line.split(" ", 1)[1] for line in lines}
-    assert papers.read(tmp_path, papers.REFUSED) is None
+    assert attempt_files.read(tmp_path, attempt_files.REFUSED) is None
 
 
 def test_without_an_order_nothing_is_done(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_without_an_order_nothing_is_done(tmp_path: Path) -> None:
 def test_a_refusal_names_the_step(tmp_path: Path) -> None:
     order(tmp_path, "nothing-like-this-here")
     assert 1 == watcher(tmp_path).wait(PATIENCE_SECONDS)
-    assert {"stage": "program", "errno": 2} == papers.read(tmp_path, papers.REFUSED)
+    assert {"stage": "program", "errno": 2} == attempt_files.read(tmp_path, attempt_files.REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_signals_are_passed_on_and_one_kills_all(
 ) -> None:
     order(tmp_path, "sh", "-c", "trap 'exit 9' TERM; echo up; while :; do sleep 0.01; done")
     process = watcher(tmp_path)
-    until((tmp_path / papers.LOG).exists)
+    until((tmp_path / attempt_files.LOG).exists)
     process.send_signal(number)
     assert 0 == process.wait(PATIENCE_SECONDS)
     assert code == end(tmp_path)["code"]
@@ -99,12 +99,12 @@ def test_kills_for_memory_are_counted_from_the_start(tmp_path: Path) -> None:
     (group / "cgroup.procs").write_text("", encoding="ascii")
     (group / "cgroup.kill").write_text("", encoding="ascii")
     order(tmp_path, "sh", "-c", "echo up; read x < fifo", cgroup=str(group), working_dir=str(pod))
-    content = json.loads((tmp_path / papers.LAUNCH).read_text(encoding="utf-8"))
+    content = json.loads((tmp_path / attempt_files.LAUNCH).read_text(encoding="utf-8"))
     content["cgroup"] = str(group)
-    (tmp_path / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / attempt_files.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
     os.mkfifo(pod / "fifo")
     process = watcher(tmp_path)
-    until((tmp_path / papers.LOG).exists)
+    until((tmp_path / attempt_files.LOG).exists)
     (pod / "memory.events").write_text("oom 4\n", encoding="ascii")
     (group / "memory.events").write_text("oom_kill 2\n", encoding="ascii")
     process.send_signal(signal.SIGUSR1)
@@ -119,9 +119,9 @@ def test_it_goes_where_signals_to_the_agents_unit_do_not_reach(tmp_path: Path, p
     leaf.mkdir()
     (leaf / "cgroup.procs").write_text("", encoding="ascii")
     order(tmp_path, "true")
-    content = json.loads((tmp_path / papers.LAUNCH).read_text(encoding="utf-8"))
+    content = json.loads((tmp_path / attempt_files.LAUNCH).read_text(encoding="utf-8"))
     content["watcher_cgroup"] = str(tmp_path / place)
-    (tmp_path / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / attempt_files.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
     assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
     assert end(tmp_path)["code"] == 0
     joined = (leaf / "cgroup.procs").read_text(encoding="ascii")
@@ -131,7 +131,7 @@ def test_it_goes_where_signals_to_the_agents_unit_do_not_reach(tmp_path: Path, p
 
 def listed(folder: Path) -> list[str]:
     """What a program wrote to its output, by line."""
-    lines = (folder / papers.LOG).read_text(encoding="utf-8").splitlines()
+    lines = (folder / attempt_files.LOG).read_text(encoding="utf-8").splitlines()
     return [line.split(" ", 3)[3] for line in lines]
 
 
@@ -157,7 +157,7 @@ def test_a_pipe_ends_though_a_watcher_lives(tmp_path: Path) -> None:
     os.close(writing)
     with os.fdopen(reading, "rb") as file:
         assert b"" == file.read()
-    until((tmp_path / papers.STARTED).exists)
+    until((tmp_path / attempt_files.STARTED).exists)
     process.send_signal(signal.SIGUSR1)
     assert 0 == process.wait(PATIENCE_SECONDS)
 
@@ -210,6 +210,6 @@ def _unknown() -> int:
 
 def change(folder: Path, **setup: Any) -> None:
     """Give the program of an order something else."""
-    content = json.loads((folder / papers.LAUNCH).read_text(encoding="utf-8"))
+    content = json.loads((folder / attempt_files.LAUNCH).read_text(encoding="utf-8"))
     content["setup"] |= setup
-    (folder / papers.LAUNCH).write_text(json.dumps(content), encoding="utf-8")
+    (folder / attempt_files.LAUNCH).write_text(json.dumps(content), encoding="utf-8")

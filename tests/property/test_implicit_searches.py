@@ -13,8 +13,8 @@ import open_sets
 from numalet.core.hints import near_sets, nearest_set, remaining_set
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
 from numalet.core.hints.requirement import OpenSets, Requirement
-from numalet.core.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 

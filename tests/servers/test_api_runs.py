@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.workload.spec import RestartPolicy, WorkloadSource
 from numalet.insight.output import run_document
@@ -26,9 +26,9 @@ FULL = "20Gi"
 
 def _us() -> dict[str, Any]:
     """This process, as it tells of itself."""
-    own = family.process(os.getpid())
+    own = process_tree.process(os.getpid())
     assert own is not None
-    return {"pid": own.pid, "ticks": own.started, "boot": family.boot_id()}
+    return {"pid": own.pid, "ticks": own.started, "boot": process_tree.boot_id()}
 
 
 def _asked(client: AgentClient, value: object, query: dict[str, Any]) -> RunDocument:

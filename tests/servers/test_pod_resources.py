@@ -15,9 +15,9 @@ import pytest
 
 import served_node
 from device_bench import GPU
+from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.pod_resources import PodResourcesServer
 from numalet.agent.servers.rate_limit import TokenBucket
-from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.cli import main
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput

@@ -20,7 +20,7 @@ from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import ranking, story
-from numalet.insight.explain.considered import AnswerKind, ProviderAnswer
+from numalet.insight.explain.considered_sets import AnswerKind, ProviderAnswer
 from numalet.insight.explain.story import Story
 
 

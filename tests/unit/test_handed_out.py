@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.agent.host import handed_out
+from numalet.agent.host import device_injection
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 
 
@@ -23,7 +23,7 @@ def test_answers_are_merged_and_the_first_value_counts() -> None:
         annotations={"x": "y"},
         cdi_devices=[messages.CDIDevice(name="c=1"), messages.CDIDevice(name="c=2")],
     )
-    given = handed_out.merged([first, second])
+    given = device_injection.merged([first, second])
     assert {"A": "1", "B": "3"} == given.environment
     assert {"/lib": "/one"} == given.mounts
     assert {"/dev/g": "/dev/g0"} == given.device_nodes
@@ -32,4 +32,4 @@ def test_answers_are_merged_and_the_first_value_counts() -> None:
 
 
 def test_what_can_not_be_decoded_hands_out_nothing() -> None:
-    assert {} == handed_out.merged([b"\xff\xff"]).environment
+    assert {} == device_injection.merged([b"\xff\xff"]).environment

@@ -13,11 +13,11 @@ from numalet.core.hints.filtering import Offer
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Candidates, Hint, Impossible, NoPreference
 from numalet.core.hints.lowest_set import LowestSet
+from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
 from numalet.core.hints.policies import Merged
 from numalet.core.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
 from numalet.core.hints.rule import HintRule
 from numalet.core.hints.rule_merging import BestHint
-from numalet.core.hints.sharing_out import Budget, BudgetUsedUp, SharingOut
 from numalet.core.managers.memory.reasons import NoNodeFits
 from numalet.core.model import numa_mask
 

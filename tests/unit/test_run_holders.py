@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run.holders import FOLDER, Holders, RunHolder
 from numalet.agent.run.shared_books import SharedBooks
 
@@ -28,10 +28,10 @@ sys.stdin.readline()
 def holder(uid: str = "uid-one", pid: int = 0) -> RunHolder:
     """A run of this process, or of one that is given."""
     pid = pid or os.getpid()
-    found = family.process(pid)
+    found = process_tree.process(pid)
     ticks = 0 if found is None else found.started
     return RunHolder(
-        uid=uid, pid=pid, ticks=ticks, boot=family.boot_id(), command="x", is_shared=False
+        uid=uid, pid=pid, ticks=ticks, boot=process_tree.boot_id(), command="x", is_shared=False
     )
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.runtime import levels
+from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import owners, settings
 from numalet.agent.keeper.recovery import Premises
-from numalet.agent.run import request, telling
+from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
 from numalet.agent.run.shared_books import SharedBooks
@@ -34,7 +34,7 @@ def placers(tmp_path: Path) -> Iterator[Callable[[str], Placer]]:
     def of(policy: str) -> Placer:
         config = replace(settings.fitted(on), topology_manager_policy=policy)
         premises = Premises(config=config, machine=on, behaviour=NATIVE)
-        return Placer(books, premises, levels.ground(), owners.beside(tmp_path))
+        return Placer(books, premises, host_capabilities.ground(), owners.beside(tmp_path))
 
     yield of
     books.close()
@@ -53,7 +53,7 @@ def test_a_refusal_names_the_policy_that_would_admit_and_who_has_what(
     answer = placer.preview(asked(3))
     assert isinstance(answer, NoPlace)
     assert looser == placer.admitting_policy(answer)
-    said = telling.holders(answer)
+    said = placement_notes.holders(answer)
     assert 2 == said.count("(./app 2) has CPUs ")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from builders import simple
-from numalet.agent.run import telling
+from numalet.agent.run import placement_notes
 from numalet.agent.run.options import Explained, Voice
 from numalet.core.model.findings import Finding
 from numalet.insight.explain.case import Case
@@ -36,7 +36,7 @@ def heard(told: Explained | None, *, as_document: bool = False) -> list[Any]:
         said.append(document)
 
     voice = Voice(tell, explained, said.append, show if as_document else None)
-    telling.refused(REFUSED, told, voice)
+    placement_notes.refused(REFUSED, told, voice)
     return said
 
 

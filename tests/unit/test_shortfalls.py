@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.host.cgroup_v2 import root
-from numalet.agent.host.runtime import levels
+from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.host.runtime.watcher import watch
 from numalet.agent.telemetry import node_log
 from numalet.cli import describe_view
@@ -19,9 +19,9 @@ EVERY = (
     root.NO_CGROUP_V2,
     root.NO_CONTROLLER,
     root.NOT_WRITABLE,
-    levels.SIZES_NOT_LIMITED,
-    levels.CAN_BE_UNDONE,
-    levels.NO_MEMORY_POLICY,
+    host_capabilities.SIZES_NOT_LIMITED,
+    host_capabilities.CAN_BE_UNDONE,
+    host_capabilities.NO_MEMORY_POLICY,
     watch.NOT_SPARED,
 )
 
@@ -53,7 +53,7 @@ def test_describe_tells_it_of_each_container() -> None:
         "memory": [],
         "devices": {},
         "guarantee": "process",
-        "shortfalls": [levels.SIZES_NOT_LIMITED, root.NOT_WRITABLE],
+        "shortfalls": [host_capabilities.SIZES_NOT_LIMITED, root.NOT_WRITABLE],
         "audit": None,
     }
     metadata = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": "now"}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.host.runtime.watcher import begin, family, papers
+from numalet.agent.host.runtime.watcher import attempt_files, begin, process_tree
+from numalet.agent.host.runtime.watcher.attempt_files import Paper
 from numalet.agent.host.runtime.watcher.outputs import AttemptLog, Stream, stamp
-from numalet.agent.host.runtime.watcher.papers import Paper
 
 
 def _carried(folder: Path, *pieces: bytes, most_bytes: int = 1 << 20, files: int = 3) -> Path:
@@ -86,9 +86,9 @@ def test_moments_are_in_utc_with_nanoseconds() -> None:
 
 def test_a_paper_appears_whole(tmp_path: Path) -> None:
     paper = Paper(tmp_path, "end.json")
-    assert papers.read(tmp_path, "end.json") is None
+    assert attempt_files.read(tmp_path, "end.json") is None
     paper.write({"code": 1})
-    assert {"code": 1} == papers.read(tmp_path, "end.json")
+    assert {"code": 1} == attempt_files.read(tmp_path, "end.json")
     assert ["end.json"] == [each.name for each in tmp_path.iterdir()]
 
 
@@ -100,7 +100,7 @@ def test_a_paper_that_is_not_needed_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{"])
 def test_a_damaged_paper_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "end.json").write_text(text, encoding="utf-8")
-    assert papers.read(tmp_path, "end.json") is None
+    assert attempt_files.read(tmp_path, "end.json") is None
 
 
 def test_families_are_found_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,43 +108,43 @@ def test_families_are_found_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
         "import subprocess, sys, time;"
         "subprocess.Popen(['sleep', '1000']); print('up', flush=True); time.sleep(1000)"
     )
-    env = {**os.environ, family.MARK: "a-mark"}
+    env = {**os.environ, process_tree.MARK: "a-mark"}
     with subprocess.Popen(
         [sys.executable, "-S", "-c", code], stdout=subprocess.PIPE, env=env
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        below = family.descendants(os.getpid())
+        below = process_tree.descendants(os.getpid())
         assert child.pid in below
-        (grandchild,) = family.descendants(child.pid)
-        assert below == family.offspring(os.getpid())
+        (grandchild,) = process_tree.descendants(child.pid)
+        assert below == process_tree.offspring(os.getpid())
         with monkeypatch.context() as without:
             # A kernel that does not say whose children there are.
-            without.setattr(family, "_children", None)
+            without.setattr(process_tree, "_children", None)
             without.setattr(Path, "exists", lambda _: False)
-            assert (grandchild,) == family.offspring(child.pid)
+            assert (grandchild,) == process_tree.offspring(child.pid)
         assert grandchild in below
-        assert {child.pid, grandchild} == set(family.strays(-5, "a-mark"))
-        found = family.process(child.pid)
+        assert {child.pid, grandchild} == set(process_tree.strays(-5, "a-mark"))
+        found = process_tree.process(child.pid)
         assert found is not None
         assert os.getpid() == found.parent
-        assert family.is_alive(child.pid, found.started)
-        assert not family.is_alive(child.pid, found.started + 1)
-        family.kill((grandchild, child.pid))
+        assert process_tree.is_alive(child.pid, found.started)
+        assert not process_tree.is_alive(child.pid, found.started + 1)
+        process_tree.kill((grandchild, child.pid))
         child.wait()
-    assert not family.is_alive(child.pid, found.started)
-    family.kill((child.pid,))
+    assert not process_tree.is_alive(child.pid, found.started)
+    process_tree.kill((child.pid,))
 
 
 def test_a_process_that_is_not_there_is_none(tmp_path: Path) -> None:
-    assert family.process(1, tmp_path) is None
+    assert process_tree.process(1, tmp_path) is None
 
 
 def test_a_process_may_have_any_name(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     numbers = " ".join(map(str, range(4, 30)))
     (tmp_path / "7" / "stat").write_text(f"7 (a) b (c) Z {numbers}\n", encoding="utf-8")
-    found = family.process(7, tmp_path)
+    found = process_tree.process(7, tmp_path)
     assert found is not None
     assert found.is_dead
     assert (4, 6) == (found.parent, found.session)
@@ -163,8 +163,8 @@ def test_memory_is_bound_to_nodes_that_are_there() -> None:
 
 
 def test_a_score_can_always_be_raised() -> None:
-    assert 0 == _in_child("raise SystemExit(not begin.spare(1000))")
-    assert 0 == _in_child("raise SystemExit(begin.spare(5000))")
+    assert 0 == _in_child("raise SystemExit(not begin.set_oom_score_adj(1000))")
+    assert 0 == _in_child("raise SystemExit(begin.set_oom_score_adj(5000))")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from numalet.agent.keeper import decisions, facts, requests, steps
+from numalet.agent.keeper import decisions, requests, steps, transitions
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
 from numalet.agent.keeper.requests import (
@@ -91,9 +91,9 @@ class Batch:
                 self._take_from_folder(workload, now)
             case ResyncResult() | KubeletSeen():
                 self.audits = dict(message.audits)
-                self.books = facts.told(before, message, now)
+                self.books = transitions.told(before, message, now)
             case _:
-                self.books = facts.told(before, message, now)
+                self.books = transitions.told(before, message, now)
                 if self.folder is not None and before.records.keys() - self.books.records.keys():
                     # Whoever waits for the place of a pod that kept its uid may come now.
                     self.further.append(replace(self.folder, broken={}))

@@ -1,7 +1,7 @@
 """How the keeper gets through what waits: one message after the other, and nobody else is held up.
 
-What takes long is decided in a thread, what waits for a device plugin aside (``asides``); between
-messages others get the event loop.
+What takes long is decided in a thread, what waits for a device plugin aside
+(``plugin_decisions``); between messages others get the event loop.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Final
 
 from numalet.agent.keeper import requests
-from numalet.agent.keeper.asides import Aside, Asides, Rehearsed
 from numalet.agent.keeper.batch import Batch
 from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.plugin_decisions import Aside, Asides, Rehearsed
 from numalet.agent.keeper.requests import FolderRead, Message
-from numalet.agent.keeper.surroundings import KeeperDependencies
 from numalet.core.managers.device.preference import NO_SAY
 
 BUSY_SECONDS: Final = 0.02

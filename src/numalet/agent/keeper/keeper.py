@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.keeper import changes, cordon, decisions, journal, viewing
-from numalet.agent.keeper.asides import Rehearsed
 from numalet.agent.keeper.batch import Batch
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.changes import History
 from numalet.agent.keeper.deciding import Decider
 from numalet.agent.keeper.decisions import Decided
+from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.performer import Performer
+from numalet.agent.keeper.plugin_decisions import Rehearsed
 from numalet.agent.keeper.requests import (
     Answer,
     Create,
@@ -34,7 +35,6 @@ from numalet.agent.keeper.requests import (
     Revise,
 )
 from numalet.agent.keeper.store import StorageFailed, problem_of
-from numalet.agent.keeper.surroundings import KeeperDependencies
 from numalet.agent.keeper.tasks import Resync, Task
 from numalet.agent.keeper.viewing import Condition
 from numalet.agent.servers.door import (

@@ -17,7 +17,7 @@ from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.door import Door
-from numalet.agent.servers.reach import KubeApi
+from numalet.agent.servers.endpoints import KubeApi
 from numalet.core.model.findings import BadInput
 
 

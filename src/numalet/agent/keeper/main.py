@@ -16,8 +16,8 @@ from numalet.agent.host.logs import LogFormat
 from numalet.agent.keeper import garbage, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.neighbours import PluginServers, neighbours
 from numalet.agent.keeper.owners import Owner
+from numalet.agent.keeper.plugin_servers import PluginServers, neighbours
 from numalet.agent.keeper.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from numalet.agent.host import handed_out
+from numalet.agent.host import device_injection
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
@@ -88,7 +88,7 @@ class FromPlugins:
 def _environment(
     books: Books, key: ContainerKey, records: Mapping[str, DeviceRecord]
 ) -> Mapping[str, str] | NotStarted:
-    given = handed_out.merged(record.response for _, record in sorted(records.items()))
+    given = device_injection.merged(record.response for _, record in sorted(records.items()))
     for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
         if path != host_path:
             return NotStarted("runtime/plugin-mount", {"path": path, "host_path": host_path})

@@ -19,7 +19,7 @@ from datetime import datetime
 from enum import Enum
 
 from numalet.agent.host.runtime.port import Observed
-from numalet.agent.keeper import decisions, facts, steps, unpromised
+from numalet.agent.keeper import decisions, steps, transitions, unpromised
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
 from numalet.agent.keeper.store import StoredState
@@ -198,7 +198,7 @@ def recover(
         resource_version=max(version + 1, first_version),
         cpu_gauges=cpu_gauges.at_start(node),
     )
-    books = facts.taken_over(books, observed, now)
+    books = transitions.taken_over(books, observed, now)
     books = unpromised.with_lost(books, started.lost, now)
     books, asked = _readmitted(books, premises, started.lost, now, stopwatch)
     tasks: list[Task] = [

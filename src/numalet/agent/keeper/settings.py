@@ -19,8 +19,8 @@ from numalet.agent.keeper import other_roots
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
 from numalet.agent.keeper.recovery import OnInvalidState, Premises
 from numalet.agent.kubernetes import node_object
-from numalet.agent.servers import reach
-from numalet.agent.servers.reach import KubeApi, PodResourcesSettings
+from numalet.agent.servers import endpoints
+from numalet.agent.servers.endpoints import KubeApi, PodResourcesSettings
 from numalet.core.admission import predicates
 from numalet.core.config import node_allocatable, reservation
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
@@ -75,7 +75,7 @@ class AgentOptions:
     ownership: OwnerChoice = OwnerChoice.AUTO
     verbosity: int = 2
     log_format: str = "console"
-    podresources_qps: float = reach.REQUESTS_PER_SECOND
+    podresources_qps: float = endpoints.REQUESTS_PER_SECOND
     kube_api: str = ""
     kube_api_certificate: Path | None = None
     kube_api_key: Path | None = None
@@ -178,7 +178,7 @@ def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
 
 
 def _kube_api(options: AgentOptions) -> KubeApi | None:
-    return reach.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
+    return endpoints.resolve(options.kube_api, options.kube_api_certificate, options.kube_api_key)
 
 
 def _asking(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import node_file, record_file, root_folder
 from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.journal import Journal
@@ -216,7 +216,7 @@ def _is_taken(descriptor: int) -> bool:
 
 def _is_gone(holder: str) -> bool:
     """Whether this process has ended; a child that it began may not have let go of its files."""
-    found = family.process(int(holder)) if holder.isdecimal() else None
+    found = process_tree.process(int(holder)) if holder.isdecimal() else None
     return holder.isdecimal() and (found is None or found.is_dead)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.performer import Performer
-from numalet.agent.keeper.surroundings import KeeperDependencies
 from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.kubelet_config import KubeletConfig

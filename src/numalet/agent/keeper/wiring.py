@@ -18,20 +18,20 @@ from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.keeper import journal, kube_api, node_file, observing, other_books, recovery
 from numalet.agent.keeper.books import EVENTS_KEPT
 from numalet.agent.keeper.decisions import TracedDecision
+from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.keeper.manifests import ManifestFolder
-from numalet.agent.keeper.neighbours import PluginServers
 from numalet.agent.keeper.node_file import NodeAge
 from numalet.agent.keeper.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.keeper.performer import START_PATIENCE_SECONDS
+from numalet.agent.keeper.plugin_servers import PluginServers
 from numalet.agent.keeper.recovery import Recovered
 from numalet.agent.keeper.requests import SourcesReady
 from numalet.agent.keeper.settings import AgentSettings, RuntimeKind, configuration_reader
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.store import StorageFailed, Store, StoredState
-from numalet.agent.keeper.surroundings import KeeperDependencies
-from numalet.agent.keeper.wanted import SettingsByFormula
 from numalet.agent.servers.api import listening
 from numalet.agent.servers.door import OwnershipMode
 from numalet.core.enforcement import limits

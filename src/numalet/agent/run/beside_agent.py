@@ -20,8 +20,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
-from numalet.agent.host.runtime.watcher import family
-from numalet.agent.run import joining, telling
+from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.run import joining, placement_notes
 from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.options import SEARCH_SECONDS, Explained, RunOptions, Voice
@@ -98,14 +98,16 @@ def _placed(agent: Agent, options: RunOptions, waiter: Waiter) -> RunDocument | 
 
 def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
     if not place.admitted:
-        telling.refused(place, agent.explanation(), voice)
+        placement_notes.refused(place, agent.explanation(), voice)
         fields = {"command": options.request.command[0], "root": str(agent.root)}
         voice.tell(Finding("run/no-place-beside-agent", fields))
         return EXIT_REFUSED
     if voice.show is not None:
         voice.show(place)
     else:
-        for finding in telling.held(place, english.of_finding(Finding("run/agent-has-no-tree"))):
+        for finding in placement_notes.held(
+            place, english.of_finding(Finding("run/agent-has-no-tree"))
+        ):
             voice.tell(finding)
     if options.dry_run:
         return 0
@@ -146,14 +148,14 @@ class Agent:
 
     def place(self) -> RunDocument:
         """Where it goes: the books say so from now on, as long as this process lives."""
-        own = family.process(os.getpid())
+        own = process_tree.process(os.getpid())
         assert own is not None
         return self._asked(
             {
                 "pid": own.pid,
                 "ticks": own.started,
-                "boot": family.boot_id(),
-                "pidNamespace": family.pid_namespace(),
+                "boot": process_tree.boot_id(),
+                "pidNamespace": process_tree.pid_namespace(),
             }
         )
 

@@ -108,7 +108,7 @@ def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
     try:
         # Nothing of Python's own is to answer a signal before the command does.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        begin.spare(score)
+        begin.set_oom_score_adj(score)
         begin.become(replace(setup, env=_addressed(setup.env, parent)), parent)
     except StageFailed as failed:
         problem = {"stage": failed.stage.value, "errno": failed.number}

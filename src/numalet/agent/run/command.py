@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.host.cgroup_v2 import hold
-from numalet.agent.host.runtime import levels
-from numalet.agent.host.runtime.levels import HostCapabilities
+from numalet.agent.host.runtime import host_capabilities
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.keeper import other_books, other_roots, owners, settings
 from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.settings import AgentOptions
-from numalet.agent.run import beside_agent, leftovers, program, queue, request, telling
+from numalet.agent.run import beside_agent, leftovers, placement_notes, program, queue, request
 from numalet.agent.run.beside_agent import AgentGone
 from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.options import Explained, RunOptions, Voice
@@ -117,7 +117,7 @@ def _run_alone(
     """Where no agent keeps the books."""
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
-    ground = levels.ground()
+    ground = host_capabilities.ground()
     placer = Placer(books, premises, ground, owners.beside(options.kubelet_root))
     with hold.with_others(None if ground.tree is None else ground.tree.root):
         return _placed(pod, options, premises, placer, voice, waiter)
@@ -146,9 +146,9 @@ def _placed(
         voice.tell(finding)
     document = _document(answer, placer.ground)
     if isinstance(answer, NoPlace):
-        telling.refused(document, _explained(answer, premises, voice), voice)
+        placement_notes.refused(document, _explained(answer, premises, voice), voice)
         fields = {"command": options.request.command[0], "running": answer.running}
-        voice.tell(Finding("run/no-place", {**fields, "holders": telling.holders(answer)}))
+        voice.tell(Finding("run/no-place", {**fields, "holders": placement_notes.holders(answer)}))
         policy = placer.admitting_policy(answer)
         if policy is not None:
             voice.tell(Finding("run/other-policy", {"policy": policy}))
@@ -157,7 +157,7 @@ def _placed(
         if voice.show is not None:
             voice.show(document)
         else:
-            for finding in telling.held(document, _why(placer.ground)):
+            for finding in placement_notes.held(document, _why(placer.ground)):
                 voice.tell(finding)
         return 0 if options.dry_run else _run(answer, options, placer.ground, voice)
     finally:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run.request import CONTAINER
 from numalet.core.model.pod import ContainerKey
 
@@ -69,7 +69,9 @@ class Holders:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self._path(uid), flags, _MODE)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.pwrite(descriptor, json.dumps({"pid_namespace": family.pid_namespace()}).encode(), 0)
+        os.pwrite(
+            descriptor, json.dumps({"pid_namespace": process_tree.pid_namespace()}).encode(), 0
+        )
         return descriptor
 
     def let_go(self, uid: str, descriptor: int) -> None:
@@ -87,10 +89,10 @@ class Holders:
         try:
             namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
         except FileNotFoundError:
-            namespace = family.pid_namespace()
+            namespace = process_tree.pid_namespace()
         except (OSError, ValueError, TypeError, KeyError):
             return None
-        here = namespace == family.pid_namespace() and _is_this_process(holder)
+        here = namespace == process_tree.pid_namespace() and _is_this_process(holder)
         return holder.pid if here else None
 
     def since(self, holder: RunHolder) -> datetime | None:
@@ -130,4 +132,4 @@ class Holders:
 
 
 def _is_this_process(holder: RunHolder) -> bool:
-    return holder.boot == family.boot_id() and family.is_alive(holder.pid, holder.ticks)
+    return holder.boot == process_tree.boot_id() and process_tree.is_alive(holder.pid, holder.ticks)

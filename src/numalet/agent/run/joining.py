@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.host.runtime.watcher import begin, family, papers, watch
+from numalet.agent.host.runtime.watcher import attempt_files, begin, process_tree, watch
+from numalet.agent.host.runtime.watcher.attempt_files import Paper
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.host.runtime.watcher.outputs import stamp
-from numalet.agent.host.runtime.watcher.papers import Paper
 from numalet.agent.run import child, leftovers, program
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.agent.run.program import CommandOutcome
@@ -49,16 +49,16 @@ def take(folder: Path) -> AcceptedOrder | None:
     agent that prepares this attempt again (an earlier one died over it) that we are at it already,
     and it would leave no order; see ``ProcessRuntime.start``.
     """
-    if not (folder / papers.LAUNCH).exists():
+    if not (folder / attempt_files.LAUNCH).exists():
         return None
     try:
-        descriptor = os.open(folder / papers.LOCK, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(folder / attempt_files.LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        order = papers.read(folder, papers.LAUNCH)
-        if order is not None and not (folder / papers.STARTED).exists():
+        order = attempt_files.read(folder, attempt_files.LAUNCH)
+        if order is not None and not (folder / attempt_files.STARTED).exists():
             return AcceptedOrder(folder, descriptor, order)
     os.close(descriptor)
     return None
@@ -84,7 +84,8 @@ def run(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> C
 def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutcome:
     order, cgroup = taken.order, setup.cgroup
     started, refused, end = (
-        Paper(taken.folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
+        Paper(taken.folder, name)
+        for name in (attempt_files.STARTED, attempt_files.REFUSED, attempt_files.END)
     )
     before, since = watch.out_of_memory(cgroup), stamp()
     pid = child.start(setup, order["oom_score_adj"])
@@ -92,7 +93,7 @@ def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutco
         refused.write({"stage": pid.stage, "errno": pid.number})
         return program.not_started(child.why(pid, setup))
     refused.discard()
-    found = family.process(pid)
+    found = process_tree.process(pid)
     ticks = 0 if found is None else found.started
     with faults.point("runs.started"):
         started.write(
@@ -118,7 +119,12 @@ def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -
     own = program.told_to_command(taken.order["granted_cpus"], place.numa_nodes, place.devices)
     return Setup(
         argv=command,
-        env={**os.environ, **taken.order["handed"], **own, family.MARK: given["env"][family.MARK]},
+        env={
+            **os.environ,
+            **taken.order["handed"],
+            **own,
+            process_tree.MARK: given["env"][process_tree.MARK],
+        },
         cgroup=given["cgroup"],
         cpus=given["cpus"],
         memory_nodes=given["memory_nodes"],
@@ -128,7 +134,7 @@ def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -
 def _ring(folder: Path) -> None:
     """Tell the agent that there is news; without an agent nobody hears it."""
     with suppress(OSError):
-        bell = os.open(folder / papers.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        bell = os.open(folder / attempt_files.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             os.write(bell, _RING)
         finally:
@@ -137,7 +143,7 @@ def _ring(folder: Path) -> None:
 
 def _is_heard(folder: Path) -> bool:
     with suppress(OSError):
-        os.close(os.open(folder / papers.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        os.close(os.open(folder / attempt_files.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
         return True
     return False
 

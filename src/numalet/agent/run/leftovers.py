@@ -9,7 +9,7 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run.holders import RunHolder
 
 NO_SESSION: Final = -1
@@ -25,7 +25,7 @@ def agents_programs(root: Path) -> int:
 
 def clear(holder: RunHolder, tree: CgroupTree | None) -> None:
     """Kill what is left of a run whose process is gone, and remove its cgroups."""
-    family.kill(family.strays(NO_SESSION, holder.uid))
+    process_tree.kill(process_tree.strays(NO_SESSION, holder.uid))
     if tree is not None and holder.path:
         remove(tree, holder.path.rpartition("/")[0])
 
@@ -50,5 +50,5 @@ def reap() -> None:
         except ChildProcessError:
             return
         if pid == 0:
-            family.kill(family.descendants(os.getpid()))
+            process_tree.kill(process_tree.descendants(os.getpid()))
             time.sleep(_PAUSE_SECONDS)

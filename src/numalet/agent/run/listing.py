@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.host.runtime import levels
+from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import recovery, settings
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.kubernetes import pod_placement
@@ -117,6 +117,6 @@ def _state(node: Node) -> dict[str, Any]:
         "apiVersion": OWN_GROUP,
         "metadata": {"name": socket.gethostname().lower()},
         "standing": "no agent",
-        "guarantee": levels.ground().capabilities.level.value,
+        "guarantee": host_capabilities.ground().capabilities.level.value,
         **node_state.of_node(node, {}),
     }

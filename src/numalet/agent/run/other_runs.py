@@ -11,8 +11,8 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
-from numalet.agent.host.runtime import process_look
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime import process_inspection
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run import leftovers
 from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.enforcement.settings import CgroupSettings
@@ -39,7 +39,7 @@ class OtherRuns:
             if self._tree is not None and self._has_cgroup(each):
                 writing.apply(self._tree, each.path, pool)
             else:
-                process_look.move_all(self._processes(each) or (), pool)
+                process_inspection.move_all(self._processes(each) or (), pool)
 
     def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[RunHolder]) -> None:
         """Raise ``BadInput`` if CPUs go that a run shares which can not be moved from here."""
@@ -87,8 +87,8 @@ class OtherRuns:
         """The ids here of all that a run started; None if that can not be seen."""
         pid = self._holders.pid_here(holder)
         if pid is not None:
-            return family.offspring(pid)
-        return family.strays(leftovers.NO_SESSION, holder.uid) or None
+            return process_tree.offspring(pid)
+        return process_tree.strays(leftovers.NO_SESSION, holder.uid) or None
 
 
 def _pidfd(pid: int | None) -> int | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from numalet.agent.host.procfs import kernel
-from numalet.agent.host.runtime.levels import HostCapabilities
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import owners, recovery
 from numalet.agent.keeper.owners import Places
 from numalet.agent.keeper.recovery import Premises
@@ -207,12 +207,12 @@ class Placer:
         return placed, after.pod_started(pod.uid)
 
     def _holder(self, placed: Placed, command: str) -> RunHolder:
-        own = family.process(os.getpid())
+        own = process_tree.process(os.getpid())
         return RunHolder(
             uid=placed.pod.uid,
             pid=os.getpid(),
             ticks=0 if own is None else own.started,
-            boot=family.boot_id(),
+            boot=process_tree.boot_id(),
             command=command,
             is_shared=not placed.placement.cpus,
             path="" if self.ground.tree is None else placed.settings.path,

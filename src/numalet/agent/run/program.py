@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from numalet.agent.host.cgroup_v2 import counters, writing
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import starting
-from numalet.agent.host.runtime.levels import HostCapabilities
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.watcher import begin, family
+from numalet.agent.host.runtime.watcher import begin, process_tree
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.run import child, leftovers
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
@@ -83,7 +83,7 @@ def _setup(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -
     )
     return Setup(
         argv=command,
-        env={**os.environ, **own, family.MARK: placed.pod.uid},
+        env={**os.environ, **own, process_tree.MARK: placed.pod.uid},
         cgroup=None if tree is None else str(tree.folder(placed.settings.path)),
         cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
         memory_nodes=None if tree is not None or not nodes else nodes,

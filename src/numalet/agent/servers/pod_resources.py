@@ -24,8 +24,8 @@ from numalet.agent.kubernetes.pod_resources import (
 )
 from numalet.agent.servers import unix_socket
 from numalet.agent.servers.door import AgentView
+from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.rate_limit import TokenBucket
-from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.agent.telemetry.metric_definitions import (
     POD_RESOURCES_ALLOCATABLE,
     POD_RESOURCES_GET_ERRORS,

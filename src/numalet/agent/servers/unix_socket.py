@@ -7,7 +7,7 @@ from pathlib import Path
 
 import grpc.aio
 
-from numalet.agent.servers.reach import LONGEST_PATH_BYTES
+from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
 from numalet.core.model.findings import BadInput, Finding, Location
 
 

@@ -21,7 +21,7 @@ from numalet.core.config.rules import (
     TopologyPolicy,
 )
 from numalet.core.hints.fitness import FAR, Distances
-from numalet.core.hints.indifferent import Indifferent
+from numalet.core.hints.no_policy import Indifferent
 from numalet.core.hints.provider import ResourceManager
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.managers.cpu.ledger import CpuLedger

@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol, TypeVar
 
 from numalet.core.hints.lowest_set import Lacking, LowestSet
+from numalet.core.hints.multi_knapsack import SharingOut
 from numalet.core.hints.near_sets import WORTH_MOST
-from numalet.core.hints.sharing_out import SharingOut
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numalet.core.hints.sharing_out import BudgetUsedUp, SharingOut
+from numalet.core.hints.multi_knapsack import BudgetUsedUp, SharingOut
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 

@@ -19,7 +19,7 @@ from numalet.insight import decision_notes
 from numalet.insight.explain import measures, node_document
 from numalet.insight.explain.case import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
-from numalet.insight.explain.considered import ProviderAnswer, SetAnswer
+from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
 from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
 from numalet.insight.explain.tally import Tally
 from numalet.wording import english, explanations, kubelet, kubelet_start

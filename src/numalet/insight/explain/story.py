@@ -28,8 +28,8 @@ from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.node.node import Node
-from numalet.insight.explain import considered, ranking
-from numalet.insight.explain.considered import MEMORY_MANAGER, ProviderAnswer
+from numalet.insight.explain import considered_sets, ranking
+from numalet.insight.explain.considered_sets import MEMORY_MANAGER, ProviderAnswer
 from numalet.insight.explain.ranking import Ranking
 
 
@@ -97,7 +97,7 @@ def tell(node: Node, pod: Pod) -> Story:
             case RefusedAllocation(container, provider, reason):
                 looked_at = None
                 if provider == MEMORY_MANAGER:
-                    looked_at = considered.memory_answer(
+                    looked_at = considered_sets.memory_answer(
                         roster, decision.after.memory, pod, container
                     )
                 refusal = AllocationRefusal(container.name, provider, reason, looked_at)
@@ -115,7 +115,7 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
     container = None if is_pod else containers[asked.subject]
     return AlignedSubject(
         asked.subject,
-        considered.answers(
+        considered_sets.answers(
             roster, asked.snapshot, pod, container, asked.hints, merged.affinity.mask
         ),
         ranking.rank(roster, tuple(asked.hints.values())),
@@ -134,7 +134,7 @@ def _taken(
     looked_at = so_far.looked_at
     affinity = decision.affinities.get(key.container, ZERO_HINT)
     if event.provider == MEMORY_MANAGER and affinity.mask is None and event.before != after:
-        looked_at = considered.memory_answer(
+        looked_at = considered_sets.memory_answer(
             roster, event.before.memory, decision.pod, event.container
         )
     return AllocatedResources(

@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.host.runtime.watcher import papers
+from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.model.pod import ContainerKey
 from numalet.io import faults
@@ -58,24 +58,26 @@ class AttemptFolder:
 
     def paper(self, name: str) -> dict[str, Any] | None:
         """A paper of the watcher's; None without it."""
-        return papers.read(self.folder, name)
+        return attempt_files.read(self.folder, name)
 
     def state(self) -> AttemptState:
         """How far it is."""
-        if (self.folder / papers.END).exists():
+        if (self.folder / attempt_files.END).exists():
             return AttemptState.ENDED
-        if (self.folder / papers.REFUSED).exists():
+        if (self.folder / attempt_files.REFUSED).exists():
             return AttemptState.REFUSED
-        is_started = (self.folder / papers.STARTED).exists()
+        is_started = (self.folder / attempt_files.STARTED).exists()
         descriptor = self.lock()
         if descriptor is None:
             return AttemptState.RUNNING if is_started else AttemptState.STARTING
         os.close(descriptor)
         # It may have ended between the two looks.
-        if (self.folder / papers.END).exists():
+        if (self.folder / attempt_files.END).exists():
             return AttemptState.ENDED
         return (
-            AttemptState.LOST if (self.folder / papers.STARTED).exists() else AttemptState.NOTHING
+            AttemptState.LOST
+            if (self.folder / attempt_files.STARTED).exists()
+            else AttemptState.NOTHING
         )
 
     def prepare(self, order: Mapping[str, Any]) -> None:
@@ -84,13 +86,13 @@ class AttemptFolder:
             self.folder.parents[_LEVELS].mkdir(mode=_MODE, parents=True, exist_ok=True)
             for folder in (*reversed(self.folder.parents[:_LEVELS]), self.folder):
                 folder.mkdir(mode=_MODE, exist_ok=True)
-        atomic.write_text(self.folder / papers.LAUNCH, as_json(order))
+        atomic.write_text(self.folder / attempt_files.LAUNCH, as_json(order))
 
     def lock(self) -> int | None:
         """The lock, taken, as a descriptor; None if a watcher has it. Raises ``OSError``."""
         flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
         try:
-            descriptor = os.open(self.folder / papers.LOCK, flags, 0o600)
+            descriptor = os.open(self.folder / attempt_files.LOCK, flags, 0o600)
         except FileNotFoundError:
             # The folder went meanwhile: nobody has anything.
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -111,7 +113,7 @@ class AttemptFolder:
 
     def write_end(self, content: Mapping[str, Any]) -> None:
         """Write down an end that its watcher could not. Raises ``BadInput``."""
-        atomic.write_text(self.folder / papers.END, as_json(content))
+        atomic.write_text(self.folder / attempt_files.END, as_json(content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
-from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.core.model.findings import Finding
 from numalet.core.workload.run import Exit, ExitReason
@@ -23,7 +23,7 @@ WATCHER_GONE: Final = "runtime/watcher-gone"
 
 def of(attempt: AttemptFolder) -> Exit:
     """The end of an attempt that ended."""
-    paper = attempt.paper(papers.END)
+    paper = attempt.paper(attempt_files.END)
     end = unknown(attempt) if paper is None else paper
     finished = moment(end["finished_at"])
     assert finished is not None
@@ -40,7 +40,7 @@ def of(attempt: AttemptFolder) -> Exit:
 
 def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
     """The end of a program whose watcher was killed: the kernel killed the program with it."""
-    started = attempt.paper(papers.STARTED) or {}
+    started = attempt.paper(attempt_files.STARTED) or {}
     return {
         "code": _KILLED,
         "signal": int(signal.SIGKILL),
@@ -52,16 +52,16 @@ def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
 
 def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
     """Kill what may be left of an attempt whose watcher is gone or does not answer."""
-    started = attempt.paper(papers.STARTED) or {}
-    order = attempt.paper(papers.LAUNCH) or {}
-    watcher = family.process(int(started.get("watcher", 0)))
+    started = attempt.paper(attempt_files.STARTED) or {}
+    order = attempt.paper(attempt_files.LAUNCH) or {}
+    watcher = process_tree.process(int(started.get("watcher", 0)))
     if watcher is not None and attempt.lock_is_held():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(watcher.pid, signal.SIGKILL)
     if tree is not None and "path" in order:
         with contextlib.suppress(OSError):
             tree.kill(order["path"])
-    family.kill(family.strays(int(started.get("pid", -1)), attempt.mark))
+    process_tree.kill(process_tree.strays(int(started.get("pid", -1)), attempt.mark))
 
 
 def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, str]:

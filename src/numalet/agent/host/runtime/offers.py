@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Final
 
 from numalet.agent.host.runtime.attempts import AttemptFolder
-from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.core.workload.spec import Runner
 from numalet.io import faults
 
@@ -33,7 +33,7 @@ class NotifyFifo:
     """The bell of one attempt, heard until it is closed."""
 
     def __init__(self, attempt: AttemptFolder, rung: Callable[[], None]) -> None:
-        path = attempt.folder / papers.BELL
+        path = attempt.folder / attempt_files.BELL
         with contextlib.suppress(FileExistsError):
             os.mkfifo(path, 0o600)
         # Open for both ways it has no end when a runner closes its own.
@@ -92,7 +92,7 @@ def pidfd_of(runner: Runner) -> int | None:
         descriptor = os.pidfd_open(runner.pid)
     except (OSError, ValueError):
         return None
-    if runner.boot == family.boot_id() and family.is_alive(runner.pid, runner.ticks):
+    if runner.boot == process_tree.boot_id() and process_tree.is_alive(runner.pid, runner.ticks):
         return descriptor
     os.close(descriptor)
     return None
@@ -105,7 +105,7 @@ def withdraw(attempt: AttemptFolder) -> bool:
         return False
     try:
         with faults.point("runs.withdraw"):
-            (attempt.folder / papers.LAUNCH).unlink(missing_ok=True)
+            (attempt.folder / attempt_files.LAUNCH).unlink(missing_ok=True)
     finally:
         os.close(descriptor)
     return True

@@ -1,9 +1,9 @@
 """The runtime ``process``: containers are programs of the host, each with a watcher.
 
-What a program is held by depends on the ground (``levels``): a cgroup of its own where there is
-cgroup v2, else CPU affinity and memory policy. What is known of containers is on the disk and in
-the kernel; what is kept here are only the watchers that are looked at, by their pidfd, which works
-for those of an earlier agent as it does for our own children.
+What a program is held by depends on the machine (``host_capabilities``): a cgroup of its own
+where there is cgroup v2, else CPU affinity and memory policy. What is known of containers is on
+the disk and in the kernel; kept here are only the watchers that are observed, by their pidfd, which
+works for those of an earlier agent as it does for our own children.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
-from numalet.agent.host.runtime import enclosing, ends, kernel_look, offers, process_look, starting
+from numalet.agent.host.runtime import (
+    cgroup_inspection,
+    enclosing,
+    ends,
+    offers,
+    process_inspection,
+    starting,
+)
 from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts, AttemptState, moment
-from numalet.agent.host.runtime.levels import HostCapabilities, ground
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.offers import NotifyFifo, StartOffer
 from numalet.agent.host.runtime.port import (
     PASSING_ERRORS,
@@ -37,7 +44,7 @@ from numalet.agent.host.runtime.port import (
     Started,
 )
 from numalet.agent.host.runtime.watched import Watched
-from numalet.agent.host.runtime.watcher import papers
+from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput
@@ -66,7 +73,7 @@ class ProcessRuntime:
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
         self._watched: dict[ContainerKey, Watched] = {}
-        self._bells: dict[ContainerKey, NotifyFifo] = {}
+        self._fifos: dict[ContainerKey, NotifyFifo] = {}
         self._offers: dict[ContainerKey, StartOffer] = {}
         self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
 
@@ -90,7 +97,7 @@ class ProcessRuntime:
             if state is AttemptState.RUNNING and self._watch(attempt):
                 found.append(self._observed(attempt, running=True))
             elif state not in (AttemptState.NOTHING, AttemptState.REFUSED):
-                self._bury(attempt)
+                self._finalize(attempt)
                 found.append(self._observed(attempt, running=False))
         return found
 
@@ -100,11 +107,11 @@ class ProcessRuntime:
             watched.close()
         for offer in self._offers.values():
             offer.close()
-        for bell in self._bells.values():
+        for bell in self._fifos.values():
             bell.close()
         self._watched.clear()
         self._offers.clear()
-        self._bells.clear()
+        self._fifos.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
         """Make the cgroups above the containers; what was not as wanted.
@@ -142,7 +149,7 @@ class ProcessRuntime:
             refused = starting.refusal(attempt)
             if refused.is_passing:
                 # The answer goes, so that the attempt can be asked for again.
-                (attempt.folder / papers.REFUSED).unlink(missing_ok=True)
+                (attempt.folder / attempt_files.REFUSED).unlink(missing_ok=True)
             return refused
         if state in (AttemptState.NOTHING, AttemptState.STARTING):
             return _silent(attempt)
@@ -165,7 +172,7 @@ class ProcessRuntime:
             return ()
         tree = self._ground.tree
         if tree is None:
-            return await asyncio.to_thread(process_look.move, watched.pid, settings.cgroup)
+            return await asyncio.to_thread(process_inspection.move, watched.pid, settings.cgroup)
         # Pages move with a set of NUMA nodes, and the write returns when they have.
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
         if not isinstance(applied, SettingRefusal):
@@ -181,9 +188,9 @@ class ProcessRuntime:
             return None
         tree = self._ground.tree
         if tree is None or watched.cgroup is None:
-            return await asyncio.to_thread(process_look.look, watched.pid)
+            return await asyncio.to_thread(process_inspection.look, watched.pid)
         path = watched.cgroup
-        return await asyncio.to_thread(kernel_look.look, tree, path, self._page_sizes)
+        return await asyncio.to_thread(cgroup_inspection.look, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
         """Remove everything of a pod: what may be left running, cgroups, logs, papers.
@@ -192,7 +199,7 @@ class ProcessRuntime:
         """
         for attempt in self._attempts.all(pod_uid):
             watched = self._watched.get(attempt.key)
-            if (bell := self._bells.pop(attempt.key, None)) is not None:
+            if (bell := self._fifos.pop(attempt.key, None)) is not None:
                 bell.close()
                 offers.withdraw(attempt)
             if watched is not None:
@@ -232,7 +239,7 @@ class ProcessRuntime:
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
         """Where the output of an attempt is; None if there is none."""
-        path = self._attempts.of(key, attempt).folder / papers.LOG
+        path = self._attempts.of(key, attempt).folder / attempt_files.LOG
         return path if path.exists() else None
 
     async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
@@ -277,10 +284,10 @@ class ProcessRuntime:
             if refused is not None:
                 os.close(pidfd)
                 return refused
-            self._hear(attempt)
+            self._subscribe(attempt)
         except OSError:
             os.close(pidfd)
-            (attempt.folder / papers.LAUNCH).unlink(missing_ok=True)
+            (attempt.folder / attempt_files.LAUNCH).unlink(missing_ok=True)
             raise
         finally:
             if lock is not None:
@@ -288,18 +295,18 @@ class ProcessRuntime:
         self._offers[attempt.key] = StartOffer(
             pidfd,
             self._patience,
-            gone=lambda: self._heed(attempt, offers.RUNNER_GONE),
-            late=lambda: self._heed(attempt, offers.NOT_TAKEN),
+            gone=lambda: self._poll(attempt, offers.RUNNER_GONE),
+            late=lambda: self._poll(attempt, offers.NOT_TAKEN),
         )
         # It may have rung before anybody heard it.
-        self._heed(attempt)
+        self._poll(attempt)
         return Offered()
 
-    def _hear(self, attempt: AttemptFolder) -> None:
-        if attempt.key not in self._bells:
-            self._bells[attempt.key] = NotifyFifo(attempt, lambda: self._heed(attempt))
+    def _subscribe(self, attempt: AttemptFolder) -> None:
+        if attempt.key not in self._fifos:
+            self._fifos[attempt.key] = NotifyFifo(attempt, lambda: self._poll(attempt))
 
-    def _heed(self, attempt: AttemptFolder, over: str = "") -> None:
+    def _poll(self, attempt: AttemptFolder, over: str = "") -> None:
         """See what became of an attempt in the foreground; ``over`` is why no more will."""
         state, key = attempt.state(), attempt.key
         if key not in self._offers:
@@ -344,8 +351,8 @@ class ProcessRuntime:
         if watched is None:
             return False
         self._watched[attempt.key] = watched
-        if (attempt.folder / papers.BELL).exists():
-            self._hear(attempt)
+        if (attempt.folder / attempt_files.BELL).exists():
+            self._subscribe(attempt)
         return True
 
     def _finish(self, attempt: AttemptFolder) -> None:
@@ -353,19 +360,19 @@ class ProcessRuntime:
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
             watched.close()
-        self._bury(attempt)
+        self._finalize(attempt)
         self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
 
-    def _bury(self, attempt: AttemptFolder) -> None:
+    def _finalize(self, attempt: AttemptFolder) -> None:
         """Make sure that an end is written down and nothing is left of the program."""
-        if (attempt.folder / papers.END).exists():
+        if (attempt.folder / attempt_files.END).exists():
             return
         ends.kill(attempt, self._ground.tree)
         with contextlib.suppress(BadInput), faults.point("runs.end"):
             attempt.write_end(ends.unknown(attempt))
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
-        started = attempt.paper(papers.STARTED) or {}
+        started = attempt.paper(attempt_files.STARTED) or {}
         return Observed(
             key=attempt.key,
             attempt=attempt.number,
@@ -375,7 +382,7 @@ class ProcessRuntime:
         )
 
     def _started(self, attempt: AttemptFolder) -> Started:
-        paper = attempt.paper(papers.STARTED) or {}
+        paper = attempt.paper(attempt_files.STARTED) or {}
         at = moment(paper["at"])
         assert at is not None
         held = self._ground.capabilities

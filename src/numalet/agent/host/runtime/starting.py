@@ -18,10 +18,10 @@ from typing import Any, Final
 import numalet
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
-from numalet.agent.host.runtime.levels import HostCapabilities
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.port import PASSING_ERRORS, Launch, NotStarted
 from numalet.agent.host.runtime.watched import reap_when_ended
-from numalet.agent.host.runtime.watcher import family, papers, watch
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
@@ -67,7 +67,7 @@ _OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
     """What the program is given; by which means depends on what there is."""
     spec, cgroup = launch.spec, launch.settings.cgroup
-    env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, family.MARK: mark}
+    env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, process_tree.MARK: mark}
     tree = ground.tree
     nodes = cgroup.memory_nodes if ground.binds_memory else None
     return Setup(
@@ -192,8 +192,8 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
 
 def refusal(attempt: AttemptFolder) -> NotStarted:
     """Why an attempt did not start, from the watcher's answer."""
-    answer = attempt.paper(papers.REFUSED) or {}
-    launch = attempt.paper(papers.LAUNCH) or {}
+    answer = attempt.paper(attempt_files.REFUSED) or {}
+    launch = attempt.paper(attempt_files.LAUNCH) or {}
     return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
 
 

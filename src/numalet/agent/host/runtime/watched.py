@@ -11,7 +11,7 @@ from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import AttemptFolder
-from numalet.agent.host.runtime.watcher import family, papers, watch
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 from numalet.io import faults
 
 STUBBORN_SECONDS: Final = 5.0
@@ -29,7 +29,7 @@ class Watched:
         tree: CgroupTree | None,
         gone: Callable[[], None],
     ) -> None:
-        order = attempt.paper(papers.LAUNCH) or {}
+        order = attempt.paper(attempt_files.LAUNCH) or {}
         self.pid = pid
         self.cgroup: str | None = order.get("path") if tree is not None else None
         self._in_foreground = bool(order.get("foreground"))
@@ -51,7 +51,7 @@ class Watched:
         The lock is looked at after the pidfd was opened: as long as it is held the id can not
         have gone to another process.
         """
-        started = attempt.paper(papers.STARTED)
+        started = attempt.paper(attempt_files.STARTED)
         if started is None:
             return None
         pid = int(started["watcher"])
@@ -84,7 +84,7 @@ class Watched:
                 self._tree.kill(self.cgroup)
         if self._in_foreground:
             # It is the user's own process, whose signals are the program's.
-            family.kill(family.descendants(self.pid))
+            process_tree.kill(process_tree.descendants(self.pid))
         else:
             self._signal(watch.KILL_ALL)
         self._kill_at = self._loop.time()

@@ -26,7 +26,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.door import Door
-from numalet.agent.servers.reach import LONGEST_PATH_BYTES
+from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
 from numalet.core.model.findings import BadInput, Finding, Location
 
 MOST_CONNECTIONS: Final = 4096

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.servers.api import requests, status
 from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.pods import workload_of
@@ -151,11 +151,11 @@ def _runner(request: Request) -> Runner:
     pid = requests.whole_number(request, "pid") or 0
     ticks = requests.whole_number(request, "ticks") or 0
     boot = request.query_params.get("boot", "")
-    own = family.pid_namespace()
+    own = process_tree.pid_namespace()
     if (requests.whole_number(request, "pidNamespace") or own) != own:
         # The same id may be that of another process here, which would be looked at, and ended.
         raise Failure(422, words.OTHER_PID_NAMESPACE)
-    if pid < 2**31 and family.is_alive(pid, ticks) and boot == family.boot_id():
+    if pid < 2**31 and process_tree.is_alive(pid, ticks) and boot == process_tree.boot_id():
         return Runner(pid, ticks, boot)
     raise bad_query("pid", str(pid)[:40], "a process that the agent can see is expected")
 

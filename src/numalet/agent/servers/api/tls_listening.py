@@ -22,7 +22,7 @@ from numalet.agent.servers.api import listening
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.api.guard import Guard, Peer
 from numalet.agent.servers.door import Door
-from numalet.agent.servers.reach import Address
+from numalet.agent.servers.endpoints import Address
 from numalet.core.model.findings import BadInput, Finding, Location
 
 MOST_UNKNOWN: Final = 1024

@@ -30,7 +30,7 @@ may take its CPUs; its record stays until the pod goes (``ledger.Reusable``).
 machine (``validation``).
 
 Inside, a set of CPUs is an integer with a bit per CPU (``cpu_mask``); at the edges of the room
-it is a ``CpuSet``. Policy none is ``core.hints.indifferent`` over an empty ledger.
+it is a ``CpuSet``. Policy none is ``core.hints.no_policy`` over an empty ledger.
 Deliberately absent: cgroups, quotas, the periodic reconciliation, metrics.
 Kubelet: ``pkg/kubelet/cm/cpumanager``, v1.32.
 """

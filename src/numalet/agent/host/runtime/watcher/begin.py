@@ -97,7 +97,7 @@ def become(setup: Setup, parent: int) -> NoReturn:
     if setup.working_dir:
         _step(FailedStep.WORKING_DIR, os.chdir, setup.working_dir)
     if setup.open_files is not None:
-        _let_open(setup.open_files)
+        _set_open_files_limit(setup.open_files)
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -144,7 +144,7 @@ def close_others(highest: int) -> None:
                 os.close(int(name))
 
 
-def spare(score: int) -> bool:
+def set_oom_score_adj(score: int) -> bool:
     """Say how ready the kernel is to kill this process; False if it may not be said.
 
     Below what it was takes a privilege.
@@ -209,7 +209,7 @@ def _become_user(user: int | None, group: int | None, person: Person) -> None:
         os.setresuid(user, user, user)
 
 
-def _let_open(files: int) -> None:
+def _set_open_files_limit(files: int) -> None:
     """Limit the files that may be open, in a way that the program may still undo."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):

@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.host.runtime.watcher import family, papers
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree
+from numalet.agent.host.runtime.watcher.attempt_files import Paper
 from numalet.agent.host.runtime.watcher.begin import (
     Setup,
     StageFailed,
@@ -28,10 +29,9 @@ from numalet.agent.host.runtime.watcher.begin import (
     become,
     close_others,
     join,
-    spare,
+    set_oom_score_adj,
 )
 from numalet.agent.host.runtime.watcher.outputs import AttemptLog, Stream, stamp
-from numalet.agent.host.runtime.watcher.papers import Paper
 
 LOCK: Final = 3
 REPORT: Final = 4
@@ -48,7 +48,7 @@ def main(folder: Path) -> int:
     for descriptor in (LOCK, REPORT):
         os.set_inheritable(descriptor, False)
     adopt_orphans()
-    order = papers.read(folder, papers.LAUNCH)
+    order = attempt_files.read(folder, attempt_files.LAUNCH)
     if order is None:
         return 2
     if order.get("watcher_cgroup"):
@@ -56,10 +56,13 @@ def main(folder: Path) -> int:
         with contextlib.suppress(OSError):
             join(order["watcher_cgroup"])
     started, refused, end = (
-        Paper(folder, name) for name in (papers.STARTED, papers.REFUSED, papers.END)
+        Paper(folder, name)
+        for name in (attempt_files.STARTED, attempt_files.REFUSED, attempt_files.END)
     )
-    spare(OWN_SCORE)
-    watch = _Watch(order, AttemptLog(folder / papers.LOG, order["log_bytes"], order["log_files"]))
+    set_oom_score_adj(OWN_SCORE)
+    watch = _Watch(
+        order, AttemptLog(folder / attempt_files.LOG, order["log_bytes"], order["log_files"])
+    )
     problem = watch.begin()
     if problem is not None:
         refused.write(problem)
@@ -120,7 +123,7 @@ class _Watch:
             for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
                 os.dup2(source, target)
             os.umask(0o022)
-            if not spare(self._order["oom_score_adj"]):
+            if not set_oom_score_adj(self._order["oom_score_adj"]):
                 os.write(report, json.dumps({"note": NOT_SPARED}).encode() + b"\n")
             become(Setup(**self._order["setup"]), self._own_pid)
         except StageFailed as failed:
@@ -131,7 +134,7 @@ class _Watch:
 
     def started(self) -> dict[str, Any]:
         """What is written when the program runs."""
-        found = family.process(self._pid)
+        found = process_tree.process(self._pid)
         ticks = 0 if found is None else found.started
         return {"pid": self._pid, "ticks": ticks, "at": self._since, "notes": self._notes}
 
@@ -180,7 +183,7 @@ class _Watch:
         if cgroup is not None:
             with contextlib.suppress(OSError):
                 Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
-        family.kill(family.descendants(os.getpid()))
+        process_tree.kill(process_tree.descendants(os.getpid()))
 
     def _clear(self) -> None:
         """A container ends with its program: kill what is left, until nothing is."""

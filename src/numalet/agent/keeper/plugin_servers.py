@@ -10,9 +10,9 @@ from pathlib import Path
 from numalet.agent.keeper.plugins import FromPlugins, Relay
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.agent.servers.door import Door
+from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.plugin_folder import PluginFolder
 from numalet.agent.servers.pod_resources import PodResourcesServer
-from numalet.agent.servers.reach import PodResourcesSettings
 from numalet.agent.telemetry.metrics import Counts
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from numalet.agent.host.procfs import numa_maps
 from numalet.agent.host.procfs.numa_maps import Area, AreaKind
-from numalet.agent.host.runtime.kernel_look import allowed_of
-from numalet.agent.host.runtime.watcher import family
+from numalet.agent.host.runtime.cgroup_inspection import allowed_of
+from numalet.agent.host.runtime.watcher import process_tree
 from numalet.core.enforcement import drift
 from numalet.core.enforcement.reality import FILE, MEMORY, Reality
 from numalet.core.enforcement.settings import CgroupSettings
@@ -28,7 +28,7 @@ def look(watcher: int) -> Reality:
 
     A page that several processes share counts in each of them.
     """
-    pids = family.offspring(watcher)
+    pids = process_tree.offspring(watcher)
     areas = tuple(_areas(pids))
     allowed = tuple(allowed_of(pids))
     may_use = frozenset().union(*(each.nodes for each in allowed))
@@ -46,7 +46,7 @@ def move(watcher: int, wanted: CgroupSettings) -> tuple[str, ...]:
 
     A memory policy can only be set by a process for itself.
     """
-    return move_all(family.offspring(watcher), wanted)
+    return move_all(process_tree.offspring(watcher), wanted)
 
 
 def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
