@@ -65,7 +65,18 @@ def test_describe_tells_it_of_each_container() -> None:
         "aligned": None,
         "containers": [placed],
     }
-    told = {"admitted": True, "policy": "none", "scope": "container", "why": None, "subjects": []}
+    told = {
+        "pod": {"namespace": "default", "name": "a"},
+        "admitted": True,
+        "policy": "none",
+        "scope": "container",
+        "why": None,
+        "queue": [],
+        "evicted": [],
+        "not_asked": [],
+        "passed_over": [],
+        "subjects": [],
+    }
     text = describe_view.text(pod, placement, told, [])
     assert "    not held:  sizes of memory and huge pages are kept in the books only\n" in text
     assert "    not held:  cgroups can not be made here\n" in text
