@@ -356,6 +356,21 @@ def test_of_equally_close_sets_the_lowest_is_found_though_another_is_known() -> 
     assert remaining_set.Remaining(0b0011, True) == found
 
 
+@pytest.mark.parametrize(("visits", "is_exact"), [(4, False), (8, False), (1_000, True)])
+def test_a_search_for_the_closest_set_that_is_stopped_twice_has_one_that_meets_the_need(
+    visits: int, is_exact: bool
+) -> None:
+    weights = {0: 4, 1: 7, 2: 5, 3: 6, 4: 3, 5: 8}
+    sets = OpenSets(0b111111, 0, (by_node(18, weights),))
+    rows = {i: {j: 10 if i == j else 12 + (i * j) % 3 for j in range(6)} for i in range(6)}
+    problem = SharingOut(0b111111, [open_sets.rule_of(sets)], Budget(visits))
+    found = nearest_set.best_remaining(problem, 3, None, Distances(rows))
+
+    assert is_exact is found.exact
+    assert found.mask.bit_count() == 3
+    assert sets.offers(found.mask)
+
+
 def test_what_a_mandatory_node_touches_is_counted_once() -> None:
     shared = Requirement(2, ((0b011, 1), (0b100, 1)))
 
