@@ -21,11 +21,11 @@ tests, fs, memory, *words = sys.argv[1:]
 sys.path.append(tests)
 from fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2.root import Usable
-from numalet.agent.host.runtime import levels
+from numalet.agent.host.runtime import host_capabilities
 tree = FakeCgroups(Path(fs))
 tree.with_memory = frozenset(map(int, memory.split(",")))
-ground = levels.ground(Usable(tree))
-levels.ground = lambda: ground
+ground = host_capabilities.ground(Usable(tree))
+host_capabilities.ground = lambda: ground
 from numalet.cli.main import run
 sys.exit(run(["run", *words]))
 """
