@@ -82,6 +82,8 @@ def test_a_variant_that_does_not_start_has_no_runs() -> None:
 
     assert found.refused is not None
     assert (found.runs, ticks) == ((), [4])
+    figures = matrix_document.figures(found)
+    assert figures["start_error"]
 
 
 def test_pods_that_hold_nothing_have_no_span() -> None:

@@ -54,7 +54,8 @@ class Finding:
     severity: Severity = Severity.ERROR
 
 
-def _code_and_fields(finding: Finding) -> str:
+def code_and_fields(finding: Finding) -> str:
+    """A finding as a text where no sentences are known."""
     return f"{finding.code} {dict(finding.fields)}"
 
 
@@ -65,7 +66,7 @@ class BadInput(Exception):  # noqa: N818 - it is not an error of the program
     above this one, so the package sets it; without that it is code and values.
     """
 
-    sentence_of: ClassVar[Callable[[Finding], str]] = staticmethod(_code_and_fields)
+    sentence_of: ClassVar[Callable[[Finding], str]] = staticmethod(code_and_fields)
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
