@@ -16,7 +16,8 @@ from lab.guest.node_agent import PATIENCE_SECONDS, TREE, NodeAgent, empty, pod
 
 TWO_CPUS = {"cpu": "2", "memory": "96Mi"}
 ONE_CPU = {"cpu": "1", "memory": "96Mi"}
-SHARED = {"memory": "48Mi", "cpu": "100m"}
+SHARED = {"memory": "48Mi"}
+"""No CPUs: what the other pods ask for fills the three that are not reserved."""
 
 
 @pytest.fixture(scope="module")
