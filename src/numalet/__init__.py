@@ -98,18 +98,18 @@ if TYPE_CHECKING:
     from numalet.core.snapshot.placement import Placement as Placement
     from numalet.core.snapshot.slots import ExtraManager as ExtraManager
     from numalet.core.snapshot.snapshot import Snapshot as Snapshot
-    from numalet.insight.library.nodes import machine_info as machine_info
-    from numalet.insight.library.nodes import restart_node as restart_node
-    from numalet.insight.library.nodes import start_node as start_node
-    from numalet.insight.library.questions import check as check
-    from numalet.insight.library.questions import check_restart as check_restart
-    from numalet.insight.library.questions import explain as explain
-    from numalet.insight.library.questions import read_state_files as read_state_files
-    from numalet.insight.library.questions import reserve as reserve
-    from numalet.insight.library.questions import verify_state_files as verify_state_files
-    from numalet.insight.library.questions import what_if as what_if
-    from numalet.insight.library.tables import decision_rows as decision_rows
-    from numalet.insight.library.tables import placement_rows as placement_rows
+    from numalet.insight.python_api.nodes import machine_info as machine_info
+    from numalet.insight.python_api.nodes import restart_node as restart_node
+    from numalet.insight.python_api.nodes import start_node as start_node
+    from numalet.insight.python_api.questions import check as check
+    from numalet.insight.python_api.questions import check_restart as check_restart
+    from numalet.insight.python_api.questions import explain as explain
+    from numalet.insight.python_api.questions import read_state_files as read_state_files
+    from numalet.insight.python_api.questions import reserve as reserve
+    from numalet.insight.python_api.questions import verify_state_files as verify_state_files
+    from numalet.insight.python_api.questions import what_if as what_if
+    from numalet.insight.python_api.tables import decision_rows as decision_rows
+    from numalet.insight.python_api.tables import placement_rows as placement_rows
     from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
     from numalet.insight.usecases.replaying import replay as replay
     from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
@@ -167,24 +167,24 @@ _PUBLIC = {
     "Severity": "numalet.core.model.findings",
     "Snapshot": "numalet.core.snapshot.snapshot",
     "StartRefused": "numalet.core.config.rules",
-    "check": "numalet.insight.library.questions",
-    "check_restart": "numalet.insight.library.questions",
-    "decision_rows": "numalet.insight.library.tables",
+    "check": "numalet.insight.python_api.questions",
+    "check_restart": "numalet.insight.python_api.questions",
+    "decision_rows": "numalet.insight.python_api.tables",
     "diff_snapshots": "numalet.core.snapshot.changes",
-    "explain": "numalet.insight.library.questions",
+    "explain": "numalet.insight.python_api.questions",
     "load_pods": "numalet.io.documents.pod_manifest",
-    "machine_info": "numalet.insight.library.nodes",
+    "machine_info": "numalet.insight.python_api.nodes",
     "open_machine": "numalet.io.machines",
-    "placement_rows": "numalet.insight.library.tables",
+    "placement_rows": "numalet.insight.python_api.tables",
     "read_pods": "numalet.io.documents.pod_manifest",
-    "read_state_files": "numalet.insight.library.questions",
+    "read_state_files": "numalet.insight.python_api.questions",
     "replay": "numalet.insight.usecases.replaying",
-    "reserve": "numalet.insight.library.questions",
-    "restart_node": "numalet.insight.library.nodes",
+    "reserve": "numalet.insight.python_api.questions",
+    "restart_node": "numalet.insight.python_api.nodes",
     "sentence": "numalet.wording.english",
-    "start_node": "numalet.insight.library.nodes",
-    "verify_state_files": "numalet.insight.library.questions",
-    "what_if": "numalet.insight.library.questions",
+    "start_node": "numalet.insight.python_api.nodes",
+    "verify_state_files": "numalet.insight.python_api.questions",
+    "what_if": "numalet.insight.python_api.questions",
 }
 _RENAMED = {
     "decode_config": ("numalet.io.documents.kubelet_config", "decode"),
@@ -265,14 +265,12 @@ def __getattr__(name: str) -> Any:
     """The public name, imported now."""
     from importlib import import_module
 
-    if name in __all__:
-        import_module("numalet.core.model.findings").BadInput.sentence_of = _sentence
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
-    if name in _RENAMED:
-        module, attribute = _RENAMED[name]
-        return getattr(import_module(module), attribute)
-    raise AttributeError(f"module 'numalet' has no attribute {name!r}")
+    module, attribute = _RENAMED.get(name) or (_PUBLIC.get(name), name)
+    if module is None:
+        raise AttributeError(f"module 'numalet' has no attribute {name!r}")
+    import_module("numalet.core.model.findings").BadInput.sentence_of = _sentence
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
 
 
 def _sentence(finding: Finding) -> str:

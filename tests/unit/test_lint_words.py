@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import Formatter
+from typing import Any
 
 import pytest
 
@@ -29,14 +31,7 @@ PERCENT = Finding(
 )
 
 
-def row(**changes: object) -> FindingRow:
-    fields: dict[str, object] = {
-        "code": "lint/numa-balancing",
-        "severity": Severity.NOTE,
-        "where": NOWHERE,
-        "sentence": "it is on",
-    }
-    return FindingRow(**(fields | changes))  # type: ignore[arg-type]
+BALANCING = FindingRow("lint/numa-balancing", Severity.NOTE, NOWHERE, "it is on")
 
 
 def test_a_start_error_has_the_kubelets_text_a_rule_and_a_mend() -> None:
@@ -148,7 +143,7 @@ def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
 
 
 def test_sarif_takes_places_without_line_or_file() -> None:
-    found = (row(where=Location("a b#.yaml")), row())
+    found = (replace(BALANCING, where=Location("a b#.yaml")), BALANCING)
     log = sarif.document(found, "1")
     first, second = log["runs"][0]["results"]
     assert first["locations"] == [
@@ -171,14 +166,13 @@ def test_sarif_takes_places_without_line_or_file() -> None:
         ({"kubelet_text": "no", "mend": "m"}, "it is on. The kubelet says: no. Mend: m."),
     ],
 )
-def test_a_message_says_everything_in_one_paragraph(
-    changes: dict[str, object], expected: str
-) -> None:
-    assert sarif.message(row(**changes)) == expected
+def test_a_message_says_everything_in_one_paragraph(changes: dict[str, Any], expected: str) -> None:
+    assert sarif.message(replace(BALANCING, **changes)) == expected
 
 
 def test_workflow_commands_escape_what_would_end_them() -> None:
-    odd = row(
+    odd = replace(
+        BALANCING,
         severity=Severity.ERROR,
         where=Location("a,b:c.yaml", "$.x", 7),
         sentence="5% of\nall",
@@ -189,9 +183,9 @@ def test_workflow_commands_escape_what_would_end_them() -> None:
 
 
 def test_workflow_commands_without_a_file_say_the_place_themselves() -> None:
-    flag = row(severity=Severity.WARNING, where=Location("--eviction-hard"))
-    whole = row(where=Location("kubelet.yaml"))
-    assert list(github.lines([flag, whole, row()])) == [
+    flag = replace(BALANCING, severity=Severity.WARNING, where=Location("--eviction-hard"))
+    whole = replace(BALANCING, where=Location("kubelet.yaml"))
+    assert list(github.lines([flag, whole, BALANCING])) == [
         "::warning title=lint/numa-balancing::--eviction-hard: it is on.",
         "::notice file=kubelet.yaml,title=lint/numa-balancing::it is on.",
         "::notice title=lint/numa-balancing::it is on.",

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from numalet.agent.host.logs import LeveledLog, LogFormat, to_stderr
-from numalet.agent.telemetry.log_line import LogLine
+from numalet.agent.host.logs import LeveledLog, to_stderr
+from numalet.agent.telemetry.log_line import LogFormat, LogLine
 
 LINES = [
     LogLine("Allocate", {"pod": "default/u", "containerName": "c"}),

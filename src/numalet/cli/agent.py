@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from numalet.agent.telemetry.log_line import LogFormat
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
@@ -59,13 +60,6 @@ class Ownership(StrEnum):
     AUTO = "auto"
     ENFORCE = "enforce"
     OBSERVE = "observe"
-
-
-class LogFormatOption(StrEnum):
-    """How the log looks."""
-
-    CONSOLE = "console"
-    JSON = "json"
 
 
 @expanded
@@ -164,8 +158,8 @@ def agent(
         typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
     ] = None,
     log_format: Annotated[
-        LogFormatOption, typer.Option("--log-format", help="Form of the log.")
-    ] = LogFormatOption.CONSOLE,
+        LogFormat, typer.Option("--log-format", help="Form of the log.")
+    ] = LogFormat.CONSOLE,
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
     """Admit, start and pin pods on this machine, and keep the books across crashes."""

@@ -100,11 +100,11 @@ def of_reason(reason: Reason) -> str:
     elif isinstance(reason, NothingToPreempt):
         lacking = (f"{amount(each, lack)} of {each}" for each, lack in reason.lacking)
         values["lacking"] = ", ".join(lacking)
-    template = SENTENCES.get(reason.code) or own_template(reason)
+    template = SENTENCES.get(reason.code) or _own_template(reason)
     return _without_sentence(reason.code, values) if template is None else template.format(**values)
 
 
-def own_template(reason: Reason) -> str | None:
+def _own_template(reason: Reason) -> str | None:
     """The sentence that a reason brings along, as those of a manager from outside may."""
     template = getattr(reason, "sentence", None)
     return template if isinstance(template, str) else None
@@ -147,7 +147,6 @@ def place(where: Location) -> str:
     return ": ".join(part for part in (document, where.path) if part)
 
 
-_SIZES = frozenset({resources.MEMORY, "ephemeral-storage"})
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -165,7 +164,7 @@ def amount(resource: str, value: int) -> str:
     """So much of a resource as a node counts it: CPU in thousandths, sizes in bytes."""
     if resource == resources.CPU:
         return f"{value / 1000:.10g}"
-    is_size = resource in _SIZES or resource.startswith(resources.HUGEPAGES_PREFIX)
+    is_size = resources.is_memory_type(resource) or resource == resources.EPHEMERAL_STORAGE
     return size(value) if is_size else str(value)
 
 

@@ -11,23 +11,15 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, Final, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor
 
-from numalet.agent.telemetry.log_line import LogLine
+from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model import moments
 
 _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
-
-
-class LogFormat(StrEnum):
-    """How lines look."""
-
-    CONSOLE = "console"
-    JSON = "json"
 
 
 class LeveledLog:

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from numalet.agent.host import logs
-from numalet.agent.host.logs import LogFormat
 from numalet.agent.keeper import garbage, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
@@ -23,7 +22,7 @@ from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.agent.telemetry import admission_log, node_log
-from numalet.agent.telemetry.log_line import LogLine
+from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import Finding, Severity
 from numalet.io.files import atomic
 from numalet.wording import english

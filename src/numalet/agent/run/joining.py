@@ -1,7 +1,7 @@
 """The command in a place that an agent keeps: taken over from the agent, run, and handed back.
 
-We are the watcher of our own program: we hold the attempt's lock, and leave the papers that the
-agent's own watchers leave, so it does not matter whether the agent is there while the command
+The command is the watcher of its own program: it holds the attempt's lock and writes the files
+that the agent's watchers write, so it does not matter whether the agent is there while the program
 runs. See ``agent.host.runtime.offers``.
 """
 

@@ -1,11 +1,19 @@
-"""One line of the agent's log, as a value: written by ``agent.host.logs``."""
+"""One line of the agent's log, and its form, as values: written by ``agent.host.logs``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
+
+
+class LogFormat(StrEnum):
+    """How the lines of the log look."""
+
+    CONSOLE = "console"
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)

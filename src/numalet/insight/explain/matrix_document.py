@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from numalet.core.model import numa_mask, resources
@@ -114,50 +114,26 @@ def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
 
 
 def _cells(row: VariantRow) -> Sequence[str]:
-    names = _names(row)
-    options = names["options"]
-    names["options"] = "" if options is None else option_text(tuple(options.items()))
-    figures: dict[str, str] = {}
-    if row.refused is not None:
-        figures["start_error"] = kubelet_start.text(row.refused)
-    else:
-        figures = _figures(row)
-    cells = {name: str(value) for name, value in names.items()} | figures
-    return [cells.get(name, "") for name in COLUMNS]
+    return [_cell(figure) for figure in figures(row).values()]
 
 
-def _figures(row: VariantRow) -> dict[str, str]:
-    fewest, middle, most = row.admitted
-    memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
-    return {
-        "orders": str(len(row.runs)),
-        "admitted_given_order": str(row.runs[0].admitted),
-        "rejected_given_order": ";".join(
-            f"{pod}={kubelet.reason(rejection)}" for pod, rejection in row.runs[0].rejected
-        ),
-        "admitted_min": str(fewest),
-        "admitted_median": _number(middle),
-        "admitted_max": str(most),
-        "groups": _number(row.groups),
-        "mean_span": _number(row.mean_span),
-        "mean_distance": _number(row.mean_distance),
-        "stranded_memory_bytes": str(round(sum(memory.values()))),
-        "stranded_memory_bytes_by_node": _by_node(
-            {node: round(size) for node, size in memory.items()}
-        ),
-        "stranded_cpus": _number(sum(cpus.values())),
-        "stranded_cpus_by_node": _by_node(cpus),
-    }
+def _cell(figure: object) -> str:
+    match figure:
+        case None:
+            return ""
+        case float():
+            return f"{figure:.6g}"
+        case dict():
+            return ";".join(f"{key}={_exact(each)}" for key, each in figure.items())
+        case _:
+            return str(figure)
+
+
+def _exact(figure: object) -> str:
+    """A figure of one node without rounding; a word as it is."""
+    return f"{figure:.16g}" if isinstance(figure, float) else str(figure)
 
 
 def option_text(options: Sequence[tuple[str, str]]) -> str:
     """Options as the kubelet's flag has them."""
     return ",".join(f"{name}={value}" for name, value in options)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
-
-
-def _by_node(figures: Mapping[int, float]) -> str:
-    return ";".join(f"{node_id}={value:.16g}" for node_id, value in figures.items())

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from numalet.core.model.findings import Severity
-from numalet.insight.lint.rows import FindingRow
+from numalet.insight.lint.rows import FindingRow, failing
 from numalet.insight.lint.sarif import is_file, message
 
 
@@ -19,7 +18,7 @@ def document(
     rows: Sequence[FindingRow], suite: str, start_error: str, *, strict: bool = False
 ) -> str:
     """The XML of one suite; ``start_error`` is with what the kubelet ends, empty if it starts."""
-    bad = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+    bad = failing(strict=strict)
     failures = sum(row.severity in bad for row in rows) + bool(start_error)
     numbers = {"tests": str(len(rows) + 1), "failures": str(failures), "errors": "0"}
     root = Element("testsuites", {"name": "numalet check", **numbers})

@@ -40,6 +40,11 @@ class FindingRow:
         return english.place(self.where)
 
 
+def failing(*, strict: bool) -> frozenset[Severity]:
+    """The severities that fail a check: errors, and warnings where it is strict."""
+    return frozenset((Severity.ERROR, Severity.WARNING) if strict else (Severity.ERROR,))
+
+
 def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
     """A row for each finding, in the same order."""
     return tuple(

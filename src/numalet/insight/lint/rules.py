@@ -67,11 +67,6 @@ class Checked:
         """All of them: those of the start, then the others."""
         return (*self.start, *self.own)
 
-    @property
-    def has_errors(self) -> bool:
-        """Whether one of the findings is an error."""
-        return any(finding.severity is Severity.ERROR for finding in self.findings)
-
 
 def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     """What the kubelet and our own rules find about a subject.

@@ -14,7 +14,7 @@ from typing import Final
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model.findings import Finding, Findings, Location, Severity
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.insight.lint import choosing, rows, rules
 from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
@@ -64,7 +64,7 @@ class CheckResult:
 
     def fails(self, *, strict: bool = False) -> bool:
         """Whether the node does not start, or an error (``strict``: or a warning) counts."""
-        bad = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+        bad = rows.failing(strict=strict)
         return self.checked.refused is not None or any(row.severity in bad for row in self.rows)
 
 

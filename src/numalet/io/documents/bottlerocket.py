@@ -210,10 +210,7 @@ def _texts(value: Any) -> Any:
     """Options as the kubelet takes them: texts, whatever they were written as."""
     if not isinstance(value, dict):
         return _plain(value)
-    return {
-        name: str(each).lower() if isinstance(each, bool) else str(_plain(each))
-        for name, each in value.items()
-    }
+    return {name: enclosed_config.flag_text(_plain(each)) for name, each in value.items()}
 
 
 def _plain(value: Any) -> Any:

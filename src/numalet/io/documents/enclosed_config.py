@@ -192,7 +192,12 @@ def _extra_arguments(found: _Object) -> Iterator[tuple[str, str, Location]]:
             if each is None or isinstance(each, dict | list):
                 fields = {"expected": "a text", "got": typed.described(each)}
                 raise BadInput([Finding("document/type", fields, where)])
-            yield name, str(each).lower() if isinstance(each, bool) else str(each), where
+            yield name, flag_text(each), where
+
+
+def flag_text(value: object) -> str:
+    """A value as a flag of the kubelet has it: ``true`` and ``false`` in small letters."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _of_config_map(found: _Object) -> Iterator[ConfigPart]:

@@ -58,7 +58,7 @@ def _of_text(text: str, name: str) -> ConfigFile:
     if not documents:
         raise _refused("config-file/empty", Location(name))
     own = tuple(each for each in documents if numalet_config.is_meant(each.value))
-    others = [each for each in documents if each not in own]
+    others = [each for each in documents if not numalet_config.is_meant(each.value)]
     if len(own) > 1:
         raise _several(documents)
     found = [(each, part) for each in others for part in enclosed_config.of_document(each, text)]

@@ -148,11 +148,16 @@ def _part(
 def _strictness(value: Mapping[Any, Any], identity: PodIdentity) -> Strictness:
     if identity.unknown_fields is not None:
         return Strictness(identity.unknown_fields)
-    metadata = value.get("metadata")
-    is_known_to_server = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
-    if identity.from_server or is_known_to_server or value.get("status"):
+    if identity.from_server or is_from_server(value):
         return checking.OF_SERVERS
     return checking.STRICT
+
+
+def is_from_server(value: Mapping[Any, Any]) -> bool:
+    """Whether an API server gave out a document of any kind: only a server writes these fields."""
+    metadata = value.get("metadata")
+    has_version = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
+    return bool(has_version or value.get("status"))
 
 
 def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings) -> Pod:

@@ -67,7 +67,7 @@ def expand(
     kind: str, value: Mapping[Any, Any], place: Place, findings: Findings
 ) -> tuple[Pod, ...]:
     """The pods of the workload in the order in which it would make them."""
-    from_server = _is_from_server(value)
+    from_server = pod_document.is_from_server(value)
     strictness = checking.OF_SERVERS if from_server else checking.STRICT
     found = Findings()
     checking.check(value, WORKLOADS[kind], place, strictness, found)
@@ -90,12 +90,6 @@ def expand(
 def is_workload(kind: str) -> bool:
     """Whether objects of this kind have a pod template that can be expanded."""
     return kind in _COUNTS
-
-
-def _is_from_server(value: Mapping[Any, Any]) -> bool:
-    metadata = value.get("metadata")
-    is_known = isinstance(metadata, Mapping) and metadata.get("resourceVersion")
-    return bool(is_known or value.get("status"))
 
 
 def _read(

@@ -123,15 +123,15 @@ def _decoded(
 
 def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
     """Whether this is a Pod at all. Fields of anything else are not checked."""
-    wrong = []
+    is_pod = True
     for member, expected in (("kind", "Pod"), ("apiVersion", "v1")):
         given = value.get(member, expected)
         if given != expected:
             shown = typed.described(given)
             where = place.member(member).location
             findings.add("workload/kind", where, member=member, value=shown, expected=expected)
-            wrong.append(member)
-    return not wrong
+            is_pod = False
+    return is_pod
 
 
 def _workload(

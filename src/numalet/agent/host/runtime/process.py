@@ -107,8 +107,8 @@ class ProcessRuntime:
             watched.close()
         for offer in self._offers.values():
             offer.close()
-        for bell in self._fifos.values():
-            bell.close()
+        for fifo in self._fifos.values():
+            fifo.close()
         self._watched.clear()
         self._offers.clear()
         self._fifos.clear()
@@ -199,8 +199,8 @@ class ProcessRuntime:
         """
         for attempt in self._attempts.all(pod_uid):
             watched = self._watched.get(attempt.key)
-            if (bell := self._fifos.pop(attempt.key, None)) is not None:
-                bell.close()
+            if (fifo := self._fifos.pop(attempt.key, None)) is not None:
+                fifo.close()
                 offers.withdraw(attempt)
             if watched is not None:
                 watched.kill()
@@ -298,7 +298,7 @@ class ProcessRuntime:
             gone=lambda: self._poll(attempt, offers.RUNNER_GONE),
             late=lambda: self._poll(attempt, offers.NOT_TAKEN),
         )
-        # It may have rung before anybody heard it.
+        # The runner may have written to the fifo before it was open for reading.
         self._poll(attempt)
         return Offered()
 

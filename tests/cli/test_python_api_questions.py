@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import numalet
-from numalet.insight.library.nodes import AnyMachine
+from numalet.insight.python_api.nodes import AnyMachine
 
 CONFIG = {
     "kind": "KubeletConfiguration",

@@ -17,10 +17,10 @@ from numalet.insight.explain import case as cases
 from numalet.insight.explain import document, matrix, matrix_document, search, story
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options
 from numalet.insight.explain.tally import Tally
-from numalet.insight.library.nodes import AnyMachine, machine_and_devices, machine_info
 from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
+from numalet.insight.python_api.nodes import AnyMachine, machine_and_devices, machine_info
 from numalet.insight.simulate.scenario import NO_FILES
 from numalet.insight.simulate.session import Session
 from numalet.insight.state import restart_check, verify
