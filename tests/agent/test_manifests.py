@@ -100,7 +100,7 @@ def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: 
                 each for each in agent.keeper.view().events if each.reason == "ManifestRemarks"
             )
             assert ("one-node-a", EventKind.WARNING) == (event.pod_name, event.kind)
-            for said in ("a.yaml", "kind", "1 after it are not looked at", "image"):
+            for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
                 assert said in event.message
 
     asyncio.run(scene())

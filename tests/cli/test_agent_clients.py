@@ -267,7 +267,7 @@ def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
     assert "NUMA nodes:   0\nCPUs:         1-2\nAligned:      no, 1Mi misplaced\n" in told
     assert "    memory: 2Gi on NUMA nodes 0\n" in told
     assert "    has memory: 1Gi on 0, 1Mi on 1\n" in told
-    assert "Differs since 2026-01-01T00:00:00Z: shop/one/main: the kubelet promised" in told
+    assert "Differs since 2026-01-01T00:00:00Z: shop/one/main: the kubelet assigned" in told
     assert "Not known here:\n" in told
     assert "kubectl -n shop describe pod one\n" in told
     assert "Events:       none\n" in told

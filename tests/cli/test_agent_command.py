@@ -71,7 +71,7 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) 
         second = _agent(*words)
         _, said = second.communicate(timeout=200)
         assert 1 == second.returncode
-        assert f"process {first.pid} holds the books" in said
+        assert f"process {first.pid} uses this root folder" in said
         assert "Traceback" not in said
         first.terminate()
         first.communicate(timeout=200)

@@ -213,7 +213,7 @@ def test_completion_offers_the_commands() -> None:
 
 def test_commands_are_listed_in_groups_that_tell_a_story(numalet: Runner) -> None:
     shown = numalet("--help").out
-    titles = ("Decide, without", "Look after a kubelet", "Run programs pinned", "Try it")
+    titles = ("Decide, without", "Maintain a kubelet", "Run pinned programs", "Try it")
 
     assert sorted(titles, key=shown.index) == list(titles)
     assert shown.index("  simulate ") < shown.index(titles[1]) < shown.index("  check ")

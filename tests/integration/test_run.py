@@ -264,7 +264,7 @@ def test_an_agent_is_asked_and_none_begins_while_commands_run(tmp_path: Path) ->
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     store.close()
     assert 2 == done.returncode
-    assert "an agent holds the books" in done.stderr
+    assert "is running but does not answer" in done.stderr
     child = begun(tmp_path, "sh", "-c", "echo up; exec sleep 1000")
     with pytest.raises(BadInput):
         Store(tmp_path, pod_record.encode, pod_record.decode).open()
@@ -390,7 +390,7 @@ def test_nothing_is_started_while_other_books_are_in_use(tmp_path: Path) -> None
     for rest in ("--dry-run", "--wait=10ms", "-q"):
         refused = run(root, rest, "--", "touch", str(tmp_path / "x"))
         assert 125 == refused.returncode
-        said = f"process {child.pid} of user {os.geteuid()} pins under the books in {other}"
+        said = f"process {child.pid} of user {os.geteuid()} allocates CPUs and memory from {other}"
         assert said in refused.stderr
     # Under the same books they know each other.
     assert 125 == run(other, "--dry-run", "--", "true", cpus=str(CPUS - 1)).returncode

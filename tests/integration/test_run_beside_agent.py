@@ -230,7 +230,7 @@ def test_a_refusal_is_told_the_same_with_an_agent_and_without(site: Site, dry_ru
 
     assert 125 == alone.returncode == beside.returncode
     story, error, last = alone.stderr.partition("error: ")
-    assert "there is no place for 'true'" in last
+    assert "'true' does not fit on the node" in last
     name = re.search(r"run/true-[0-9a-f]{8} ", beside.stderr)
     assert name is not None
     told = beside.stderr.partition(error)[0].replace(name[0], "run/true ")
@@ -265,7 +265,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
         " (Guaranteed) is rejected: TopologyAffinityError: 1 CPUs are asked for; " in refused.stderr
     )
     assert "\nWhat would have admitted it\n" in refused.stderr
-    assert "there is no place for 'true'" in refused.stderr
+    assert "'true' does not fit on the node" in refused.stderr
     # Who holds the memory is named, as the agent knows it.
     holders = {pod["metadata"]["name"] for pod in site.pods()}
     assert any(f"run/{name}" in refused.stderr for name in holders)
@@ -347,7 +347,7 @@ def test_a_command_outlives_its_agent_and_is_known_to_the_next(site: Site) -> No
     site.kill()
     refused = site.run("--", "true")
     assert 2 == refused.returncode
-    gone = "1 programs of an agent that is gone still run"
+    gone = "1 programs of an agent that has stopped still run"
     assert gone in refused.stderr
     words = [sys.executable, "-m", "numalet", "ps", "--root", str(site.root)]
     listed = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -102,7 +102,7 @@ def test_a_run_starts_beside_one_that_began_with_other_memory(
     _end(running)
     assert (0, True) == (done.returncode, still_there), done.stderr
     assert 1 == len(ledger.holders())
-    assert "goes on running" not in done.stderr
+    assert "keeps running" not in done.stderr
 
 
 def test_ps_marks_a_run_that_does_not_fit_any_more(
@@ -135,5 +135,5 @@ def test_a_run_that_does_not_fit_any_more_goes_on_and_is_told_once(
     _end(running)
     assert (0, 0, True) == (first.returncode, second.returncode, still_there), first.stderr
     assert f"process {running.pid}" in " ".join(first.stderr.split())
-    assert "goes on running" not in second.stderr
+    assert "keeps running" not in second.stderr
     assert holder["unpromised"]

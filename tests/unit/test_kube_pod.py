@@ -257,7 +257,7 @@ def test_how_strongly_containers_are_held_is_a_condition() -> None:
     weaker = held(kernel, "a2", GuaranteeLevel.PROCESS, *codes)
     found = condition(status(workload, weaker), "numalet.dev/Enforced")
     assert (found["status"], found["reason"]) == ("False", "ProcessSettings")
-    said = "sizes of memory and huge pages are kept in the books only"
+    said = "sizes of memory and huge pages are accounted for, not enforced"
     assert found["message"] == f"a2: {said}, cgroups can not be made here, runtime/new"
 
 

@@ -38,7 +38,7 @@ def test_another_user_is_told_whose_books_they_are(reachable: Path) -> None:
     )
     code, said = done.stdout.split(maxsplit=1)
     assert "run/not-allowed" == code
-    assert f"the books in {root} belong to user 0" in said
+    assert f"the root folder {root} belongs to user 0" in said
     assert "sudo" in said
 
 

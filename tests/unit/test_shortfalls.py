@@ -78,5 +78,5 @@ def test_describe_tells_it_of_each_container() -> None:
         "subjects": [],
     }
     text = describe_view.text(pod, placement, told, [])
-    assert "    not held:  sizes of memory and huge pages are kept in the books only\n" in text
+    assert "    not held:  sizes of memory and huge pages are accounted for, not enforced\n" in text
     assert "    not held:  cgroups can not be made here\n" in text

@@ -1,4 +1,4 @@
-"""``numalet agent``: keep a node until told to stop."""
+"""``numalet agent``: run the node agent until it is stopped."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ EPILOG = """Examples:
   # with a kubelet's configuration, deciding exactly as the kubelet
   numalet agent -c kubelet.yaml --exact
 
-  # try a machine that is not here: decides and keeps books, starts nothing
+  # try a described machine: admits pods and records allocations, starts nothing
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try
 
   # the same, and kubectl --kubeconfig /tmp/try/admin.kubeconfig get pods
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try --kube-api 6443
 
-  # beside a kubelet: follow its books, compare them with the kernel, write nothing
+  # beside a kubelet: follow its state files, compare them with the kernel, write nothing
   numalet agent --ownership observe
 
-SIGTERM stops the agent; what it started goes on running and is taken over at the next start.
-Exit status: 0 stopped, 1 others are at work with these books or cgroups, 2 the agent can not
-start, 3 a bug.
+SIGTERM stops the agent; its programs keep running and are adopted at the next start.
+Exit status: 0 stopped, 1 the root folder or its cgroups are in use, 2 the agent can not start,
+3 a bug.
 """
 
 
@@ -80,8 +80,8 @@ def agent(
         typer.Option(
             "--root",
             metavar="DIR",
-            help="Where books, journal and socket are; default: /var/lib/numalet, or"
-            " XDG_STATE_HOME/numalet for a user other than root.",
+            help="Folder of the node state, the journal and the socket; default:"
+            " /var/lib/numalet, or XDG_STATE_HOME/numalet for a user other than root.",
             show_default=False,
         ),
     ] = None,
@@ -114,7 +114,7 @@ def agent(
             "--kubelet-root",
             metavar="DIR",
             envvar="NUMALET_KUBELET_ROOT",
-            help="Where a kubelet of this machine keeps its state: whose books are looked at.",
+            help="Root directory of a kubelet on this machine, whose state files are read.",
         ),
     ] = Path("/var/lib/kubelet"),
     on_invalid_state: Annotated[
@@ -162,7 +162,7 @@ def agent(
     ] = LogFormat.CONSOLE,
     verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
 ) -> None:
-    """Admit, start and pin pods on this machine, and keep the books across crashes."""
+    """Admit, start and pin pods on this machine; their allocations survive crashes."""
     from numalet.agent.keeper import main, settings
     from numalet.agent.keeper.recovery import OnInvalidState
     from numalet.agent.keeper.settings import AgentOptions, OwnerChoice, RuntimeKind
@@ -196,6 +196,6 @@ def agent(
     except BadInput as bad:
         if not any(each.code in _HELD for each in bad.findings):
             raise
-        # Whoever is at work ends some day; a service that is started again gets its turn then.
+        # The other process ends some day; a service that is started again gets its turn then.
         show_findings(bad.findings)
         raise typer.Exit(1) from None

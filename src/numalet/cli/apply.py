@@ -42,7 +42,7 @@ Files = Annotated[
 def apply(
     files: Files, *, socket: agent_client.Socket = None, root: agent_client.Root = None
 ) -> None:
-    """Give pods to an agent, which decides on them at once."""
+    """Submit pods to an agent, which admits or rejects them at once."""
     objects = [each for path in files for each in _all_objects(path)]
     with agent_client.agent(socket, root) as client:
         results = [_given(client, each) for each in objects]

@@ -58,7 +58,7 @@ Pods = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[PODS]...",
-        help="Manifests of pods that the node shall take (YAML or JSON).",
+        help="Manifests of pods that the node is to run (YAML or JSON).",
         show_default=False,
     ),
 ]

@@ -32,7 +32,7 @@ def delete(
             "--grace-period",
             metavar="SECONDS",
             min=0,
-            help="How long its programs may take to end; default: as the pod says.",
+            help="How long its programs may take to end; default: as in the pod's spec.",
             show_default=False,
         ),
     ] = None,

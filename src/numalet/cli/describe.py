@@ -16,7 +16,7 @@ EPILOG = f"""Examples:
 def describe(
     pod: PodName, *, socket: agent_client.Socket = None, root: agent_client.Root = None
 ) -> None:
-    """Tell of one pod: what it asks for, where it is, which hints led there, what happened.
+    """Show one pod: its requests, its allocation, the hints behind it, its events.
 
     Of a pod of a kubelet that the agent only observes: what its state files promise and the kernel
     says.

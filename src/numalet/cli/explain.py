@@ -122,7 +122,7 @@ def explain(
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
-    """Tell why the kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
+    """Explain why kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
     from numalet.insight.usecases.explaining import ExplainInputs
     from numalet.insight.usecases.simulating import SimulateInputs
 

@@ -1,4 +1,4 @@
-"""``numalet lab``: guests with NUMA nodes, for one command or for a look around."""
+"""``numalet lab``: guests with NUMA nodes, for one command or an interactive shell."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def run(
 @lab_app.command(
     "shell",
     cls=Command,
-    short_help="Look around in a guest.",
+    short_help="Open a shell in a guest.",
     epilog=with_line_breaks(_SHELL_EPILOG),
 )
 @expanded

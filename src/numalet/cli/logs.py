@@ -26,10 +26,16 @@ def logs(
     *,
     container: Annotated[
         str | None,
-        typer.Option("-c", "--container", metavar="NAME", help="Which, if the pod has several."),
+        typer.Option(
+            "-c", "--container", metavar="NAME", help="The container, if the pod has several."
+        ),
     ] = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until it ends.")] = False,
-    previous: Annotated[bool, typer.Option("-p", "--previous", help="The attempt before.")] = False,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Keep printing until it ends.")
+    ] = False,
+    previous: Annotated[
+        bool, typer.Option("-p", "--previous", help="The previous attempt.")
+    ] = False,
     tail: Annotated[
         int | None,
         typer.Option("--tail", metavar="LINES", min=0, help="Only the last lines."),

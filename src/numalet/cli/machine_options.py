@@ -116,8 +116,8 @@ _SIZES: Final = (
             typer.Option(
                 "--hugepages-per-node",
                 metavar="SIZE=COUNT[;...]",
-                help="Huge pages of every node with CPUs, such as '1Gi=4;2Mi=512'; they take the "
-                "place of the machine's own.",
+                help="Huge pages of every node with CPUs, such as '1Gi=4;2Mi=512'; they replace "
+                "the machine's own.",
             ),
         ],
     ),
@@ -157,7 +157,7 @@ _TAKEN: Final = (
         Annotated[
             str | None,
             typer.Option(
-                "--node-name", metavar="NAME", help="Take only pods of this node (or of none)."
+                "--node-name", metavar="NAME", help="Only pods of this node (or of none)."
             ),
         ],
     ),

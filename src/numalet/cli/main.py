@@ -86,30 +86,30 @@ app = typer.Typer(
     epilog=with_line_breaks(_EPILOG),
 )
 _OFFLINE: Final = "Decide, without touching anything"
-_KUBELET: Final = "Look after a kubelet"
-_WITHOUT: Final = "Run programs pinned, without Kubernetes"
+_KUBELET: Final = "Maintain a kubelet"
+_WITHOUT: Final = "Run pinned programs without Kubernetes"
 _LAB: Final = "Try it"
 
 _COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
     (_OFFLINE, machine, "machine", "Show the NUMA nodes of a machine."),
     (_OFFLINE, simulate, "simulate", "Decide on pods as the kubelet would."),
-    (_OFFLINE, explain, "explain", "Tell why a pod is rejected, and what would admit it."),
+    (_OFFLINE, explain, "explain", "Explain why a pod is rejected, and what would admit it."),
     (_OFFLINE, what_if, "what-if", "Compare policies and machines on the same pods."),
-    (_OFFLINE, replay, "replay", "Compare recorded decisions with ours."),
+    (_OFFLINE, replay, "replay", "Compare recorded decisions with numalet's."),
     (_KUBELET, check, "check", "Say whether a kubelet would start, and what is wrong."),
-    (_KUBELET, reserve, "reserve", "Work out a legal reservedMemory."),
-    (_KUBELET, state, "state", "Look at state files, check and mend them."),
+    (_KUBELET, reserve, "reserve", "Compute a valid reservedMemory."),
+    (_KUBELET, state, "state", "Inspect, verify and repair state files."),
     (_KUBELET, podresources, "podresources", "Show who holds what on a node."),
-    (_WITHOUT, run_, "run", "Run a command on CPUs and NUMA nodes of its own."),
-    (_WITHOUT, agent, "agent", "Keep a node: admit, start and pin pods."),
-    (_WITHOUT, apply, "apply", "Give pods to an agent."),
+    (_WITHOUT, run_, "run", "Run a command on its own CPUs and NUMA nodes."),
+    (_WITHOUT, agent, "agent", "Run the node agent: admit, start and pin pods."),
+    (_WITHOUT, apply, "apply", "Submit pods to an agent."),
     (_WITHOUT, ps, "ps", "List the pods of an agent, and where they are."),
-    (_WITHOUT, describe, "describe", "Tell everything about one pod."),
+    (_WITHOUT, describe, "describe", "Show everything about one pod."),
     (_WITHOUT, logs, "logs", "Print what a container has written."),
     (_WITHOUT, top, "top", "Show the node and its pods, live."),
-    (_WITHOUT, delete, "delete", "Let pods end."),
+    (_WITHOUT, delete, "delete", "Delete pods."),
     (_LAB, lab, "lab", "Run commands on machines with NUMA nodes."),
-    (_LAB, sample_device_plugin, "sample-device-plugin", "Offer made-up devices to a node."),
+    (_LAB, sample_device_plugin, "sample-device-plugin", "Offer simulated devices to a node."),
 )
 for _panel, _module, _name, _help in _COMMANDS:
     _sub = getattr(_module, f"{_name}_app", None)

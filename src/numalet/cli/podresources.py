@@ -28,7 +28,7 @@ EPILOG = """Examples:
 
 Without --socket it asks the numalet agent of this machine, or else its kubelet.
 
-Exit status: 0 answered, 1 the server refused, 2 nobody answers, 3 a bug.
+Exit status: 0 answered, 1 the server refused, 2 no server answers, 3 a bug.
 """
 
 SOCKETS: Final = (
@@ -82,7 +82,7 @@ def podresources(
         OutputFormat, typer.Option("-o", "--output", help="What to print.")
     ] = OutputFormat.TABLE,
 ) -> None:
-    """Show what the PodResources API says: who holds which CPUs, memory and devices."""
+    """Show the PodResources API: which container holds which CPUs, memory and devices."""
     _check(question, name, api)
     from numalet.io.pod_resources_client import CallRefused, PodResourcesClient
 

@@ -24,8 +24,8 @@ EPILOG = f"""Examples:
   numalet ps -o json
 
 NUMA are the nodes that its memory is promised on, CPUS its exclusive CPUs, ALIGNED whether the
-kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not looked at.
-Of a kubelet that owns the node the pods are shown that its state files know; READY says how many
+kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not checked.
+Of a kubelet that owns the node the pods in its state files are shown; READY says how many
 of their containers were found. Without an agent the commands of 'numalet run' are shown; with
 -o json by process and command, too.
 
@@ -42,7 +42,9 @@ class Form(StrEnum):
 
 def ps(
     *,
-    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with every change.")] = False,
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", help="Print every change as it happens.")
+    ] = False,
     output: Annotated[Form, typer.Option("-o", "--output", help="How they are listed.")] = (
         Form.TABLE
     ),
@@ -69,7 +71,7 @@ def ps(
 
 
 def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
-    """What ``numalet run`` has started under books that no agent keeps."""
+    """The commands of ``numalet run`` in a root folder without an agent."""
     from datetime import UTC, datetime
 
     from numalet.cli.ps_view import PodTable

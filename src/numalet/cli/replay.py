@@ -1,4 +1,4 @@
-"""``numalet replay``: runs recorded scenarios and says where something else comes out."""
+"""``numalet replay``: runs recorded scenarios and shows where the outcome differs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def replay(
         bool, typer.Option("--fail-fast", help="Stop at the first scenario that fails.")
     ] = False,
     jobs: Annotated[
-        int, typer.Option("-j", "--jobs", min=1, help="How many processes work at it.", metavar="N")
+        int, typer.Option("-j", "--jobs", min=1, help="Number of worker processes.", metavar="N")
     ] = 1,
     output: Annotated[
         ReplayOutput, typer.Option("-o", "--output", help="How the results are printed.")

@@ -116,20 +116,22 @@ def _refuse_others(args: list[str]) -> None:
 def run(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND...", help="The command and its words.", show_default=False),
+        typer.Argument(
+            metavar="COMMAND...", help="The command and its arguments.", show_default=False
+        ),
     ] = None,
     *,
     cpus: Annotated[
         str,
-        typer.Option("--cpus", metavar="CPUS", help="Whole ones are its own; 1500m are shared."),
+        typer.Option("--cpus", metavar="CPUS", help="Whole CPUs are exclusive; 1500m are shared."),
     ],
     memory: Annotated[
         str | None,
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Such as 64Gi; without it no size is promised, and pages stay on the NUMA nodes"
-            " of its own CPUs.",
+            help="Such as 64Gi; without it no size is reserved, and pages stay on the NUMA nodes"
+            " of its CPUs.",
             show_default=False,
         ),
     ] = None,
@@ -177,22 +179,22 @@ def run(
     wait: Annotated[
         str | None,
         typer.Option(
-            "--wait", metavar="[=TIME]", help="Wait until it fits, at most so long: 30 (s), 5m."
+            "--wait", metavar="[=TIME]", help="Wait until it fits, at most this long: 30 (s), 5m."
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say where it would go, and start nothing.")
+        bool, typer.Option("--dry-run", help="Show where it would run, and start nothing.")
     ] = False,
     output: Annotated[
-        OutputFormat, typer.Option("-o", "--output", help="How --dry-run prints where it would go.")
+        OutputFormat, typer.Option("-o", "--output", help="Output format of --dry-run.")
     ] = OutputFormat.TABLE,
     root: Annotated[
         Path | None,
         typer.Option(
             "--root",
             metavar="DIR",
-            help="Where the books are; default: /var/lib/numalet, or XDG_STATE_HOME/numalet for"
-            " a user other than root.",
+            help="Folder of the node state; default: /var/lib/numalet, or XDG_STATE_HOME/numalet"
+            " for a user other than root.",
             show_default=False,
         ),
     ] = None,
@@ -202,12 +204,12 @@ def run(
             "--kubelet-root",
             metavar="DIR",
             envvar="NUMALET_KUBELET_ROOT",
-            help="Where a kubelet of this machine keeps its state; beside one that pins nothing is"
+            help="Root directory of a kubelet on this machine; beside one that pins, nothing is"
             " started.",
         ),
     ] = Path("/var/lib/kubelet"),
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Do not say where the command was put.")
+        bool, typer.Option("-q", "--quiet", help="Do not print where the command runs.")
     ] = False,
 ) -> None:
     """Reserve CPUs, memory and devices for a command, and run it there to its end."""

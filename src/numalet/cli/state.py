@@ -38,7 +38,7 @@ Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
 
 state_app = typer.Typer(
     name="state",
-    help="Look after a kubelet's state files: memory, CPUs, devices.",
+    help="Inspect, verify and repair a kubelet's state files: memory, CPUs, devices.",
     rich_markup_mode=None,
     no_args_is_help=True,
     epilog=with_line_breaks(EPILOG),
@@ -67,7 +67,7 @@ AboutMachine = Annotated[
         "--machine",
         metavar="MACHINE",
         help=(
-            "Look also whether the files are about this machine: a folder or tarball with /sys,"
+            "Also check whether the files match this machine: a folder or tarball with /sys,"
             " a description, profile:NAME, or a shape; '/' for the machine that this runs on."
         ),
     ),
@@ -125,7 +125,7 @@ def verify(
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
     output: Output = OutputFormat.TABLE,
 ) -> None:
-    """Recompute checksums and look at every rule that a file must keep; name those it breaks.
+    """Recompute checksums, check every rule that a state file must obey, list violations.
 
     An error is what no kubelet writes. A warning is what the kubelet brings about itself.
     """
@@ -207,7 +207,7 @@ def restore_check(
 @state_app.command(
     "rebase",
     cls=Command,
-    short_help="Make state files anew for the machine as it is.",
+    short_help="Rewrite state files for the machine as it is.",
     epilog=(
         "Exit status: 0 everything is kept, 1 something is lost, 2 unusable input (also a kubelet"
         " at work there, and a configuration with which no kubelet starts), 3 a bug."
@@ -221,7 +221,7 @@ def rebase(
         bool,
         typer.Option(
             "--write/--dry-run",
-            help="Replace the files, keeping backups; or only say what would be done.",
+            help="Replace the files, keeping backups; or only show what would be done.",
         ),
     ] = False,
     config: kubelet.ConfigFile = None,

@@ -32,7 +32,7 @@ Ends with Ctrl-C.
 
 def top(
     *,
-    once: Annotated[bool, typer.Option("--once", help="Draw one picture and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Draw once and exit.")] = False,
     every: Annotated[
         float,
         typer.Option("--every", metavar="SECONDS", min=0.2, help="How often it is drawn."),
@@ -70,7 +70,7 @@ def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:
 
 
 def _of_commands(found: Listing) -> tuple[list[RenderableType], str]:
-    """The commands of ``numalet run``, and the node as their books have it."""
+    """The commands of ``numalet run``, and the node as they share it."""
     from datetime import UTC, datetime
 
     from numalet.cli import top_view

@@ -35,7 +35,7 @@ def picture(
 
 def _nodes(state: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("NUMA", "GROUP", "TYPE", "", "PROMISED", "FREE", "ALLOCATABLE", "CPUS TAKEN"):
+    for name in ("NUMA", "GROUP", "TYPE", "", "PROMISED", "FREE", "ALLOCATABLE", "CPUS USED"):
         table.add_column(name, no_wrap=True)
     cpus = {each["node_id"]: each for each in state["cpus"]}
     for node in state["numaNodes"]:

@@ -1,4 +1,4 @@
-"""Sentences about the agent: its start, its books, its surroundings."""
+"""Sentences about the agent: its start, its node state, the machine around it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SENTENCES: Final[Mapping[str, str]] = {
         " name a new folder, or an empty one"
     ),
     "agent/books-held": (
-        "process {holder} holds the books; one agent alone, or commands of 'numalet run' alone,"
-        " can work with a root folder"
+        "process {holder} uses this root folder; it can serve either one agent or commands of"
+        " 'numalet run'"
     ),
     "agent/start-refused": "the node does not start with this configuration: {text}",
     "agent/state-invalid": (
@@ -30,79 +30,79 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "agent/record-lost": ("container {container} of pod {uid} lost what {file} promised it: {why}"),
     "agent/books-lost-hold": (
-        "{pod} runs, but what its containers were promised is not in the books ({containers});"
-        " that can not come from a crash, so somebody changed the state files. Restore them, or"
-        " end the pod, or start with --on-invalid-state=rebase to have it placed anew"
+        "{pod} is running, but the state files have no allocation for its containers"
+        " ({containers}); a crash can not cause that, so the files were changed. Restore them,"
+        " or end the pod, or start with --on-invalid-state=rebase to have it placed anew"
     ),
     "agent/described-machine": (
         "programs can not be pinned on a machine that is only described ({machine}, {nodes} NUMA"
-        " nodes); take --runtime fake to try it, or leave out -m"
+        " nodes); use --runtime fake to try it, or leave out -m"
     ),
     "agent/kubelet-pins": (
         "{owner} pins CPUs or memory itself, and two owners undo each other's work; stop it, or"
-        " set its cpuManagerPolicy and memoryManagerPolicy to none, or only look on with"
+        " set its cpuManagerPolicy and memoryManagerPolicy to none, or only watch it with"
         " --ownership observe"
     ),
-    "agent/other-owner": "another owner of CPUs or memory is at work: {owner}; observing only",
-    "agent/books-unwritable": "the books can not be written, so nothing is decided",
+    "agent/other-owner": "something else already pins CPUs or memory: {owner}; observing only",
+    "agent/books-unwritable": "the node state can not be written, so no pods are admitted",
     "agent/journal-unwritable": "the journal can not be written",
     "agent/drift-not-mended": (
-        "the kernel does not hold every cgroup to what was promised; the events of the pods say"
-        " which setting, and every look tries again"
+        "some cgroups are not as they should be, and could not be corrected; the events of the"
+        " pods name the settings, and every resync tries again"
     ),
     "agent/pods-unpromised": (
-        "pods go on running although what they were promised does not fit the machine any more;"
+        "pods keep running although their allocations no longer fit the machine;"
         " 'numalet ps' marks them"
     ),
     "agent/connections-refused": (
         "new connections have to wait: {error}; {limit} files may be open at once (ulimit -n,"
         " LimitNOFILE of a unit)"
     ),
-    "agent/runtime-failed": "the runtime failed and is tried again",
+    "agent/runtime-failed": "the runtime failed; the agent tries again",
     "agent/kubelet-config-unknown": (
-        "the configuration of the kubelet in {root} is not known, so whether it would start with"
-        " its state files is not told; name it with -c"
+        "the configuration of the kubelet in {root} is not known, so the agent can not say whether"
+        " it would start with its state files; pass it with -c"
     ),
     "kubelet/would-not-start": (
         "a kubelet v1.32 with the configuration {config} would not start with these state files:"
         " {text}"
     ),
-    "kubelet/cpus-differ": "the kubelet promised CPUs {promised}, and CPUs {found} are in force",
+    "kubelet/cpus-differ": "the kubelet assigned CPUs {promised}, but CPUs {found} are in force",
     "kubelet/memory-nodes-differ": (
-        "the kubelet promised memory of NUMA nodes {promised}, and NUMA nodes {found} are in force"
+        "the kubelet assigned memory of NUMA nodes {promised}, but NUMA nodes {found} are in force"
     ),
     "kubelet/memory-misplaced": (
         "{bytes} bytes of its memory are on other NUMA nodes than {promised}, which the kubelet"
-        " promised"
+        " assigned"
     ),
     "kubelet/state-changed": "the kubelet wrote {files}",
     "kubelet/state-removed": "state files of the kubelet were removed: {files}",
     "kubelet/started": "a kubelet started in {root}: {kubelet}",
     "kubelet/not-running": "no kubelet runs in {root}, though its state files are there",
     "kubelet/keeps-restarting": (
-        "the kubelet in {root} was started again and again in the last {minutes} minutes"
+        "the kubelet in {root} has restarted repeatedly in the last {minutes} minutes"
     ),
     "agent/other-root": (
-        "other programs run under the books of this folder; they do not know those in {root}, so"
-        " both may get the same CPUs and the same memory"
+        "programs also run with the node state in this folder, which does not know about {root};"
+        " both may get the same CPUs and memory"
     ),
     "agent/other-users-books": (
-        "process {pid} of user {user} pins under the books in {other}, which do not know those in"
-        " {root}: until it ends the same CPUs and memory may be given out twice"
+        "process {pid} of user {user} allocates CPUs and memory from {other}, without knowing about"
+        " {root}: until it ends, the same ones may be allocated twice"
     ),
     "agent/other-books": (
-        "process {pid} of user {user} pins under the books in {other}, which do not know those in"
-        " {root}, so both would give out the same CPUs and memory; end it first"
+        "process {pid} of user {user} allocates CPUs and memory from {other}, without knowing about"
+        " {root}, so the same ones could be allocated twice; end it first"
     ),
     "agent/manifests-missing": (
         "the manifest folder does not exist; the agent waits for it, as a kubelet does"
     ),
     "manifests/bug": (
-        "reading the file came upon a bug ({problem}); other files are not concerned, and the log"
-        " of the agent says more"
+        "a bug in numalet kept the file from being read ({problem}); other files are not affected,"
+        " and the log of the agent has the details"
     ),
     "manifests/first-alone": (
-        "a file is one pod: the first document is taken, and {others} after it are not looked at"
+        "a file holds one pod: the first document is used, and {others} after it are ignored"
     ),
     "runtime/failed": "the runtime failed: {error}",
 }

@@ -13,8 +13,8 @@ SHORTFALLS: Mapping[str, str] = {
 SENTENCES: Mapping[str, str] = {
     "runtime/plugin-refused": "the device plugin did not agree to the start: {error}",
     "runtime/plugin-mount": (
-        "the device plugin wants {host_path!r} of the host to be {path!r} for the container; a"
-        " program of the host sees the host's paths, so this can not be had"
+        "the device plugin wants {host_path!r} of the host mounted at {path!r} in the container; a"
+        " program of the host sees the host's paths, so this is not possible"
     ),
     "cgroup/no-cgroup-v2": "no cgroup v2 file system is mounted here",
     "cgroup/no-cpuset-or-memory": (
@@ -22,15 +22,15 @@ SENTENCES: Mapping[str, str] = {
         " delegated"
     ),
     "cgroup/held": (
-        "another numalet agent, or commands of 'numalet run', work with the cgroups of {path!r};"
-        " with books of its own a second one would end what is not in them. Use their root folder,"
-        " or end them first"
+        "another numalet agent, or commands of 'numalet run', use the cgroups of {path!r}; a second"
+        " root folder does not know their programs and would end them. Use their root folder, or"
+        " end them first"
     ),
     "cgroup/not-writable": "cgroups can not be made at {path}: {error}",
     "cgroup/refused": "the kernel refused {value!r} for {file} of cgroup {cgroup!r}: {error}",
     "cgroup/not-in-force": (
-        "the kernel took {value!r} for {file} of cgroup {cgroup!r}, but {found!r} is in force; a"
-        " NUMA node without memory, a CPU that is offline or a narrower cgroup above does that"
+        "the kernel accepted {value!r} for {file} of cgroup {cgroup!r}, but {found!r} is in force;"
+        " the cause is a NUMA node without memory, an offline CPU or a narrower parent cgroup"
     ),
     "cgroup/no-cpu-controller": "CPU weights and quotas are not enforced: no cpu controller",
     "cgroup/no-hugetlb-controller": "limits of huge pages are not enforced: no hugetlb controller",
@@ -44,7 +44,7 @@ SENTENCES: Mapping[str, str] = {
     "runtime/cgroup-not-joined": "cgroup {cgroup!r} can not be joined: {error}",
     "runtime/cpus-refused": "the kernel refused the CPUs {cpus}: {error}",
     "runtime/memory-nodes-refused": "the kernel refused memory from NUMA nodes {nodes}: {error}",
-    "runtime/user-refused": "user {user} can not be taken: {error}",
+    "runtime/user-refused": "the program can not run as user {user}: {error}",
     "runtime/no-working-dir": "the working directory {folder!r} can not be used: {error}",
     "runtime/fork-failed": "no process could be started: {error}",
     "runtime/storage": "what is needed to watch the program can not be written: {error}",
@@ -60,8 +60,8 @@ SENTENCES: Mapping[str, str] = {
         "killed for memory although its own limit was not reached: the NUMA nodes that it is bound"
         " to, or a cgroup above, had none left"
     ),
-    "runtime/sizes-not-limited": "sizes of memory and huge pages are kept in the books only",
+    "runtime/sizes-not-limited": "sizes of memory and huge pages are accounted for, not enforced",
     "runtime/can-be-undone": "a program can undo its CPU affinity and its memory policy",
-    "runtime/no-memory-policy": "the kernel lets nobody set a memory policy here",
+    "runtime/no-memory-policy": "the kernel does not allow setting a memory policy here",
     "runtime/oom-score-not-set": "oom_score_adj could not be set",
 }
