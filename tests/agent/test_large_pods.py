@@ -14,9 +14,9 @@ import pytest
 import agents
 from numalet.agent.host.runtime.port import Ended, Started
 from numalet.agent.keeper import decisions, steps, transitions
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Began
 from numalet.agent.kubernetes import pod_object as kube_pod
 from numalet.agent.kubernetes import pod_placement
@@ -58,26 +58,26 @@ def _life(root: Path, count: int) -> None:
         limits.resolve(premises.config, premises.machine, premises.behaviour)
     )
     workload = agents.workload(_manifest(count))
-    books = decisions.create(Books(node=node), workload, NOW, lambda: 0.0).books
-    taken = steps.take(books, workload.uid, NOW)
-    books = taken.books
+    state = decisions.create(NodeState(node=node), workload, NOW, lambda: 0.0).state
+    taken = steps.take(state, workload.uid, NOW)
+    state = taken.state
     for number in range(count):
         key = ContainerKey(workload.uid, f"c{number}")
-        wanted.branch(books, workload.uid)
-        wanted.container(books, key)
+        wanted.branch(state, workload.uid)
+        wanted.container(state, key)
         started = Started(NOW, 1, GuaranteeLevel.NONE)
-        books = transitions.told(books, Began(key, 1, started), NOW)
-    record = books.records[workload.uid]
+        state = transitions.told(state, Began(key, 1, started), NOW)
+    record = state.records[workload.uid]
     assert record == pod_record.decode(pod_record.encode(record), "record")
     kube_pod.pod_object(record)
-    pod_placement.pod_placement(record, books.node.snapshot, {})
-    books = decisions.with_deletion(books, workload.uid, 0.0, NOW)
-    books = steps.take(books, workload.uid, NOW + timedelta(seconds=1)).books
+    pod_placement.pod_placement(record, state.node.snapshot, {})
+    state = decisions.with_deletion(state, workload.uid, 0.0, NOW)
+    state = steps.take(state, workload.uid, NOW + timedelta(seconds=1)).state
     exit_ = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=NOW)
     for number in range(count):
         ended = Ended(ContainerKey(workload.uid, f"c{number}"), 1, exit_)
-        books = transitions.told(books, ended, NOW)
-    assert steps.take(books, workload.uid, NOW).tasks
+        state = transitions.told(state, ended, NOW)
+    assert steps.take(state, workload.uid, NOW).tasks
 
 
 def _calls(root: Path, count: int) -> int:

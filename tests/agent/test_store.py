@@ -24,7 +24,7 @@ from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
 from numalet.agent.keeper.store import Store
 from numalet.agent.kubernetes.node_object import Unready
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
@@ -74,7 +74,7 @@ def test_a_pod_is_refused_while_the_books_can_not_be_written(
             assert os.strerror(number) in answer.fields["problem"]
             view = agent.keeper.view()
             assert (before.node, before.records) == (view.node, view.records)
-            assert Unready.BOOKS is view.unready
+            assert Unready.STATE_UNWRITABLE is view.unready
             assert "agent/books-unwritable" in view.notes
             disk.fails = False
             again = await agent.keeper.create(agents.pod("two"))
@@ -187,7 +187,7 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     (finding,) = refused.value.findings
     assert ("agent/root-in-use", "hosts, runs") == (finding.code, finding.fields["others"])
     with refused_with("agent/root-in-use"):
-        SharedBooks(tmp_path / "etc").open()
+        SharedState(tmp_path / "etc").open()
     assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
     for name in ("empty", "mine"):
         Store(tmp_path / name, pod_record.encode, pod_record.decode).open()
@@ -195,7 +195,7 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     assert [0o700, 0o700, 0o755] == modes
     # It is one now, whatever is put into it.
     (tmp_path / "mine" / "notes").touch()
-    SharedBooks(tmp_path / "mine").open()
+    SharedState(tmp_path / "mine").open()
 
 
 def test_what_writing_left_behind_is_swept_and_nothing_else(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from agents import pod, running, settings
 from numalet.agent.keeper import changes, node_file
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.changes import History
 from numalet.agent.keeper.journal import FILE_NAME as JOURNAL
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, PodChange, RequestRefusal, RequestRefused
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
@@ -32,9 +32,9 @@ def record(name: str, uid: str, note: int = 0) -> PodRecord:
     return PodRecord(workload, PodRun(accepted_at=NOW), note)
 
 
-def applied(state: dict[str, PodRecord], found: list[PodChange]) -> dict[str, PodRecord]:
+def applied(expected: dict[str, PodRecord], found: list[PodChange]) -> dict[str, PodRecord]:
     """What a client knows after these changes."""
-    known = dict(state)
+    known = dict(expected)
     for change in found:
         name = change.record.workload.pod.name
         if change.kind is ChangeKind.DELETED:
@@ -46,8 +46,8 @@ def applied(state: dict[str, PodRecord], found: list[PodChange]) -> dict[str, Po
     return known
 
 
-def known(books: Books) -> dict[str, PodRecord]:
-    return {each.workload.pod.name: each for each in books.records.values()}
+def known(state: NodeState) -> dict[str, PodRecord]:
+    return {each.workload.pod.name: each for each in state.records.values()}
 
 
 STEPS = st.tuples(st.sampled_from(["set", "go", "again"]), st.sampled_from("abc"))
@@ -56,33 +56,33 @@ STEPS = st.tuples(st.sampled_from(["set", "go", "again"]), st.sampled_from("abc"
 @pytest.mark.property
 @given(st.lists(st.lists(STEPS, max_size=6), min_size=1, max_size=4))
 def test_changes_lead_from_any_version_to_the_latest(batches: list[list[tuple[str, str]]]) -> None:
-    books, uids = Books(node=NODE, resource_version=5), iter(range(1000))
+    state, uids = NodeState(node=NODE, resource_version=5), iter(range(1000))
     history: list[PodChange] = []
-    lives = {5: known(books)}
+    lives = {5: known(state)}
     for batch in batches:
-        before = books
+        before = state
         for what, name in batch:
-            there = books.named("default", name)
+            there = state.named("default", name)
             if there is not None and what != "set":
-                books = books.without(there.uid)
+                state = state.without(there.uid)
             if what != "go":
                 uid = there.uid if there is not None and what == "set" else f"u{next(uids)}"
-                books = books.with_record(record(name, uid))
-        found = changes.of_pods(before, books)
+                state = state.with_record(record(name, uid))
+        found = changes.of_pods(before, state)
         versions = [each.resource_version for each in found]
         assert versions == sorted(set(versions)), "each change has a version of its own"
-        assert all(before.resource_version < each <= books.resource_version for each in versions)
+        assert all(before.resource_version < each <= state.resource_version for each in versions)
         history += found
-        books = replace(books, gone={})
-        lives[books.resource_version] = known(books)
-    for version, state in lives.items():
+        state = replace(state, gone={})
+        lives[state.resource_version] = known(state)
+    for version, expected in lives.items():
         later = [each for each in history if each.resource_version > version]
-        assert applied(state, later) == known(books)
+        assert applied(expected, later) == known(state)
 
 
 def test_two_pods_that_go_at_once_go_at_versions_of_their_own() -> None:
-    books = Books(node=NODE).with_record(record("a", "1")).with_record(record("b", "2"))
-    found = changes.of_pods(books, books.without("1").without("2"))
+    state = NodeState(node=NODE).with_record(record("a", "1")).with_record(record("b", "2"))
+    found = changes.of_pods(state, state.without("1").without("2"))
     assert [(each.kind, each.resource_version) for each in found] == [
         (ChangeKind.DELETED, 3),
         (ChangeKind.DELETED, 4),
@@ -102,8 +102,8 @@ def event(reason: str, count: int = 1) -> NodeEvent:
 
 
 def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numalet.agent.keeper.books.EVENTS_KEPT", 2)
-    before = Books(node=NODE).with_event(event("a")).with_event(event("b"))
+    monkeypatch.setattr("numalet.agent.keeper.node_state.EVENTS_KEPT", 2)
+    before = NodeState(node=NODE).with_event(event("a")).with_event(event("b"))
     after = before.with_event(event("a")).with_event(event("c"))
     found = changes.of_events(before, after)
     assert [(each.kind.value, each.event.reason, each.resource_version) for each in found] == [
@@ -116,10 +116,10 @@ def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_forgotten_is_refused_for_lists_too() -> None:
     history: History[PodChange] = History(lambda: views.view(NODE, resource_version=5), 3, kept=1)
-    for books in (Books(node=NODE, resource_version=3),):
-        first = books.with_record(record("a", "1"))
+    for state in (NodeState(node=NODE, resource_version=3),):
+        first = state.with_record(record("a", "1"))
         second = first.with_record(record("b", "2"))
-        history.publish(changes.of_pods(books, first))
+        history.publish(changes.of_pods(state, first))
         history.publish(changes.of_pods(first, second))
     assert history.past(5) == []
     found = history.past(3)

@@ -163,9 +163,9 @@ class Site:
 
     def is_clean(self) -> bool:
         """Whether no pod, no paper, no promise is left."""
-        books = json.loads((self.root / "cpu_manager_state").read_text(encoding="utf-8"))
+        state = json.loads((self.root / "cpu_manager_state").read_text(encoding="utf-8"))
         papers = list((self.root / "runs").glob("*"))
-        return not (self.pods() or papers or books.get("entries"))
+        return not (self.pods() or papers or state.get("entries"))
 
 
 @pytest.fixture(scope="module")

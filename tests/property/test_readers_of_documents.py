@@ -16,7 +16,7 @@ import pytest
 
 import full_pod
 import state_builders
-from numalet.agent.run import shared_books
+from numalet.agent.run import shared_state
 from numalet.agent.servers.api import patches
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint import device_file as device_checkpoint
@@ -289,12 +289,12 @@ def test_state_files(name: str) -> None:
 
 
 def test_books_of_runs(tmp_path: Path) -> None:
-    books = shared_books.SharedBooks(tmp_path / "root")
-    assert books.open()
+    state = shared_state.SharedState(tmp_path / "root")
+    assert state.open()
 
     def read(value: Any) -> object:
-        (books.folder / shared_books.HOLDERS).write_text(json.dumps(value))
-        with books.held() as content:
+        (state.folder / shared_state.HOLDERS).write_text(json.dumps(value))
+        with state.held() as content:
             return content
 
     try:
@@ -305,7 +305,7 @@ def test_books_of_runs(tmp_path: Path) -> None:
             with contextlib.suppress(BadInput):
                 assert read(value) is not None, where
     finally:
-        books.close()
+        state.close()
 
 
 @pytest.mark.parametrize("apply", [patches.operations, patches.merge, patches.strategic])

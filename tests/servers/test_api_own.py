@@ -157,7 +157,7 @@ def _stands(door: MemoryDoor, *, standing: OwnershipMode, native: bool) -> None:
 def test_health_and_readiness(api: Api, client: AgentClient) -> None:
     assert client.text("/healthz") == client.text("/livez") == client.text("/readyz") == "ok"
     assert client.text("/livez", {"verbose": ""}) == "[+]ping ok\nlivez check passed\n"
-    api.do(lambda door: door.change(unready=Unready.BOOKS))
+    api.do(lambda door: door.change(unready=Unready.STATE_UNWRITABLE))
     for path in ("/healthz", "/readyz"):
         failed = refused(client.text, path)
         assert failed.code == 500

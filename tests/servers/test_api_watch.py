@@ -286,7 +286,7 @@ def test_namespaces_and_nodes_are_watched(api: Api, client: AgentClient) -> None
 
     def hold(door: Any) -> None:
         now = door.view().resource_version + 1
-        door.change(unready=Unready.BOOKS, resource_version=now)
+        door.change(unready=Unready.STATE_UNWRITABLE, resource_version=now)
 
     api.do(hold)
     for watch in (nodes, _watch(api, "/api/v1/nodes", resourceVersion=version)):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.keeper import announcements, other_books
+from numalet.agent.keeper import announcements, root_claim
 from numalet.core.model.findings import BadInput
 
 AS_SOMEBODY = """
@@ -68,7 +68,7 @@ def test_of_many_at_once_one_gets_the_machine(roots: tuple[Path, Path]) -> None:
 
     def claim(root: Path) -> None:
         ready.wait()
-        with other_books.claimed(root) as findings:
+        with root_claim.claimed(root) as findings:
             got.append(not findings)
             leave.wait()
 
@@ -94,12 +94,12 @@ def test_another_user_is_refused_and_named(roots: tuple[Path, Path]) -> None:
         second = subprocess.run([*line, two, "1002"], input="", stdout=pipes, text=True, check=True)
         assert "['run/other-books'] 1001\n" == second.stdout
         # An agent of root's is not kept from the machine by a user, and is told.
-        with other_books.claimed_by_agent(two) as remarks:
+        with root_claim.claimed_by_agent(two) as remarks:
             assert ["agent/other-users-books"] == [each.code for each in remarks]
         first.communicate("\n")
-    with other_books.claimed(one) as findings:
+    with root_claim.claimed(one) as findings:
         assert () == findings
-        with pytest.raises(BadInput) as bad, other_books.claimed_by_agent(two):
+        with pytest.raises(BadInput) as bad, root_claim.claimed_by_agent(two):
             pass
         assert ["agent/other-books"] == [each.code for each in bad.value.findings]
 

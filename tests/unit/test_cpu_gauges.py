@@ -10,7 +10,7 @@ import pytest
 
 import agents
 import kubelet_node
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.telemetry import cpu_gauges, gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.core.config.behaviour import NATIVE
@@ -24,11 +24,11 @@ from numalet.io.documents.kubelet_config import ConfigSources
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Books:
+def state(tmp_path: Path) -> NodeState:
     """An empty node with 16 CPUs, of which 2 are reserved."""
     document = kubelet_node.CONFIG.replace('cpu: "1"', 'cpu: "2"')
     node = kubelet_node.made(tmp_path, document=document).node
-    return Books(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
 
 
 def _config(folder: Path) -> KubeletConfig:
@@ -45,41 +45,41 @@ def _pod_with_init(name: str, cpu: str) -> Pod:
     return agents.pod(name, cpu, "1Gi", initContainers=[_container("init", cpu)]).pod
 
 
-def _after(books: Books, *pods: Pod) -> Books:
+def _after(state: NodeState, *pods: Pod) -> NodeState:
     for pod in pods:
-        node, decision = books.node.admit(pod)
+        node, decision = state.node.admit(pod)
         assert decision.admitted
-        books = books.at(node)
-    return books
+        state = state.at(node)
+    return state
 
 
-def _shown(books: Books) -> tuple[float, float]:
-    measured = gauges.gauges(books.node, GuaranteeLevel.NONE, {}, moved=books.cpu_gauges)
+def _shown(state: NodeState) -> tuple[float, float]:
+    measured = gauges.gauges(state.node, GuaranteeLevel.NONE, {}, moved=state.cpu_gauges)
     return measured[names.EXCLUSIVE_CPUS][0][1], measured[names.SHARED_POOL][0][1]
 
 
-def test_cpus_that_are_used_again_are_counted_twice(books: Books) -> None:
-    assert (0, 14_000) == _shown(books)
-    full = _after(books, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
+def test_cpus_that_are_used_again_are_counted_twice(state: NodeState) -> None:
+    assert (0, 14_000) == _shown(state)
+    full = _after(state, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
     assert (13, 1000) == _shown(full)
     assert (9, 5000) == _shown(replace(full, cpu_gauges=None))
 
 
-def test_they_stay_wrong_when_the_pod_has_gone(books: Books) -> None:
+def test_they_stay_wrong_when_the_pod_has_gone(state: NodeState) -> None:
     one = _pod_with_init("one", "4")
-    gone = _after(books, one)
+    gone = _after(state, one)
     gone = gone.at(gone.node.remove(one.uid))
     # Its CPUs are released when the next pod asks.
     assert (8, 6000) == _shown(gone)
     assert (4 + 1, 10_000 - 1000) == _shown(_after(gone, agents.pod("two", "1").pod))
 
 
-def test_a_restart_counts_the_entries_of_the_state_file(books: Books, tmp_path: Path) -> None:
-    full = _after(books, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
+def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_path: Path) -> None:
+    full = _after(state, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
     node = full.node
     started = nodes.start(_config(tmp_path), node.rules.machine, node.state_files())
     assert isinstance(started, Node)
-    again = Books(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    again = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
     # Both containers of the first pod have an entry; the pool is what the file says.
     assert (13, 5000) == _shown(again)
 
@@ -87,13 +87,13 @@ def test_a_restart_counts_the_entries_of_the_state_file(books: Books, tmp_path: 
 def test_without_the_static_policy_they_are_zero(tmp_path: Path) -> None:
     document = kubelet_node.CONFIG.replace("cpuManagerPolicy: static\n", "")
     node = kubelet_node.made(tmp_path / "none", document=document).node
-    books = Books(node=node, cpu_gauges=cpu_gauges.at_start(node))
-    assert (0, 0) == _shown(_after(books, agents.pod("one", "2").pod))
+    state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    assert (0, 0) == _shown(_after(state, agents.pod("one", "2").pod))
 
 
-def test_in_native_mode_they_say_what_the_ledger_holds(books: Books, tmp_path: Path) -> None:
-    started = nodes.start(_config(tmp_path), books.node.rules.machine, behaviour=NATIVE)
+def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_path: Path) -> None:
+    started = nodes.start(_config(tmp_path), state.node.rules.machine, behaviour=NATIVE)
     assert isinstance(started, Node)
-    native = Books(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    native = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
     assert native.cpu_gauges is None
     assert (4, 10_000) == _shown(_after(native, _pod_with_init("one", "4")))

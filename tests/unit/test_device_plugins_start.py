@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import served_node
 from device_bench import GPU
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.plugins import FromPlugins, Relay
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.core.managers.device.ledger import DeviceRecord
@@ -27,14 +27,14 @@ POD = served_node.pod("p", served_node.container("c", gpu="1"))
 KEY = ContainerKey(POD.uid, "c")
 
 
-def _books(response: bytes) -> Books:
+def _books(response: bytes) -> NodeState:
     node = served_node.with_pods([POD])
     held = DeviceRecord({0: ("gpu0",)}, response)
     device = dataclasses.replace(node.snapshot.device, records={POD.uid: {"c": {GPU: held}}})
     spec = ContainerSpec(name="c", env=(("MINE", "own"),))
     record = PodRecord(Workload(pod=POD, containers=(spec,)), PodRun(accepted_at=NOW))
     snapshot = dataclasses.replace(node.snapshot, device=device)
-    return Books(node=node.at(snapshot), records=Records({POD.uid: record}))
+    return NodeState(node=node.at(snapshot), records=Records({POD.uid: record}))
 
 
 def _before_start(response: bytes, described: bool = True) -> object:

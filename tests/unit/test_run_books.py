@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 
 CODE = """
 import os, sys
 from pathlib import Path
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedBooks
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 os.setgroups([])
@@ -69,22 +69,22 @@ GOOD = {
     ],
 )  # fmt: skip
 def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: str) -> None:
-    books = SharedBooks(tmp_path)
-    assert books.open()
+    state = SharedState(tmp_path)
+    assert state.open()
     path = tmp_path / "run" / "runs.json"
     path.write_text(text)
-    with pytest.raises(BadInput) as bad, books.held():
+    with pytest.raises(BadInput) as bad, state.held():
         pass
     (finding,) = bad.value.findings
     assert ("run/books-damaged", str(path)) == (finding.code, finding.where.document)
     assert "runs" in english.sentence(finding)
-    books.close()
+    state.close()
 
 
 def test_a_list_of_runs_of_a_later_release_is_read(tmp_path: Path) -> None:
-    books = SharedBooks(tmp_path)
-    assert books.open()
+    state = SharedState(tmp_path)
+    assert state.open()
     (tmp_path / "run" / "runs.json").write_text(json.dumps([GOOD | {"more": 1}]))
-    with books.held() as content:
+    with state.held() as content:
         assert ["a"] == [each.uid for each in (*content.live, *content.dead)]
-    books.close()
+    state.close()

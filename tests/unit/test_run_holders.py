@@ -13,7 +13,7 @@ import pytest
 
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run.holders import FOLDER, Holders, RunHolder
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 
 HOLDS = """
 import sys
@@ -80,28 +80,28 @@ def test_files_of_those_who_are_gone_are_removed_and_no_others(tmp_path: Path) -
 
 
 def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_path: Path) -> None:
-    books = SharedBooks(tmp_path)
-    assert books.open()
-    with books.held():
-        books.write({}, (holder(), holder("uid-two", pid=2**22 - 1)))
+    state = SharedState(tmp_path)
+    assert state.open()
+    with state.held():
+        state.write({}, (holder(), holder("uid-two", pid=2**22 - 1)))
     # It knows nothing of locks, and what it reads has to have the form that it wrote.
     text = (tmp_path / "run" / "runs.json").read_text(encoding="utf-8")
     assert '{"uid": "uid-one", "pid": ' in text
-    with books.held() as content:
+    with state.held() as content:
         assert ["uid-one"] == [each.uid for each in content.live]
         assert ["uid-two"] == [each.uid for each in content.dead]
-    books.close()
+    state.close()
 
 
 @pytest.mark.parametrize("uid", ["", ".", "..", "a/b", "/etc/passwd"])
 def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None:
     from numalet.core.model.findings import BadInput
 
-    books = SharedBooks(tmp_path)
-    assert books.open()
-    with books.held():
-        books.write({}, (holder(uid),))
-    with pytest.raises(BadInput) as bad, books.held():
+    state = SharedState(tmp_path)
+    assert state.open()
+    with state.held():
+        state.write({}, (holder(uid),))
+    with pytest.raises(BadInput) as bad, state.held():
         pass
     assert ["run/books-damaged"] == [each.code for each in bad.value.findings]
-    books.close()
+    state.close()

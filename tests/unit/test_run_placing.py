@@ -14,7 +14,7 @@ from numalet.agent.keeper.recovery import Premises
 from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.model.pod import Pod
 from numalet.io.machines import MachineChoice
@@ -28,16 +28,16 @@ def asked(cpus: int, memory: str | None = "1Gi") -> Pod:
 def placers(tmp_path: Path) -> Iterator[Callable[[str], Placer]]:
     """Makers of what places commands of two books on two nodes of four CPUs, by policy."""
     on = MachineChoice(text="2n4c1t", memory_per_node="16Gi").open().info
-    books = SharedBooks(tmp_path / "root")
-    assert books.open()
+    state = SharedState(tmp_path / "root")
+    assert state.open()
 
     def of(policy: str) -> Placer:
         config = replace(settings.fitted(on), topology_manager_policy=policy)
         premises = Premises(config=config, machine=on, behaviour=NATIVE)
-        return Placer(books, premises, host_capabilities.ground(), owners.beside(tmp_path))
+        return Placer(state, premises, host_capabilities.ground(), owners.beside(tmp_path))
 
     yield of
-    books.close()
+    state.close()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The keeper of a node: where pods come from, the books, the steps, and recovery.
+"""The keeper of a node: where pods come from, the node state, the steps, and recovery.
 
 ``docs/explanation/node-agent.md`` says what the agent promises and in which order it writes.
 Everything that can be a function of values is in ``core``; here is what has to wait, to write, and

@@ -1,12 +1,12 @@
-"""Which books are in use on this machine: one socket for everybody who pins under them.
+"""Which root folders are in use on this machine: one socket for each process that pins from one.
 
-Books of two root folders do not know each other, so two users, or one user with two folders, would
-be given the same CPUs. Whoever pins therefore holds a socket with an abstract name, which says the
-root folder. Everybody in the network namespace can list such names, whoever they are; the kernel
-removes a name with its process, and says whose socket it is to who connects. So nothing is read
+The state stores of two root folders do not know each other, so two users, or one user with two
+folders, would be given the same CPUs. A process that pins therefore holds a socket with an abstract
+name, which says the root folder. Every user of the network namespace can list such names; the
+kernel removes a name with its process, and tells a client whose socket it is. So nothing is read
 that another user wrote, and no folder has to be made that all users share.
 
-A user can claim to use books without doing so, as they could take all CPUs by using them.
+A user can claim to use a root folder without doing so, as they could take all CPUs by using them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """Books that somebody uses. ``user`` and ``pid`` are what the kernel says; None if it can not.
+    """A root folder in use. ``user`` and ``pid`` are what the kernel says; None if it can not.
 
-    ``root`` is what the other one says, and may be cut off at its end.
+    ``root`` is what the other process says, and may be cut off at its end.
     """
 
     root: str
@@ -50,7 +50,7 @@ class Announced:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """While nobody else looks and announces; who is kept from it for too long goes on."""
+    """A mutex over listing and announcing; a process that waits too long for it goes on."""
     last = time.monotonic() + _TURN_SECONDS
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mutex:
         while True:
@@ -64,7 +64,7 @@ def turn() -> Iterator[None]:
 
 
 def announce(root: Path) -> socket.socket:
-    """Announce that these books are in use, as long as the socket is open. Raises ``OSError``."""
+    """Announce that a root folder is in use while the socket is open. Raises ``OSError``."""
     # Processes of two PID namespaces may have one number, so the name has one of its own.
     name = f"{_prefix()}{_key(root)}/{secrets.randbits(32)}/{quote(str(root))}"
     if len(name) > _LONGEST_NAME:
@@ -80,7 +80,7 @@ def announce(root: Path) -> socket.socket:
 
 
 def others(root: Path) -> tuple[Announced, ...]:
-    """The books of other root folders that are in use, each once."""
+    """The other root folders that are in use, each once."""
     try:
         own = _key(root)
     except OSError:

@@ -1,7 +1,7 @@
-"""A batch: what was decided since the books were last written, and is not written yet.
+"""A batch: what was decided since the node state was last written, and is not written yet.
 
-Messages come in one after the other and each finds the books as those before it left them. Who
-asked is answered, and what is to be done is begun, when the whole batch is on the disk.
+Each message is decided on the state that the one before it left. Requests are answered, and tasks
+begin, when the whole batch is on the disk.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from numalet.agent.keeper import decisions, requests, steps, transitions
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import (
     Fact,
     FolderPod,
@@ -33,14 +33,14 @@ from numalet.core.workload.spec import Workload
 
 @dataclass(slots=True)
 class Batch:
-    """Decisions over ``books``; ``folder`` is the manifest folder as it was last read.
+    """Decisions over ``node_state``; ``folder`` is the manifest folder as it was last read.
 
     ``facts`` are the messages among those decided that do not wait for an answer. With
     ``splits_folder`` new pods of the folder for which a plugin is asked are left to messages of
     their own. ``further`` are messages that follow from those decided.
     """
 
-    books: Books
+    state: NodeState
     folder: FolderRead | None
     stopwatch: Stopwatch
     answers: list[tuple[Request, PodRecord | RequestRefused]] = field(default_factory=list)
@@ -52,36 +52,36 @@ class Batch:
     further: list[Message] = field(default_factory=list)
 
     def apart(self, plugins: PreferredDevices) -> Batch:
-        """Another batch over the same books, in which these plugins are asked."""
-        books = self.books.at(self.books.node.asking(plugins))
-        return Batch(books, self.folder, self.stopwatch, splits_folder=self.splits_folder)
+        """Another batch over the same state, in which these plugins are asked."""
+        state = self.state.at(self.state.node.asking(plugins))
+        return Batch(state, self.folder, self.stopwatch, splits_folder=self.splits_folder)
 
     def take(self, other: Batch) -> None:
         """Go on from the decisions of a batch ``apart``, with the plugins of this one."""
-        node = replace(other.books.node, roster=self.books.node.roster)
-        self.books, self.folder = other.books.at(node), other.folder
+        node = replace(other.state.node, roster=self.state.node.roster)
+        self.state, self.folder = other.state.at(node), other.folder
         self.answers += other.answers
         self.heard += other.heard
         self.facts += other.facts
         self.further += other.further
 
-    def is_large(self, before: Books) -> bool:
+    def is_large(self, before: NodeState) -> bool:
         """Whether the next steps of what changed are so many that others would notice it."""
         return any(
             len(record.workload.containers) > requests.LARGE
-            for uid, record in self.books.records.items()
+            for uid, record in self.state.records.items()
             if before.records.get(uid) is not record
         )
 
     def decide(self, message: Message, now: datetime) -> None:
-        """Let the books be what they are after this message."""
-        before = self.books
+        """Go on to the state after this message."""
+        before = self.state
         if not isinstance(message, Request):
             self.facts.append(message)
         match message:
             case requests.Create() | requests.Revise() | requests.Delete():
                 decided = decisions.of_request(before, message, now, self.stopwatch)
-                self.books = decided.books
+                self.state = decided.state
                 self.heard += decided.heard
                 self.answers.append((message, decided.answer))
             case FolderRead():
@@ -91,10 +91,10 @@ class Batch:
                 self._take_from_folder(workload, now)
             case ResyncResult() | KubeletSeen():
                 self.audits = dict(message.audits)
-                self.books = transitions.told(before, message, now)
+                self.state = transitions.told(before, message, now)
             case _:
-                self.books = transitions.told(before, message, now)
-                if self.folder is not None and before.records.keys() - self.books.records.keys():
+                self.state = transitions.told(before, message, now)
+                if self.folder is not None and before.records.keys() - self.state.records.keys():
                     # Whoever waits for the place of a pod that kept its uid may come now.
                     self.further.append(replace(self.folder, broken={}))
 
@@ -105,50 +105,50 @@ class Batch:
             else []
         )
         later = frozenset(each.uid for each in apart)
-        followed = decisions.follow(self.books, read, now, self.stopwatch, later)
-        self.books = followed.books
+        followed = decisions.follow(self.state, read, now, self.stopwatch, later)
+        self.state = followed.state
         self.heard += followed.heard
-        self.further += [FolderPod(each) for each in apart if each.uid not in self.books.records]
+        self.further += [FolderPod(each) for each in apart if each.uid not in self.state.records]
 
     def _take_from_folder(self, workload: Workload, now: datetime) -> None:
         """Decide on a pod of the folder, if it is still there as it was and not yet known."""
         read = self.folder
-        if read is None or workload.uid in self.books.records or workload not in read.workloads:
+        if read is None or workload.uid in self.state.records or workload not in read.workloads:
             return
-        taken = decisions.take_from_folder(self.books, read, workload, now, self.stopwatch)
-        self.books = taken.books
+        taken = decisions.take_from_folder(self.state, read, workload, now, self.stopwatch)
+        self.state = taken.state
         self.heard += taken.heard
 
     def advance(
-        self, before: Books, wakes: Mapping[str, datetime], now: datetime
+        self, before: NodeState, wakes: Mapping[str, datetime], now: datetime
     ) -> dict[str, datetime]:
         """Let every pod that changed, or whose time has come, take its next steps.
 
-        ``before`` are the books that are written; returns when which pod is to be looked at.
+        ``before`` is the state that is written. Returns when which pod is due again.
         """
         later = {uid: at for uid, at in wakes.items() if at > now}
         due = [
             uid
-            for uid, record in self.books.records.items()
+            for uid, record in self.state.records.items()
             if (uid not in later and uid in wakes)
             or before.records.get(uid) is not record
             or (record.run.evicted and self._concerns(record, before))
         ]
         for uid in due:
-            taken = steps.take(self.books, uid, now)
-            self.books = taken.books
+            taken = steps.take(self.state, uid, now)
+            self.state = taken.state
             self.tasks += taken.tasks
             later.pop(uid, None)
             if taken.look_again_at is not None:
                 later[uid] = max(taken.look_again_at, now + timedelta(milliseconds=1))
-        old, new = before.node.snapshot, self.books.node.snapshot
+        old, new = before.node.snapshot, self.state.node.snapshot
         if new.cpu is not old.cpu or new.memory is not old.memory:
             self.tasks.append(Settle())
         return later
 
-    def _concerns(self, record: PodRecord, before: Books) -> bool:
+    def _concerns(self, record: PodRecord, before: NodeState) -> bool:
         """Whether something became of a pod for whose end this one may wait."""
         return any(
-            self.books.records.get(each.uid) is not before.records.get(each.uid)
+            self.state.records.get(each.uid) is not before.records.get(each.uid)
             for each in record.run.evicted
         )

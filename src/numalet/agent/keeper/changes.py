@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Final, Generic, Protocol, TypeVar
 
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.servers.door import (
     AgentView,
     ChangeKind,
@@ -108,7 +108,7 @@ class History(Generic[C]):
         news.set()
 
 
-def of_pods(before: Books, after: Books) -> list[PodChange]:
+def of_pods(before: NodeState, after: NodeState) -> list[PodChange]:
     """What is different between two states, in the order of versions.
 
     Clients know a pod by its namespace and name, so one that came in the place of another is a
@@ -127,7 +127,7 @@ def of_pods(before: Books, after: Books) -> list[PodChange]:
     return changes
 
 
-def _of_name(old: PodRecord | None, new: PodRecord | None, after: Books) -> Iterator[PodChange]:
+def _of_name(old: PodRecord | None, new: PodRecord | None, after: NodeState) -> Iterator[PodChange]:
     """What clients see of a name for which there was one record and is another."""
     if old is new:
         return
@@ -143,7 +143,7 @@ def _of_name(old: PodRecord | None, new: PodRecord | None, after: Books) -> Iter
         yield PodChange(ChangeKind.ADDED, new, new.resource_version)
 
 
-def of_events(before: Books, after: Books) -> list[EventChange]:
+def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
     """The events that are new, were counted up, or made room, in the order of versions."""
     newest_first = takewhile(
         lambda each: each.resource_version > before.resource_version, reversed(after.events)

@@ -14,8 +14,8 @@ from typing import Final
 
 from numalet.agent.keeper import requests
 from numalet.agent.keeper.batch import Batch
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.plugin_decisions import Aside, Asides, Rehearsed
 from numalet.agent.keeper.requests import FolderRead, Message
 from numalet.core.managers.device.preference import NO_SAY
@@ -53,11 +53,11 @@ class Decider:
             task.cancel()
         self._asides.close()
 
-    def batch(self, books: Books, folder: FolderRead | None) -> Batch:
-        """A batch that begins with these books."""
-        behaviour = books.node.rules.behaviour
+    def batch(self, state: NodeState, folder: FolderRead | None) -> Batch:
+        """A batch that begins with this state."""
+        behaviour = state.node.rules.behaviour
         splits = self._asks_plugins and behaviour.a_plugin_holds_up_its_own_alone
-        return Batch(books, folder, self._stopwatch, splits_folder=splits)
+        return Batch(state, folder, self._stopwatch, splits_folder=splits)
 
     async def decide_all(
         self, batch: Batch, messages: Iterable[Message | Rehearsed], now: datetime
@@ -79,12 +79,12 @@ class Decider:
                 last_pause = loop.time()
 
     async def _decide_one(self, batch: Batch, message: Message, now: datetime) -> None:
-        if self._asides.holds_up(message, batch.books):
+        if self._asides.holds_up(message, batch.state):
             return
         # A whole folder is only asked about where its pods have no messages of their own.
         is_split = isinstance(message, FolderRead) and batch.splits_folder
         if self._asks_plugins and requests.may_ask_a_plugin(message) and not is_split:
-            self._ask(self._asides.begin(message, batch.books), batch, now)
+            self._ask(self._asides.begin(message, batch.state), batch, now)
         elif requests.is_large(message):
             await asyncio.to_thread(batch.decide, message, now)
         else:

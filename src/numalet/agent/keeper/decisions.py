@@ -1,4 +1,4 @@
-"""What becomes of the books when a pod is asked for, or is to go. Pure: books in, books out."""
+"""The next state when a pod is asked for, or is to go. Pure: a state in, a state out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, assert_never
 
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.telemetry import admission_counts
@@ -24,7 +24,7 @@ from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import english, kubelet, kubelet_events, unquoted
 
 EVICTED: Final = "admission/preempted"
-"""The cause in the verdict on a pod that was told to end for another one."""
+"""The cause in the verdict on a pod that was evicted for another one."""
 
 Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since some moment; for measuring how long a decision takes."""
@@ -42,60 +42,60 @@ class TracedDecision:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The books after a request, the answer, and what was decided if anything was."""
+    """The state after a request, the answer, and what was decided if anything was."""
 
-    books: Books
+    state: NodeState
     answer: PodRecord | RequestRefused
     heard: tuple[TracedDecision, ...] = ()
 
 
-def create(books: Books, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
+def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
     """The pod is admitted or rejected; either way it has a record from now on."""
     pod = workload.pod
-    there = books.named(pod.namespace, pod.name)
+    there = state.named(pod.namespace, pod.name)
     leaves = there is not None and there.run.deletion is not None
     if there is not None and not (leaves and workload.source is WorkloadSource.FILE):
         fields = {"namespace": pod.namespace, "name": pod.name, "uid": there.uid}
-        return Decided(books, RequestRefused(RequestRefusal.ALREADY_EXISTS, fields))
-    if pod.uid in books.records:
-        other = books.records[pod.uid].workload.pod
+        return Decided(state, RequestRefused(RequestRefusal.ALREADY_EXISTS, fields))
+    if pod.uid in state.records:
+        other = state.records[pod.uid].workload.pod
         fields = {"uid": pod.uid, "namespace": other.namespace, "name": other.name}
-        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields))
+        return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields))
     if there is not None:
         # For clients the one that ends goes before this one comes, each at a version of its own.
-        books = books.renumbered()
-    decided = _decided(books, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
-    run = decided.books.records[pod.uid].run
+        state = state.renumbered()
+    decided = _decided(state, PodRecord(workload, PodRun(accepted_at=now)), now, stopwatch)
+    run = decided.state.records[pod.uid].run
     if run.verdict is None or run.verdict.admitted:
         return decided
-    counts = admission_counts.after_rejection(decided.books.counts, run.verdict.reason)
-    return replace(decided, books=replace(decided.books, counts=counts))
+    counts = admission_counts.after_rejection(decided.state.counts, run.verdict.reason)
+    return replace(decided, state=replace(decided.state, counts=counts))
 
 
-def readmit(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
+def readmit(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
     """A pod that is known asks again, as every pod does after a start."""
-    return _decided(books, record, now, stopwatch)
+    return _decided(state, record, now, stopwatch)
 
 
-def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
+def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stopwatch) -> Decided:
     pod = record.workload.pod
     collector = Collector()
     began = stopwatch()
-    node, decision = books.node.admit(pod, collector)
+    node, decision = state.node.admit(pod, collector)
     heard = TracedDecision(node.rules, decision, tuple(collector.events), stopwatch() - began)
     verdict = verdict_of(decision.rejection)
     run = record.run
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
-    books = _with_evictions(books, decision.evicted, now)
+    state = _with_evictions(state, decision.evicted, now)
     may_evict = node.rules.behaviour.critical_pods_evict
     if may_evict and verdict.admitted and not run.has_begun:
-        run = folding.after_evicted(run, _leaving(books))
+        run = folding.after_evicted(run, _leaving(state))
     counts = admission_counts.after_admission(
-        books.counts, node.rules, decision, heard.recording, heard.seconds
+        state.counts, node.rules, decision, heard.recording, heard.seconds
     )
-    after = replace(books.at(node), counts=counts)
-    if record.run is not run or pod.uid not in books.records:
+    after = replace(state.at(node), counts=counts)
+    if record.run is not run or pod.uid not in state.records:
         after = after.with_record(replace(record, run=run))
     if not verdict.admitted:
         after = after.with_event(
@@ -104,28 +104,28 @@ def _decided(books: Books, record: PodRecord, now: datetime, stopwatch: Stopwatc
     return Decided(after, after.records[pod.uid], (heard,))
 
 
-def _with_evictions(books: Books, uids: Sequence[str], now: datetime) -> Books:
-    """The books in which these pods are over, for the sake of another one."""
+def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> NodeState:
+    """The state in which these pods are evicted for another one."""
     verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, EVICTED)
     for uid in uids:
-        record = books.records[uid]
-        books = books.with_run(uid, folding.decided(record.run, verdict, now))
-        books = books.with_event(
+        record = state.records[uid]
+        state = state.with_run(uid, folding.decided(record.run, verdict, now))
+        state = state.with_event(
             event_of(record.workload.pod, EventKind.WARNING, verdict.reason, verdict.message, now)
         )
-    return books
+    return state
 
 
 def is_leaving(record: PodRecord) -> bool:
-    """Whether a pod was told to end for another one and something of it may still run."""
+    """Whether a pod was evicted for another one and something of it may still run."""
     verdict = record.run.verdict
     is_evicted = verdict is not None and verdict.cause == EVICTED
     return is_evicted and not lifecycle.has_ended(record.workload, record.run)
 
 
-def _leaving(books: Books) -> Iterator[Evicted]:
+def _leaving(state: NodeState) -> Iterator[Evicted]:
     """Every evicted pod of which something may still run, and how long it is waited for."""
-    for record in books.records.values():
+    for record in state.records.values():
         told_at = record.run.decided_at
         if told_at is not None and is_leaving(record):
             patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
@@ -141,7 +141,7 @@ def verdict_of(rejection: Rejection | None) -> Verdict:
 
 
 def delete(
-    books: Books,
+    state: NodeState,
     namespace: str,
     name: str,
     *,
@@ -150,44 +150,44 @@ def delete(
     now: datetime,
 ) -> Decided:
     """The pod is to end and go. Asked again with a shorter period, it has less time."""
-    record = books.named(namespace, name)
+    record = state.named(namespace, name)
     fields = {"namespace": namespace, "name": name}
     if record is None:
-        return Decided(books, RequestRefused(RequestRefusal.NOT_FOUND, fields))
+        return Decided(state, RequestRefused(RequestRefusal.NOT_FOUND, fields))
     if uid is not None and uid != record.uid:
         return Decided(
-            books, RequestRefused(RequestRefusal.CONFLICT, fields | {"uid": uid, "is": record.uid})
+            state, RequestRefused(RequestRefusal.CONFLICT, fields | {"uid": uid, "is": record.uid})
         )
     if record.workload.source is WorkloadSource.FILE:
         origin = record.workload.origin
-        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields | {"origin": origin}))
-    after = with_deletion(books, record.uid, grace_seconds, now)
+        return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields | {"origin": origin}))
+    after = with_deletion(state, record.uid, grace_seconds, now)
     return Decided(after, after.records[record.uid])
 
 
-def revise(books: Books, before: Workload, after: Workload, version: int | None) -> Decided:
+def revise(state: NodeState, before: Workload, after: Workload, version: int | None) -> Decided:
     """The pod is described otherwise; what is decided and what runs stays as it is."""
     pod = before.pod
     fields = {"namespace": pod.namespace, "name": pod.name}
-    record = books.records.get(pod.uid)
+    record = state.records.get(pod.uid)
     if record is None:
-        return Decided(books, RequestRefused(RequestRefusal.NOT_FOUND, fields))
+        return Decided(state, RequestRefused(RequestRefusal.NOT_FOUND, fields))
     if record.workload is not before or version not in (None, record.resource_version):
-        return Decided(books, RequestRefused(RequestRefusal.CONFLICT, fields))
-    changed = books.with_record(replace(record, workload=after))
+        return Decided(state, RequestRefused(RequestRefusal.CONFLICT, fields))
+    changed = state.with_record(replace(record, workload=after))
     return Decided(changed, changed.records[pod.uid])
 
 
-def of_request(books: Books, request: Request, now: datetime, stopwatch: Stopwatch) -> Decided:
+def of_request(state: NodeState, request: Request, now: datetime, stopwatch: Stopwatch) -> Decided:
     """What a request comes to."""
     match request:
         case Create(workload):
-            return create(books, workload, now, stopwatch)
+            return create(state, workload, now, stopwatch)
         case Revise(before=before, after=after, version=version):
-            return revise(books, before, after, version)
+            return revise(state, before, after, version)
         case Delete():
             return delete(
-                books,
+                state,
                 request.namespace,
                 request.name,
                 grace_seconds=request.grace_seconds,
@@ -198,17 +198,19 @@ def of_request(books: Books, request: Request, now: datetime, stopwatch: Stopwat
             assert_never(request)
 
 
-def with_deletion(books: Books, uid: str, grace_seconds: float | None, now: datetime) -> Books:
-    """The books in which this pod is to go."""
-    record = books.records[uid]
+def with_deletion(
+    state: NodeState, uid: str, grace_seconds: float | None, now: datetime
+) -> NodeState:
+    """The state in which this pod is to go."""
+    record = state.records[uid]
     grace = record.workload.grace_period_seconds if grace_seconds is None else grace_seconds
-    return books.with_run(uid, folding.deletion_requested(record.run, now, grace))
+    return state.with_run(uid, folding.deletion_requested(record.run, now, grace))
 
 
 def event_of(
     pod: Pod, kind: EventKind, reason: str, message: str, now: datetime, container: str = ""
 ) -> NodeEvent:
-    """An event about a pod; the books give it its version."""
+    """An event about a pod; the state gives it its version."""
     return NodeEvent(
         kind=kind,
         reason=reason,
@@ -224,14 +226,14 @@ def event_of(
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The books after the manifest folder was read, and what was decided."""
+    """The state after the manifest folder was read, and what was decided."""
 
-    books: Books
+    state: NodeState
     heard: tuple[TracedDecision, ...]
 
 
 def follow(
-    books: Books,
+    state: NodeState,
     read: FolderRead,
     now: datetime,
     stopwatch: Stopwatch,
@@ -245,7 +247,7 @@ def follow(
     the folder is read after that.
     """
     wanted = {workload.uid: workload for workload in read.workloads}
-    for uid, record in books.records.items():
+    for uid, record in state.records.items():
         workload = record.workload
         if workload.source is not WorkloadSource.FILE or record.run.deletion is not None:
             continue
@@ -253,20 +255,20 @@ def follow(
             continue
         if uid not in wanted and not read.unreadable.isdisjoint(_places(workload.origin)):
             continue
-        books = with_deletion(books, uid, None, now)
-        if not books.node.rules.behaviour.release_at_once:
-            # The kubelet's pod manager lets go of it while its containers still stop.
-            books = books.at(books.node.remove(uid))
+        state = with_deletion(state, uid, None, now)
+        if not state.node.rules.behaviour.release_at_once:
+            # The kubelet's pod manager forgets it while its containers still stop.
+            state = state.at(state.node.remove(uid))
     heard: list[TracedDecision] = []
     for uid, workload in wanted.items():
-        if uid in books.records or uid in later:
+        if uid in state.records or uid in later:
             continue
-        taken = take_from_folder(books, read, workload, now, stopwatch)
-        books = taken.books
+        taken = take_from_folder(state, read, workload, now, stopwatch)
+        state = taken.state
         heard += taken.heard
     for path, findings in read.broken.items():
         message = unquoted.sentences(findings)
-        books = books.with_event(
+        state = state.with_event(
             NodeEvent(
                 kind=EventKind.WARNING,
                 reason=kubelet_events.INVALID_MANIFEST,
@@ -275,15 +277,15 @@ def follow(
                 resource_version=0,
             )
         )
-    return Followed(books, tuple(heard))
+    return Followed(state, tuple(heard))
 
 
 def take_from_folder(
-    books: Books, read: FolderRead, workload: Workload, now: datetime, stopwatch: Stopwatch
+    state: NodeState, read: FolderRead, workload: Workload, now: datetime, stopwatch: Stopwatch
 ) -> Followed:
-    """The books after a pod of the folder was decided upon."""
-    decided = create(books, workload, now, stopwatch)
-    return Followed(_with_remarks(decided.books, workload, read, now), decided.heard)
+    """The state after a pod of the folder was decided upon."""
+    decided = create(state, workload, now, stopwatch)
+    return Followed(_with_remarks(decided.state, workload, read, now), decided.heard)
 
 
 def _places(origin: str) -> tuple[str, str]:
@@ -291,16 +293,18 @@ def _places(origin: str) -> tuple[str, str]:
     return origin, origin.rpartition("/")[0]
 
 
-def _with_remarks(books: Books, workload: Workload, read: FolderRead, now: datetime) -> Books:
-    """The books that say what is remarkable about a file whose pod was taken."""
+def _with_remarks(
+    state: NodeState, workload: Workload, read: FolderRead, now: datetime
+) -> NodeState:
+    """The state with an event for what is remarkable about a file whose pod is known."""
     remarks = read.remarks.get(workload.uid, ())
-    if not remarks or workload.uid not in books.records:
-        return books
+    if not remarks or workload.uid not in state.records:
+        return state
     is_warning = any(each.severity is not Severity.NOTE for each in remarks)
     kind = EventKind.WARNING if is_warning else EventKind.NORMAL
     text = "; ".join(english.of_finding(each) for each in remarks)
     message = kubelet_events.manifest_remarks(workload.origin, text)
-    return books.with_event(
+    return state.with_event(
         event_of(workload.pod, kind, kubelet_events.MANIFEST_REMARKS, message, now)
     )
 

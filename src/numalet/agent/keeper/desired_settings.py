@@ -1,4 +1,4 @@
-"""What the books mean for the kernel, as the performer asks for it."""
+"""What the node state means for the kernel, as the worker asks for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.core.enforcement import audit, desired, paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.limits import Limits
@@ -28,7 +28,7 @@ _MOST_BRANCHES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """The cgroup of a pod, and everything in the books that it depends on."""
+    """The cgroup of a pod, and everything in the node state that it depends on."""
 
     pod: Pod
     holds_cpus: bool
@@ -43,20 +43,20 @@ class SettingsByFormula:
     _branches: dict[str, _Branch] = field(default_factory=dict, compare=False, repr=False)
     """The cgroups of pods by uid, as they were asked for last: once for each of its containers."""
 
-    def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
+    def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
         """The cgroups above the containers, of every pod that runs or may run."""
-        snapshot = books.node.snapshot
+        snapshot = state.node.snapshot
         pods = [
             record.workload.pod
-            for uid, record in books.records.items()
+            for uid, record in state.records.items()
             if uid in snapshot.pods
             or any(run.phase in _UP for run in record.run.containers.values())
         ]
         return desired.tree(self.limits, snapshot, pods)
 
-    def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
+    def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path; those above it are sums over all pods."""
-        pod, snapshot = books.records[pod_uid].workload.pod, books.node.snapshot
+        pod, snapshot = state.records[pod_uid].workload.pod, state.node.snapshot
         holds = bool(snapshot.cpu.exclusive.get(pod_uid))
         known = self._branches.get(pod_uid)
         if known is not None and known.pod is pod and known.holds_cpus is holds:
@@ -67,23 +67,23 @@ class SettingsByFormula:
         self._branches[pod_uid] = found
         return found.cgroups
 
-    def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
+    def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
-        return self.settings(books.records, books.node.snapshot, key)
+        return self.settings(state.records, state.node.snapshot, key)
 
     def settings(
         self, records: Mapping[str, PodRecord], snapshot: Snapshot, key: ContainerKey
     ) -> ContainerSettings:
-        """The same from the parts of the books that it needs."""
+        """The same from the parts of the node state that it needs."""
         workload = records[key.pod_uid].workload
         return desired.container(
             self.limits, snapshot, workload.pod, key.container, workload.priority_class
         )
 
-    def cpus(self, books: Books, key: ContainerKey) -> CpuSet | None:
+    def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
         """The CPUs among these settings: all of them that can change while it runs."""
-        return desired.cpus(books.node.snapshot, key.pod_uid, key.container)
+        return desired.cpus(state.node.snapshot, key.pod_uid, key.container)
 
-    def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+    def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
         """What the kernel says against what was promised."""
-        return audit.audit(self.container(books, key).cgroup, seen, now)
+        return audit.audit(self.container(state, key).cgroup, seen, now)

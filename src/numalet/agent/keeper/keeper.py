@@ -1,9 +1,9 @@
-"""The keeper: the one task that changes the node.
+"""The keeper: the node's control loop, the one task that changes its state.
 
-It takes everything that waits, decides one after the other in memory, writes once for all of
-them in a thread while further messages gather, and then, and not before, shows the new view,
-answers, and asks the performer for what is to be done. If the books can not be written the
-decisions are dropped and their requests refused; facts are held on to and tried again.
+It drains its inbox, decides one message after the other in memory, writes once for all of them
+in a thread while further messages gather, and then, and not before, publishes the new view,
+answers, and gives the worker its tasks. If the node state can not be written the decisions are
+dropped and their requests refused; facts are kept and tried again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 
 from numalet.agent.keeper import changes, cordon, decisions, journal, viewing
 from numalet.agent.keeper.batch import Batch
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.changes import History
 from numalet.agent.keeper.deciding import Decider
 from numalet.agent.keeper.decisions import Decided
 from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.performer import Performer
 from numalet.agent.keeper.plugin_decisions import Rehearsed
 from numalet.agent.keeper.requests import (
@@ -54,29 +54,29 @@ from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 
 RETRY_SECONDS: Final = 1.0
-"""So long after the books could not be written the keeper tries again."""
+"""Pause before the node state, which could not be written, is written again."""
 
 
 class Keeper:
     """Implements the ``Door`` of ``servers``; ``run`` is its life."""
 
-    def __init__(self, books: Books, around: KeeperDependencies) -> None:
-        self._books = books
+    def __init__(self, state: NodeState, around: KeeperDependencies) -> None:
+        self._state = state
         self._around = around
         self._condition = Condition(started_at=around.clock(), unschedulable=around.unschedulable)
         self._inbox: asyncio.Queue[Message | Rehearsed] = asyncio.Queue()
         self._decider = Decider(around, self._inbox.put_nowait)
         self._held: list[Fact] = []
-        self._pods: History[PodChange] = History(self.view, books.resource_version)
-        self._events: History[EventChange] = History(self.view, books.resource_version)
-        self._wakes: dict[str, datetime] = dict.fromkeys(books.records, self._condition.started_at)
+        self._pods: History[PodChange] = History(self.view, state.resource_version)
+        self._events: History[EventChange] = History(self.view, state.resource_version)
+        self._wakes: dict[str, datetime] = dict.fromkeys(state.records, self._condition.started_at)
         self._busy = asyncio.Lock()
         self._has_stopped = False
         self._folder: FolderRead | None = None
         self._performer = Performer(
             around.runtime,
             around.wanted,
-            lambda: self._books,
+            lambda: self._state,
             self.tell,
             around.clock,
             around.handing,
@@ -88,7 +88,7 @@ class Keeper:
     # The door.
 
     def view(self) -> AgentView:
-        """The agent as it is now, as far as its books are safe on disk."""
+        """The agent as it is now, as far as its state is safe on disk."""
         return self._view
 
     def counts(self) -> Counts:
@@ -128,14 +128,14 @@ class Keeper:
         if not cordon.lets_in(workload, self._condition):
             return RequestRefused(RequestRefusal.CORDONED)
         return self._foreseen(
-            lambda books, now: decisions.create(books, workload, now, self._around.stopwatch)
+            lambda state, now: decisions.create(state, workload, now, self._around.stopwatch)
         )
 
     def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to if there were no other pod."""
         return self._foreseen(
-            lambda books, now: decisions.create(
-                books.emptied(), workload, now, self._around.stopwatch
+            lambda state, now: decisions.create(
+                state.emptied(), workload, now, self._around.stopwatch
             )
         )
 
@@ -144,20 +144,22 @@ class Keeper:
     ) -> Foreseen | RequestRefused:
         """What ``delete`` would come to now. Nothing is kept."""
         return self._foreseen(
-            lambda books, now: decisions.delete(
-                books, namespace, name, grace_seconds=grace_seconds, uid=uid, now=now
+            lambda state, now: decisions.delete(
+                state, namespace, name, grace_seconds=grace_seconds, uid=uid, now=now
             )
         )
 
-    def _foreseen(self, decide: Callable[[Books, datetime], Decided]) -> Foreseen | RequestRefused:
+    def _foreseen(
+        self, decide: Callable[[NodeState, datetime], Decided]
+    ) -> Foreseen | RequestRefused:
         closed = self._closed()
         if closed is not None:
             return closed
-        books = self._books.at(self._books.node.asking_nobody())
-        decided = decide(books, self._around.clock())
+        state = self._state.at(self._state.node.asking_nobody())
+        decided = decide(state, self._around.clock())
         if isinstance(decided.answer, RequestRefused):
             return decided.answer
-        return Foreseen(decided.answer, decided.books.node)
+        return Foreseen(decided.answer, decided.state.node)
 
     async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
         """Take no more pods from the API, or take them again; returns after it is on disk."""
@@ -169,7 +171,7 @@ class Keeper:
             except BadInput as bad:
                 return RequestRefused(RequestRefusal.STORAGE, {"problem": problem_of(bad)})
             self._condition.unschedulable = unschedulable
-            self._books = self._books.renumbered()
+            self._state = self._state.renumbered()
             self._show()
         return None
 
@@ -199,7 +201,7 @@ class Keeper:
 
     def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
         """Where the output of a container's latest (or previous) attempt is kept."""
-        record = self._books.records.get(key.pod_uid)
+        record = self._state.records.get(key.pod_uid)
         attempt = 0 if record is None else record.run.of(key.container).attempt
         attempt -= previous
         return self._around.runtime.log_path(key, attempt) if attempt > 0 else None
@@ -237,7 +239,7 @@ class Keeper:
         if not self._has_stopped:
             self._has_stopped = True
             await self._busy.acquire()
-            self._books = self._books.renumbered()
+            self._state = self._state.renumbered()
             self._show()
 
     async def settled(self) -> None:
@@ -314,18 +316,18 @@ class Keeper:
     async def _handle(self, messages: list[Message | Rehearsed]) -> None:
         now = self._around.clock()
         held, self._held = self._held, []
-        batch = self._decider.batch(self._books, self._folder)
+        batch = self._decider.batch(self._state, self._folder)
         await self._decider.decide_all(batch, (*held, *messages), now)
         self._folder = batch.folder
-        if batch.is_large(self._books):
-            wakes = await asyncio.to_thread(batch.advance, self._books, self._wakes, now)
+        if batch.is_large(self._state):
+            wakes = await asyncio.to_thread(batch.advance, self._state, self._wakes, now)
         else:
-            wakes = batch.advance(self._books, self._wakes, now)
+            wakes = batch.advance(self._state, self._wakes, now)
         try:
             await self._write(batch)
         except StorageFailed as failed:
             if not self._condition.problem:
-                self._books = self._books.renumbered()
+                self._state = self._state.renumbered()
             self._condition.problem = failed.problem
             self._held = batch.facts
             refused = RequestRefused(RequestRefusal.STORAGE, {"problem": failed.problem})
@@ -334,13 +336,13 @@ class Keeper:
             return
         if self._condition.problem:
             self._condition.problem = ""
-            batch.books = batch.books.renumbered()
+            batch.state = batch.state.renumbered()
         self._wakes = wakes
         self._publish(batch)
 
     async def _write(self, batch: Batch) -> None:
         """Put the batch on the disk, unless nothing in it belongs there."""
-        before, after = self._books, batch.books
+        before, after = self._state, batch.state
         if after is before and not self._condition.problem:
             return
         if self._around.standing is OwnershipMode.OBSERVING:
@@ -356,8 +358,8 @@ class Keeper:
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
 
     def _publish(self, batch: Batch) -> None:
-        before, after = self._books, batch.books
-        self._books = replace(after, gone={}) if after.gone else after
+        before, after = self._state, batch.state
+        self._state = replace(after, gone={}) if after.gone else after
         if batch.audits is not None:
             self._condition.audits = batch.audits
         self._show()
@@ -372,7 +374,7 @@ class Keeper:
         """A record as it is after the whole batch."""
         if isinstance(answer, RequestRefused):
             return answer
-        return self._books.records.get(answer.uid, answer)
+        return self._state.records.get(answer.uid, answer)
 
     def _answer(self, answers: list[tuple[Request, PodRecord | RequestRefused]]) -> None:
         for request, answer in answers:
@@ -391,10 +393,10 @@ class Keeper:
             self._inbox.task_done()
 
     def _show(self) -> None:
-        """Let everybody see the books as they are now."""
+        """Publish the state as it is now."""
         self._view = self._viewed()
         news, self._news = self._news, asyncio.Event()
         news.set()
 
     def _viewed(self) -> AgentView:
-        return viewing.view(self._around, self._books, self._condition, self._performer)
+        return viewing.view(self._around, self._state, self._condition, self._performer)

@@ -32,8 +32,8 @@ _SWITCH_SECONDS: Final = 0.0005
 
 def run(settings: AgentSettings) -> None:
     """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
-    # The thread that writes the books asks for the interpreter after every file; the default of
-    # 5 ms would make whoever waits for an answer wait for that many.
+    # The thread that writes the node state asks for the interpreter after every file; with the
+    # default of 5 ms every client that waits for an answer would wait for that many of them.
     sys.setswitchinterval(_SWITCH_SECONDS)
     _take_all_files()
     atomic.share_out()

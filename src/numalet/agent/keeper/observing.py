@@ -1,9 +1,9 @@
-"""Beside a kubelet: follow its books as they change, and hold them against the kernel.
+"""Beside a kubelet: follow its state files, and compare them with what the kernel enforces.
 
 Nothing is written. State files, links to logs and the files of cgroups are read, and the
 kubelet's PodResources API is asked, whenever the kubelet writes its state and from time to time;
-which kubelet that is, and by which configuration it works, may change. What a look comes to is a
-value (``agent.kubelet.observed``); the keeper shows it, as it shows books of its own.
+which kubelet that is, and by which configuration it works, may change. An observation is a value
+(``agent.kubelet.observed``); the keeper publishes it, as it publishes a node state of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Other root folders whose books are in use on this machine: they do not know ours, nor we theirs.
+"""Other root folders in use on this machine: their allocations and ours do not know each other.
 
-Looked for where books usually are: the system's folder, and those of this user and of the user who
-called sudo. Who holds a lock is read from the kernel's list, so that looking disturbs nobody.
+The usual places are searched: the system's folder, and those of this user and of the user who
+called sudo. Who holds a lock is read from the kernel's list, which disturbs no process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def remarks(root: Path) -> tuple[Finding, ...]:
 
 
 def _usual() -> Iterator[Path]:
-    """Where books usually are."""
+    """Where root folders usually are."""
     yield SYSTEM_ROOT
     state = os.environ.get("XDG_STATE_HOME")
     if state:
@@ -58,13 +58,13 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 
 def _held() -> frozenset[tuple[int, int] | None]:
-    """Device and inode of every file on which somebody holds a lock."""
+    """Device and inode of every file on which a process holds a lock."""
     held = set()
     with suppress(OSError):
         for line in LOCKS.read_text(encoding="ascii", errors="replace").splitlines():
             words = line.split()
             with suppress(ValueError, IndexError):
-                # A line of somebody who waits has an arrow more, and somebody else holds then.
+                # The line of a waiting process has an arrow more; another one holds the lock.
                 major, minor, inode = words[_KEY].split(":")
                 held.add((os.makedev(int(major, 16), int(minor, 16)), int(inode)))
     return frozenset(held)

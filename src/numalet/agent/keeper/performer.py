@@ -1,7 +1,7 @@
 """The performer: the only one who asks the runtime for anything, one task after the other.
 
-It keeps nothing that matters. What is to be done it reads from the books at the moment when it
-does it, so a task that waited long is done as of now, or not at all. What came of it goes back
+It keeps nothing that matters. What is to be done it reads from the node state at the moment when
+it does it, so a task that waited long is done as of now, or not at all. What came of it goes back
 to the keeper as a fact.
 """
 
@@ -22,7 +22,7 @@ from numalet.agent.host.runtime.port import (
     Runtime,
     Started,
 )
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import (
     Began,
     Delayed,
@@ -60,54 +60,58 @@ _LEVEL: Final = "cgroup"
 
 
 class DesiredSettings(Protocol):
-    """What the books mean for the kernel."""
+    """What the node state means for the kernel."""
 
-    def tree(self, books: Books) -> Mapping[str, CgroupSettings]:
+    def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
         """The cgroups above the containers, by path."""
 
-    def branch(self, books: Books, pod_uid: str) -> Mapping[str, CgroupSettings]:
+    def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
         """The cgroup of one pod, by path."""
 
-    def container(self, books: Books, key: ContainerKey) -> ContainerSettings:
+    def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""
 
-    def cpus(self, books: Books, key: ContainerKey) -> CpuSet | None:
+    def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
         """The CPUs among these settings: all of them that can change while it runs."""
 
-    def audit(self, books: Books, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+    def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
         """What the kernel says against what was promised."""
 
 
 class DeviceInjection(Protocol):
     """What containers get with their devices."""
 
-    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
         """Whether a plugin is asked before the container starts."""
 
-    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+    async def before_start(
+        self, state: NodeState, key: ContainerKey
+    ) -> Mapping[str, str] | NotStarted:
         """The environment for a container that is about to start, or why it can not."""
 
 
 class NothingHanded:
     """No plugins, nothing to hand out."""
 
-    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
         """Never."""
         return False
 
-    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+    async def before_start(
+        self, state: NodeState, key: ContainerKey
+    ) -> Mapping[str, str] | NotStarted:
         """Nothing."""
         return {}
 
 
 class Performer:
-    """Does tasks in order. ``books`` gives those that are safe on the disk."""
+    """Does tasks in order. ``node_state`` gives those that are safe on the disk."""
 
     def __init__(
         self,
         runtime: Runtime,
         wanted: DesiredSettings,
-        books: Callable[[], Books],
+        state: Callable[[], NodeState],
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
         handing: DeviceInjection,
@@ -117,7 +121,7 @@ class Performer:
         self._handing = handing
         self._runtime = runtime
         self._wanted = wanted
-        self._books = books
+        self._state = state
         self._report = report
         self._clock = clock
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
@@ -168,7 +172,7 @@ class Performer:
             if not self._failed:
                 self.problem = ""
         except OSError as error:
-            # The neighbour is broken, not the books; the next look tries again.
+            # The runtime failed, the node state is sound; the next resync tries again.
             self.problem = error.strerror or str(error)
             if not isinstance(task, Settle | Resync):
                 self._failed.append(task)
@@ -179,7 +183,7 @@ class Performer:
                 await self._start(task)
             case StopContainer(key, grace_seconds):
                 await self._runtime.stop(key, grace_seconds)
-            case ForgetPod(pod_uid) if _goes_on(self._books(), pod_uid):
+            case ForgetPod(pod_uid) if _goes_on(self._state(), pod_uid):
                 # It could not be done when it was asked for, and the uid has come again.
                 return
             case ForgetPod(pod_uid):
@@ -195,12 +199,12 @@ class Performer:
             case _:
                 assert_never(task)
 
-    def _hand_over(self, task: StartContainer, books: Books) -> None:
+    def _hand_over(self, task: StartContainer, state: NodeState) -> None:
         """Ask the plugins aside, and start the container when they have answered."""
 
         async def asked() -> None:
             try:
-                self._handed[task] = await self._handing.before_start(books, task.key)
+                self._handed[task] = await self._handing.before_start(state, task.key)
             finally:
                 del self._handing_over[task]
             self._tasks.put_nowait(task)
@@ -212,31 +216,31 @@ class Performer:
         key, attempt = task.key, task.attempt
         given = self._handed.pop(task, None)
         delayed = self._delayed.pop(task, None)
-        books = self._books()
-        record = books.records.get(key.pod_uid)
-        if record is None or not _is_due(books, key, attempt):
+        state = self._state()
+        record = state.records.get(key.pod_uid)
+        if record is None or not _is_due(state, key, attempt):
             return
         if lifecycle.is_ending(record.workload, record.run):
             self._report(StartWithdrawn(key))
             return
-        if given is None and self._handing.may_take_long(books, key):
+        if given is None and self._handing.may_take_long(state, key):
             if delayed is not None:
                 self._delayed[task] = delayed
-            self._hand_over(task, books)
+            self._hand_over(task, state)
             return
         result: Started | NotStarted | Offered
         try:
             # Whoever had these CPUs or this memory until now leaves before somebody comes.
             await self._settle()
-            books = self._books()
-            if key.pod_uid not in books.records or not _is_due(books, key, attempt):
+            state = self._state()
+            if key.pod_uid not in state.records or not _is_due(state, key, attempt):
                 return
-            await self._runtime.arrange(self._wanted.branch(books, key.pod_uid))
-            handed = await self._handing.before_start(books, key) if given is None else given
+            await self._runtime.arrange(self._wanted.branch(state, key.pod_uid))
+            handed = await self._handing.before_start(state, key) if given is None else given
             if isinstance(handed, NotStarted):
                 self._report(Began(key, attempt, handed))
                 return
-            settings = self._wanted.container(books, key)
+            settings = self._wanted.container(state, key)
             launch = Launch(
                 key=key,
                 attempt=attempt,
@@ -270,43 +274,43 @@ class Performer:
         return True
 
     async def _settle(self) -> None:
-        """Bring what runs to the books, where the promises became different.
+        """Bring what runs to the node state, where the allocations became different.
 
         Of what runs only the shared CPUs can change, and those with the ledger of CPUs. The
         cgroups above are brought to their sums at every look.
         """
-        books = self._books()
-        cpus = books.node.snapshot.cpu
+        state = self._state()
+        cpus = state.node.snapshot.cpu
         if cpus is self._settled:
             return
-        # What was started a moment ago runs too, though the books may not say so yet.
-        for key in (*running(books), *self._begun(books)):
+        # What was started a moment ago runs too, though the node state may not say so yet.
+        for key in (*running(state), *self._begun(state)):
             given = self._given.get(key)
-            if given is None or given.cgroup.cpus != self._wanted.cpus(books, key):
-                wanted = self._wanted.container(books, key)
+            if given is None or given.cgroup.cpus != self._wanted.cpus(state, key):
+                wanted = self._wanted.container(state, key)
                 done = await self._runtime.settle(wanted, key)
                 # What is refused here is refused at the next look too, which tells it.
                 if not isinstance(done, NotHeld):
                     self._given[key] = wanted
         self._settled = cpus
 
-    def _begun(self, books: Books) -> list[ContainerKey]:
-        """What was given settings and is still on its way, as far as the books know."""
+    def _begun(self, state: NodeState) -> list[ContainerKey]:
+        """What was given settings and is still on its way, as far as the node state says."""
         return [
             key
             for key in self._given
-            if key.pod_uid in books.records
-            and books.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
+            if key.pod_uid in state.records
+            and state.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
         ]
 
     async def _look(self) -> None:
         failed, self._failed = self._failed, []
         for task in failed:
             await self._try(task)
-        books = self._books()
+        state = self._state()
         mended: dict[ContainerKey, tuple[str, ...]] = {}
         audits: dict[ContainerKey, Audit] = {}
-        tree = self._wanted.tree(books)
+        tree = self._wanted.tree(state)
         arranged = await self._runtime.arrange(tree)
         # Sums change with the pods; drift is what changed although the same was wanted before.
         if drifted := [p for p in arranged.written if self._arranged.get(p) == tree[p]]:
@@ -315,8 +319,8 @@ class Performer:
         self._arranged = {
             path: each for path, each in tree.items() if path not in arranged.not_held
         }
-        for key in running(books):
-            wanted = self._wanted.container(books, key)
+        for key in running(state):
+            wanted = self._wanted.container(state, key)
             written = await self._runtime.settle(wanted, key)
             if isinstance(written, NotHeld):
                 not_held[key] = written
@@ -326,7 +330,7 @@ class Performer:
                 self._given[key] = wanted
             seen = await self._runtime.reality(key)
             if seen is not None:
-                audits[key] = self._wanted.audit(books, key, seen, self._clock())
+                audits[key] = self._wanted.audit(state, key, seen, self._clock())
         known, self.not_held = self.not_held, not_held
         news = {key: each for key, each in not_held.items() if known.get(key) != each}
         self._report(ResyncResult(audits, mended, news))
@@ -339,22 +343,22 @@ def _holder(path: str) -> ContainerKey:
     return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
 
 
-def _goes_on(books: Books, pod_uid: str) -> bool:
+def _goes_on(state: NodeState, pod_uid: str) -> bool:
     """Whether there is such a pod and nobody wants it gone."""
-    record = books.records.get(pod_uid)
+    record = state.records.get(pod_uid)
     return record is not None and record.run.deletion is None
 
 
-def running(books: Books) -> list[ContainerKey]:
-    """Every container that runs, as far as the books know."""
+def running(state: NodeState) -> list[ContainerKey]:
+    """Every container that runs, as far as the node state says."""
     return [
         ContainerKey(uid, name)
-        for uid, record in books.records.items()
+        for uid, record in state.records.items()
         for name, run in record.run.containers.items()
         if run.phase is ContainerPhase.RUNNING
     ]
 
 
-def _is_due(books: Books, key: ContainerKey, attempt: int) -> bool:
-    run = books.records[key.pod_uid].run.of(key.container)
+def _is_due(state: NodeState, key: ContainerKey, attempt: int) -> bool:
+    run = state.records[key.pod_uid].run.of(key.container)
     return run.phase is ContainerPhase.STARTING and run.attempt == attempt

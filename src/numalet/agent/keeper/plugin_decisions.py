@@ -1,9 +1,9 @@
 """Decisions that wait for a device plugin, made aside while the keeper goes on.
 
-A decision is made twice. First aside, in a thread, on a copy of the books that nobody keeps: there
-the plugins are asked, for as long as their deadlines permit, and what they answer is written down.
-Then by the keeper, on the books as they are by then, with those answers and without waiting. If the
-books became so different that a plugin would be asked something else, it is asked aside once more.
+A decision is made twice. First aside, in a thread, on a copy of the state that is thrown away:
+there the plugins are asked, for as long as their deadlines permit, and what they answer is written
+down. Then by the keeper, on the state as it is by then, with those answers and without waiting. If
+the state became so different that a plugin would be asked something else, it is asked aside again.
 
 What waits meanwhile is a matter of the mode (``a_plugin_holds_up_its_own_alone``). A kubelet admits
 one pod after the other, so all further pods wait; ends, deletions and news of plugins do not.
@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from numalet.agent.keeper.batch import Batch
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Create, FolderPod, FolderRead, Message, resources_of
 from numalet.core.managers.device.preference import (
     AllocateAnswer,
@@ -111,22 +111,22 @@ class Asides:
         """Everything that is not decided yet, in order."""
         return [*(each.message for each in self._asked), *(each for each, _ in self._waiting)]
 
-    def holds_up(self, message: Message, books: Books) -> bool:
+    def holds_up(self, message: Message, state: NodeState) -> bool:
         """Whether a message has to wait; then it does, behind those that wait already."""
-        wanted = _wanted(message, books)
+        wanted = _wanted(message, state)
         if not wanted & self._busy():
             return False
         self._waiting.append((message, wanted))
         return True
 
-    def begin(self, message: Message, books: Books) -> Aside:
+    def begin(self, message: Message, state: NodeState) -> Aside:
         """An aside for this message; ``ask`` is to follow."""
-        aside = Aside(message, _wanted(message, books), Transcript(self._plugins))
+        aside = Aside(message, _wanted(message, state), Transcript(self._plugins))
         self._asked.append(aside)
         return aside
 
     def ask(self, aside: Aside, batch: Batch, now: datetime) -> Awaitable[Rehearsed]:
-        """Decide aside on the books of this batch, and write down what the plugins say."""
+        """Decide aside on the state of this batch, and write down what the plugins say."""
         aside.tries += 1
         aside.transcript.live = self._plugins
         scratch = batch.apart(aside.transcript)
@@ -171,9 +171,9 @@ class Asides:
         return frozenset().union(*asked, *(wanted for _, wanted in self._waiting))
 
 
-def _wanted(message: Message, books: Books) -> frozenset[str]:
+def _wanted(message: Message, state: NodeState) -> frozenset[str]:
     """What a message waits for; nothing if it needs nobody."""
-    if not books.node.rules.behaviour.a_plugin_holds_up_its_own_alone:
+    if not state.node.rules.behaviour.a_plugin_holds_up_its_own_alone:
         return _EVERY if isinstance(message, Create | FolderRead) else frozenset()
     match message:
         case Create(workload):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from numalet.agent.host import device_injection
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.agent.telemetry.log_line import LogLine
@@ -70,27 +70,29 @@ class FromPlugins:
 
     plugins: DevicePlugins
 
-    def may_take_long(self, books: Books, key: ContainerKey) -> bool:
+    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
         """Whether a plugin is asked: it may take its time, and others are not to wait for it."""
-        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        records = state.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
         return any(map(self.plugins.asks_before_start, records))
 
-    async def before_start(self, books: Books, key: ContainerKey) -> Mapping[str, str] | NotStarted:
+    async def before_start(
+        self, state: NodeState, key: ContainerKey
+    ) -> Mapping[str, str] | NotStarted:
         """The environment for a container that is about to start, after its plugins agreed."""
-        records = books.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        records = state.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
         for resource, record in sorted(records.items()):
             refused = await self.plugins.pre_start(resource, record.device_ids)
             if isinstance(refused, CallFailed):
                 return NotStarted("runtime/plugin-refused", {"error": refused.error})
-        return _environment(books, key, records)
+        return _environment(state, key, records)
 
 
 def _environment(
-    books: Books, key: ContainerKey, records: Mapping[str, DeviceRecord]
+    state: NodeState, key: ContainerKey, records: Mapping[str, DeviceRecord]
 ) -> Mapping[str, str] | NotStarted:
     given = device_injection.merged(record.response for _, record in sorted(records.items()))
     for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
         if path != host_path:
             return NotStarted("runtime/plugin-mount", {"path": path, "host_path": host_path})
-    own = dict(books.records[key.pod_uid].workload.container(key.container).env)
+    own = dict(state.records[key.pod_uid].workload.container(key.container).env)
     return {name: text for name, text in given.environment.items() if name not in own}

@@ -1,13 +1,13 @@
-"""The start: from what is on the disk and at the runtime to books that are true.
+"""The start: from what is on the disk and at the runtime to a state that is true.
 
 In this order: the state files are restored as the kubelet restores them; what became of every
 program is taken over from the runtime; every pod that is not finished asks for admission again,
-which changes nothing for one whose promises are in the books; what is held for nobody is let go;
-what runs for nobody is ended. Nothing that is healthy is restarted.
+which changes nothing for one whose allocations are in the state; what is held for no pod is
+released; what runs for no pod is ended. Nothing that is healthy is restarted.
 
 A machine that changed while no agent ran (a reboot, a balloon, a CPU that went offline) does not
 keep an agent in native mode down: the files are rebased, and a pod that runs and is refused now
-goes on running with what the books still hold for it, marked as unpromised until a later start
+goes on running with what the state still holds for it, marked as unpromised until a later start
 admits it.
 """
 
@@ -20,8 +20,8 @@ from enum import Enum
 
 from numalet.agent.host.runtime.port import Observed
 from numalet.agent.keeper import decisions, steps, transitions, unpromised
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.store import StoredState
 from numalet.agent.keeper.tasks import ForgetPod, StartContainer, Task
 from numalet.agent.telemetry import cpu_gauges
@@ -73,12 +73,12 @@ class Premises:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The books to begin with, what is to be done at once, and what was decided anew.
+    """The state to begin with, what is to be done at once, and what was decided anew.
 
-    ``findings`` tell what was lost or mended on the way.
+    ``findings`` say what was lost or mended on the way.
     """
 
-    books: Books
+    state: NodeState
     tasks: tuple[Task, ...]
     heard: tuple[TracedDecision, ...]
     findings: tuple[Finding, ...] = ()
@@ -178,7 +178,7 @@ def recover(
     stopwatch: Stopwatch,
     first_version: int = 1,
 ) -> Recovered:
-    """The books after a start, under ``first_version`` or a later resource version.
+    """The state after a start, under ``first_version`` or a later resource version.
 
     Raises:
         BadInput: there can be none; see ``start_node``.
@@ -191,28 +191,28 @@ def recover(
         + [event.resource_version for event in events],
         default=0,
     )
-    books = Books(
+    state = NodeState(
         node=node,
         records=Records(found.records),
         events=tuple(events),
         resource_version=max(version + 1, first_version),
         cpu_gauges=cpu_gauges.at_start(node),
     )
-    books = transitions.taken_over(books, observed, now)
-    books = unpromised.with_lost(books, started.lost, now)
-    books, asked = _readmitted(books, premises, started.lost, now, stopwatch)
+    state = transitions.taken_over(state, observed, now)
+    state = unpromised.with_lost(state, started.lost, now)
+    state, asked = _readmitted(state, premises, started.lost, now, stopwatch)
     tasks: list[Task] = [
         StartContainer(ContainerKey(uid, name), run.attempt)
-        for uid, record in books.records.items()
+        for uid, record in state.records.items()
         for name, run in record.run.containers.items()
         if run.phase is ContainerPhase.STARTING
     ]
-    tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in books.records]
-    return Recovered(books, tuple(tasks), asked, started.findings)
+    tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in state.records]
+    return Recovered(state, tuple(tasks), asked, started.findings)
 
 
 def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
-    """The node before its pods have been heard: what they hold is not stale yet."""
+    """The node before its sources are ready: what its pods hold is not stale yet."""
     unheard = node.at(replace(node.snapshot, sources_ready=False))
     if not node.rules.behaviour.release_at_once:
         return unheard
@@ -221,21 +221,21 @@ def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
 
 
 def _readmitted(
-    books: Books, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
-) -> tuple[Books, tuple[TracedDecision, ...]]:
+    state: NodeState, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
+) -> tuple[NodeState, tuple[TracedDecision, ...]]:
     """Every pod that may run asks again, the oldest first."""
     heard: list[TracedDecision] = []
     expected = {each.key for each in lost}
-    for uid, record in books.records.items():
+    for uid, record in state.records.items():
         if not _asks_again(record, now):
-            books = _let_go(books, uid)
+            state = _let_go(state, uid)
             continue
-        held = placement.of_pod(books.node.snapshot, record.workload.pod)
-        decided = decisions.readmit(books, record, now, stopwatch)
+        held = placement.of_pod(state.node.snapshot, record.workload.pod)
+        decided = decisions.readmit(state, record, now, stopwatch)
         decision = decided.heard[0].decision
         heard += decided.heard
-        if not decision.admitted and unpromised.goes_on(books, record):
-            books = unpromised.kept(books, decided, record, now)
+        if not decision.admitted and unpromised.goes_on(state, record):
+            state = unpromised.kept(state, decided, record, now)
             continue
         after = decision.placements
         moved = [
@@ -244,21 +244,21 @@ def _readmitted(
             if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
         ]
         if premises.behaviour.release_at_once and not record.run.unpromised:
-            _refuse_lost_books(premises, record, [n for n in moved if (uid, n) not in expected])
-        books = unpromised.admitted(decided.books, record, moved, now)
+            _refuse_lost_holds(premises, record, [n for n in moved if (uid, n) not in expected])
+        state = unpromised.admitted(decided.state, record, moved, now)
         if not decision.admitted:
-            books = _let_go(books, uid)
-    return books, tuple(heard)
+            state = _let_go(state, uid)
+    return state, tuple(heard)
 
 
-def _let_go(books: Books, uid: str) -> Books:
-    """The kubelet lets go at the next admission after all sources were heard."""
-    at_once = books.node.rules.behaviour.release_at_once
-    return books.at(books.node.remove(uid)) if at_once else books
+def _let_go(state: NodeState, uid: str) -> NodeState:
+    """Release a pod; the kubelet does at the next admission once all its sources are ready."""
+    at_once = state.node.rules.behaviour.release_at_once
+    return state.at(state.node.remove(uid)) if at_once else state
 
 
-def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
-    """A running container whose promise is not in the books can not come from a crash."""
+def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
+    """Refuse to start over running containers whose allocations are lost: no crash does that."""
     if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
     fields = {"pod": str(record.workload.pod), "containers": ", ".join(moved)}
@@ -269,7 +269,7 @@ def _refuse_lost_books(premises: Premises, record: PodRecord, moved: Sequence[st
 def _asks_again(record: PodRecord, now: datetime) -> bool:
     """Whether a pod is admitted anew after a start.
 
-    One that was rejected stays so, but for a static pod, which the kubelet hears of anew.
+    One that was rejected stays so, but for a static pod, which the kubelet reads anew.
     """
     run = record.run
     if run.verdict is not None and not run.verdict.admitted:

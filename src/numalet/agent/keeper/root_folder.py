@@ -1,8 +1,8 @@
 """Whether a folder may be a root folder: empty, or with nothing in it but what agents leave there.
 
 An agent closes its root folder to others and removes what it knows nothing of below ``runs``; in a
-folder that was named by mistake, be it ``/etc`` or one with experiments of somebody, that would be
-a disaster. The lock of the books is the mark of one that has been a root folder.
+folder that was named by mistake, be it ``/etc`` or one with a user's experiments, that would be
+a disaster. The lock is the mark of one that has been a root folder.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(root: Path) -> None:
 
 
 def claim(root: Path, folders: Iterable[str] = ()) -> None:
-    """Make a root folder and ``folders`` in it, which nobody else can write or has written in.
+    """Make a root folder and ``folders`` in it, which no other user can write or has written in.
 
     Raises:
         BadInput: it is another user's, others can write in it or above it, or files of others

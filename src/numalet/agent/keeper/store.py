@@ -1,6 +1,6 @@
-"""The store: the books on the disk, below the agent's root folder.
+"""The state store: the node state on the disk, below the agent's root folder.
 
-One commit writes what differs between two books, in this order: the state files, all or none;
+One commit writes what differs between two states, in this order: the state files, all or none;
 the records, all or none; the journal. What a commit that failed may have left half done, the next
 one writes again.
 """
@@ -18,8 +18,8 @@ from typing import Any, Final, TypeAlias
 
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import node_file, record_file, root_folder
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.journal import Journal
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -45,7 +45,7 @@ Decode: TypeAlias = Callable[[bytes, str], PodRecord]
 
 
 class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
-    """The books could not be written; ``problem`` is the operating system's complaint."""
+    """The node state could not be written; ``problem`` is the operating system's complaint."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -77,8 +77,8 @@ class Store:
         """Make the folders, take the lock, read everything.
 
         Raises:
-            BadInput: the folder belongs to somebody else, another process holds the books, or
-                a file can not be read.
+            BadInput: the folder belongs to another user, another process holds its lock, or a
+                file can not be read.
         """
         try:
             root_folder.claim(self.root, [DEVICE_PLUGINS])
@@ -98,13 +98,13 @@ class Store:
         return StoredState(self._directory.files, {record.uid: record for record in records})
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def commit(
-        self, before: Books | None, after: Books, lines: Iterable[Mapping[str, Any]]
+        self, before: NodeState | None, after: NodeState, lines: Iterable[Mapping[str, Any]]
     ) -> None:
         """Put on the disk what is different in ``after``. Blocks.
 
@@ -127,8 +127,8 @@ class Store:
 
     def _write(
         self,
-        before: Books | None,
-        after: Books,
+        before: NodeState | None,
+        after: NodeState,
         changed: Mapping[str, bytes],
         gone: Collection[str],
     ) -> None:
@@ -154,7 +154,7 @@ class Store:
         self._records.keep(changed, gone, whole)
 
     def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """The journal decides nothing, so that it fails is told and nothing else."""
+        """The journal decides nothing, so its failure is a note and nothing else."""
         try:
             self.journal.append(lines)
             self.journal_problem = ""
@@ -162,7 +162,7 @@ class Store:
             self.journal_problem = error.strerror or str(error)
 
 
-def _outdated(before: Books | None, after: Books, changed: Collection[str]) -> list[str]:
+def _outdated(before: NodeState | None, after: NodeState, changed: Collection[str]) -> list[str]:
     """Uids of pods that became others of the same uid: their former programs are past."""
     if before is None:
         return []
@@ -199,7 +199,7 @@ def _locked(path: Path) -> int:
         os.close(descriptor)
         fields = {"path": str(path), "holder": holder}
         raise BadInput([Finding("agent/books-held", fields, _here(path))])
-    # Who reads this wants to know whom to ask; the lock itself is the kernel's.
+    # The id is for the user who is refused; the lock itself is the kernel's.
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -215,7 +215,7 @@ def _is_taken(descriptor: int) -> bool:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether this process has ended; a child that it began may not have let go of its files."""
+    """Whether this process has ended; a child that it forked may still hold its files."""
     found = process_tree.process(int(holder)) if holder.isdecimal() else None
     return holder.isdecimal() and (found is None or found.is_dead)
 

@@ -10,7 +10,7 @@ from numalet.core.model.pod import ContainerKey
 
 @dataclass(frozen=True, slots=True)
 class StartContainer:
-    """Start this attempt, which the books on the disk already name."""
+    """Start this attempt, which the state on the disk already names."""
 
     key: ContainerKey
     attempt: int

@@ -1,4 +1,4 @@
-"""What becomes of the books when something happened. Pure: books in, books out.
+"""The next state after a fact. Pure: a state in, a state out.
 
 A fact that came late or twice, or about a pod that is gone, changes nothing.
 """
@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 from numalet.agent.host.runtime.port import Answered, Ended, NotStarted, Observed, Started
 from numalet.agent.keeper import decisions
-from numalet.agent.keeper.books import Books
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import (
     Began,
     Delayed,
@@ -46,45 +46,45 @@ from numalet.core.workload.run import ContainerPhase, PodRun
 from numalet.wording import english, kubelet_events
 
 
-def told(books: Books, fact: Fact, now: datetime) -> Books:
-    """The books after a fact, but for those on which a decision hangs."""
+def told(state: NodeState, fact: Fact, now: datetime) -> NodeState:
+    """The state after a fact, but for those that call for a decision."""
     match fact:
         case Began(key, attempt, result) | Answered(key, attempt, result):
-            return _began(books, key, attempt, result, now)
+            return _began(state, key, attempt, result, now)
         case Ended(key, attempt, exit_):
-            return _ended(books, Ended(key, attempt, exit_), now)
+            return _ended(state, Ended(key, attempt, exit_), now)
         case Delayed(key, why):
-            return _delayed(books, key, why, now)
+            return _delayed(state, key, why, now)
         case StartWithdrawn(key):
-            return _with_run(books, key, lambda run: folding.start_taken_back(run, key.container))
+            return _with_run(state, key, lambda run: folding.start_taken_back(run, key.container))
         case Forgotten(pod_uid):
-            record = books.records.get(pod_uid)
+            record = state.records.get(pod_uid)
             is_to_go = record is not None and record.run.deletion is not None
-            return books.without(pod_uid) if is_to_go else books
+            return state.without(pod_uid) if is_to_go else state
         case ResyncResult():
-            return _looked(books, fact, now)
+            return _looked(state, fact, now)
         case KubeletSeen():
-            return _kubelet_seen(books, fact, now)
+            return _kubelet_seen(state, fact, now)
         case SourcesReady():
-            return heard(books)
+            return heard(state)
         case PluginReported(resource, devices):
-            return _devices_reported(books, resource, devices, now)
+            return _devices_reported(state, resource, devices, now)
         case PluginStopped(resource):
-            return _of_node(books, books.node.plugin_stopped(resource))
+            return _of_node(state, state.node.plugin_stopped(resource))
         case PluginExpired(resource):
-            return _of_node(books, books.node.resource_expired(resource))
+            return _of_node(state, state.node.resource_expired(resource))
         case FolderRead() | FolderPod():
-            return books
+            return state
         case _:
             assert_never(fact)
 
 
 def _devices_reported(
-    books: Books, resource: str, devices: Sequence[Device], now: datetime
-) -> Books:
-    """The books with a plugin's devices; one without an id could not be asked for, nor told of."""
+    state: NodeState, resource: str, devices: Sequence[Device], now: datetime
+) -> NodeState:
+    """The state with a plugin's devices; one without an id can not be requested or reported."""
     named = tuple(each for each in devices if each.device_id.strip())
-    after = _of_node(books, books.node.devices_reported({resource: named}))
+    after = _of_node(state, state.node.devices_reported({resource: named}))
     if len(named) == len(devices):
         return after
     finding = Finding("devices/id-missing", {"resource": resource})
@@ -92,35 +92,35 @@ def _devices_reported(
     return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
 
 
-def _of_node(books: Books, node: Node) -> Books:
-    """The books over a node whose capacity may be another, which those who watch it are to see."""
-    return books if node is books.node else books.at(node).renumbered()
+def _of_node(state: NodeState, node: Node) -> NodeState:
+    """The state over a node whose capacity may be another, under a version that watchers see."""
+    return state if node is state.node else state.at(node).renumbered()
 
 
-def heard(books: Books) -> Books:
-    """The books after every source of pods was heard: what is held for nobody may go."""
-    if books.node.snapshot.sources_ready:
-        return books
-    node = books.node.sources_ready()
+def heard(state: NodeState) -> NodeState:
+    """The state once every source of pods is ready: what is held for no pod may go."""
+    if state.node.snapshot.sources_ready:
+        return state
+    node = state.node.sources_ready()
     let_go = node.release_stale() if node.rules.behaviour.release_at_once else node
-    return _of_node(books, let_go)
+    return _of_node(state, let_go)
 
 
-def taken_over(books: Books, observed: Iterable[Observed], now: datetime) -> Books:
-    """The books after a start, with what the runtime says became of every program."""
+def taken_over(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
+    """The state after a start, with what the runtime says became of every program."""
     found = {each.key: each for each in observed}
-    for uid, record in books.records.items():
+    for uid, record in state.records.items():
         run = record.run
         for name in record.run.containers:
             run = _adopted(run, name, found.get(ContainerKey(uid, name)), now)
-        books = books.with_run(uid, run)
-    return books
+        state = state.with_run(uid, run)
+    return state
 
 
 def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> PodRun:
     of = run.of(name)
     if seen is None or seen.attempt != of.attempt:
-        # Nobody knows of it: it never began, or it went while nobody looked.
+        # The runtime has nothing of it: it never began, or went while no agent ran.
         return folding.lost(run, name, now) if of.phase is ContainerPhase.RUNNING else run
     if seen.exit is not None:
         return folding.ended(run, name, seen.attempt, seen.exit)
@@ -128,13 +128,13 @@ def _adopted(run: PodRun, name: str, seen: Observed | None, now: datetime) -> Po
 
 
 def _began(
-    books: Books, key: ContainerKey, attempt: int, result: Started | NotStarted, now: datetime
-) -> Books:
+    state: NodeState, key: ContainerKey, attempt: int, result: Started | NotStarted, now: datetime
+) -> NodeState:
     name = key.container
     match result:
         case Started(at, _, level, shortfalls):
             after = _with_run(
-                books, key, lambda run: folding.started(run, name, attempt, at, level, shortfalls)
+                state, key, lambda run: folding.started(run, name, attempt, at, level, shortfalls)
             )
             kind, reason, message = (
                 EventKind.NORMAL,
@@ -144,7 +144,7 @@ def _began(
         case NotStarted(code, fields):
             text = english.of_finding(Finding(code, fields))
             after = _with_run(
-                books, key, lambda run: folding.not_started(run, name, attempt, now, text)
+                state, key, lambda run: folding.not_started(run, name, attempt, now, text)
             )
             kind, reason, message = (
                 EventKind.WARNING,
@@ -153,28 +153,28 @@ def _began(
             )
         case _:
             assert_never(result)
-    if after is books:
-        return books
+    if after is state:
+        return state
     if kind is EventKind.NORMAL:
         text = kubelet_events.created(name)
         after = _with_event(after, key, kind, kubelet_events.CREATED, text, now)
     return _with_event(after, key, kind, reason, message, now)
 
 
-def _delayed(books: Books, key: ContainerKey, why: NotStarted, now: datetime) -> Books:
-    counted = books.counted(STARTS_DELAYED)
-    if key.pod_uid not in books.records:
+def _delayed(state: NodeState, key: ContainerKey, why: NotStarted, now: datetime) -> NodeState:
+    counted = state.counted(STARTS_DELAYED)
+    if key.pod_uid not in state.records:
         return counted
     message = kubelet_events.start_delayed(english.of_finding(Finding(why.code, why.fields)))
     reason = kubelet_events.START_DELAYED
     return _with_event(counted, key, EventKind.WARNING, reason, message, now)
 
 
-def _ended(books: Books, end: Ended, now: datetime) -> Books:
+def _ended(state: NodeState, end: Ended, now: datetime) -> NodeState:
     key, name = end.key, end.key.container
-    after = _with_run(books, key, lambda run: folding.ended(run, name, end.attempt, end.exit))
-    if after is books:
-        return books
+    after = _with_run(state, key, lambda run: folding.ended(run, name, end.attempt, end.exit))
+    if after is state:
+        return state
     record = after.records[key.pod_uid]
     run = record.run.of(name)
     again = lifecycle.will_restart(record.workload, record.workload.container(name), run)
@@ -185,33 +185,33 @@ def _ended(books: Books, end: Ended, now: datetime) -> Books:
     return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
 
 
-def _looked(books: Books, look: ResyncResult, now: datetime) -> Books:
+def _looked(state: NodeState, look: ResyncResult, now: datetime) -> NodeState:
     for key, settings in look.mended.items():
         for setting in settings:
-            books = books.counted(DRIFT_MENDED, (("setting", setting),))
-        if key.pod_uid in books.records:
+            state = state.counted(DRIFT_MENDED, (("setting", setting),))
+        if key.pod_uid in state.records:
             message = kubelet_events.drift_mended(", ".join(settings))
-            books = _with_event(
-                books, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
+            state = _with_event(
+                state, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
             )
     for key, refusal in look.not_held.items():
-        if key.pod_uid in books.records:
+        if key.pod_uid in state.records:
             message = kubelet_events.not_held(
                 english.of_finding(Finding(refusal.code, refusal.fields))
             )
-            books = _with_event(
-                books, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
+            state = _with_event(
+                state, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
             )
-    return books
+    return state
 
 
-def _kubelet_seen(books: Books, seen: KubeletSeen, now: datetime) -> Books:
+def _kubelet_seen(state: NodeState, seen: KubeletSeen, now: datetime) -> NodeState:
     look = seen.look
-    after = replace(books, kubelet=look)
+    after = replace(state, kubelet=look)
     if seen.node is not None:
         # What another owner holds is not stale, though nobody here knows its pods.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
-        node = node.sources_ready() if books.node.snapshot.sources_ready else node
+        node = node.sources_ready() if state.node.snapshot.sources_ready else node
         after = _of_node(after, node)
     for name in (*look.changed, *look.removed):
         after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
@@ -261,16 +261,16 @@ def _problem_event(look: KubeletObservation, problem: KubeletProblem, now: datet
     )
 
 
-def _with_run(books: Books, key: ContainerKey, fold: Callable[[PodRun], PodRun]) -> Books:
-    record = books.records.get(key.pod_uid)
+def _with_run(state: NodeState, key: ContainerKey, fold: Callable[[PodRun], PodRun]) -> NodeState:
+    record = state.records.get(key.pod_uid)
     if record is None:
-        return books
+        return state
     run = fold(record.run)
-    return books if run is record.run else books.with_run(key.pod_uid, run)
+    return state if run is record.run else state.with_run(key.pod_uid, run)
 
 
 def _with_event(
-    books: Books, key: ContainerKey, kind: EventKind, reason: str, message: str, now: datetime
-) -> Books:
-    pod = books.records[key.pod_uid].workload.pod
-    return books.with_event(decisions.event_of(pod, kind, reason, message, now, key.container))
+    state: NodeState, key: ContainerKey, kind: EventKind, reason: str, message: str, now: datetime
+) -> NodeState:
+    pod = state.records[key.pod_uid].workload.pod
+    return state.with_event(decisions.event_of(pod, kind, reason, message, now, key.container))

@@ -1,4 +1,4 @@
-"""What everybody may see of a keeper: its books, its neighbours, and why it takes no pods."""
+"""The view of a keeper: its node state, what it works with, and why it admits no pods."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from numalet.agent.keeper.books import Books
 from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.performer import Performer
 from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.door import AgentView, OwnershipMode
@@ -18,7 +18,7 @@ from numalet.core.model.pod import ContainerKey
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
-    """How a keeper is. ``problem`` is why its books can not be written, empty if they can."""
+    """How a keeper is. ``problem`` is why its state can not be written, empty if it can."""
 
     started_at: datetime
     audits: Mapping[ContainerKey, Audit] = field(default_factory=dict)
@@ -33,52 +33,52 @@ def condition(around: KeeperDependencies) -> Condition:
 
 
 def view(
-    around: KeeperDependencies, books: Books, condition: Condition, performer: Performer
+    around: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
 ) -> AgentView:
-    """The view of these books."""
+    """The view of this node state."""
     return AgentView(
         node_name=around.node_name,
-        node=books.node,
+        node=state.node,
         standing=around.standing,
         level=around.runtime.capabilities().level,
         started_at=condition.started_at,
         unschedulable=condition.unschedulable,
         node_created_at=around.node_created_at or condition.started_at,
-        resource_version=books.resource_version,
-        unready=_unready(around, books, condition),
-        records=books.records,
-        events=books.events,
+        resource_version=state.resource_version,
+        unready=_unready(around, state, condition),
+        records=state.records,
+        events=state.events,
         audits=condition.audits,
-        counts=books.counts,
-        config=_config(around, books),
-        kubelet=books.kubelet,
-        cpu_gauges=books.cpu_gauges,
-        notes=tuple(_notes(around, books, condition, performer)),
+        counts=state.counts,
+        config=_config(around, state),
+        kubelet=state.kubelet,
+        cpu_gauges=state.cpu_gauges,
+        notes=tuple(_notes(around, state, condition, performer)),
     )
 
 
-def _config(around: KeeperDependencies, books: Books) -> KubeletConfig:
+def _config(around: KeeperDependencies, state: NodeState) -> KubeletConfig:
     """The configuration that decides here: that of the kubelet, which may get another one."""
-    look = books.kubelet
+    look = state.kubelet
     theirs = None if look is None else look.evidence.settings
     return around.config if theirs is None else theirs
 
 
-def _unready(around: KeeperDependencies, books: Books, condition: Condition) -> Unready | None:
+def _unready(around: KeeperDependencies, state: NodeState, condition: Condition) -> Unready | None:
     if condition.stopping:
         return Unready.STOPPING
     if condition.problem:
-        return Unready.BOOKS
-    if not books.node.snapshot.sources_ready:
+        return Unready.STATE_UNWRITABLE
+    if not state.node.snapshot.sources_ready:
         return Unready.STARTING
     return Unready.OBSERVING if around.standing is OwnershipMode.OBSERVING else None
 
 
 def _notes(
-    around: KeeperDependencies, books: Books, condition: Condition, performer: Performer
+    around: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
 ) -> list[str]:
     notes = [*around.notes, *around.also_noted()]
-    if any(each.run.unpromised for each in books.records.values()):
+    if any(each.run.unpromised for each in state.records.values()):
         notes.append("agent/pods-unpromised")
     if condition.problem:
         notes.append("agent/books-unwritable")

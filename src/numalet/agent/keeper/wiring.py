@@ -15,8 +15,7 @@ from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.keeper import journal, kube_api, node_file, observing, other_books, recovery
-from numalet.agent.keeper.books import EVENTS_KEPT
+from numalet.agent.keeper import journal, kube_api, node_file, observing, recovery, root_claim
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.desired_settings import SettingsByFormula
@@ -24,6 +23,7 @@ from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.node_file import NodeAge
+from numalet.agent.keeper.node_state import EVENTS_KEPT
 from numalet.agent.keeper.observing import KubeletPlaces, KubeletWatch
 from numalet.agent.keeper.performer import START_PATIENCE_SECONDS
 from numalet.agent.keeper.plugin_servers import PluginServers
@@ -71,7 +71,7 @@ async def opened(
     """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
 
     Raises:
-        BadInput: the agent can not start: books, configuration, machine, or another owner.
+        BadInput: the agent can not start: node state, configuration, machine, or another owner.
     """
     if near is not None:
         settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
@@ -115,11 +115,11 @@ async def opened(
 
 @contextmanager
 def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Finding, ...]]:
-    """Others know that these books are in use, where real programs are pinned under them."""
+    """Announce that this root folder is in use, where real programs are pinned from it."""
     if settings.observe or not isinstance(runtime, ProcessRuntime):
         yield ()
         return
-    with other_books.claimed_by_agent(settings.root) as remarks:
+    with root_claim.claimed_by_agent(settings.root) as remarks:
         yield remarks
 
 
@@ -158,16 +158,16 @@ class _Begun:
 def _begun(
     recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: KeeperDependencies
 ) -> _Begun:
-    """A keeper with the books of a recovery, which are on the disk."""
-    books = recovered.books
+    """A keeper with the node state of a recovery, which is on the disk."""
+    state = recovered.state
     if not settings.observe:
         try:
-            around.store.commit(None, books, ())
+            around.store.commit(None, state, ())
         except StorageFailed as failed:
             fields = {"path": str(settings.root), "error": failed.problem}
             where = Location(str(settings.root))
             raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
-    keeper = Keeper(books, around)
+    keeper = Keeper(state, around)
     keeper.begin(recovered.tasks)
     hooks.told(recovered.findings)
     for heard in recovered.heard:

@@ -1,4 +1,4 @@
-"""What was seen of a kubelet that owns the node, as documents: its books, its containers, its pods.
+"""What was seen of a kubelet that owns the node, as documents: state files, containers, pods.
 
 Sizes in bytes. A pod is called as the links to its logs call it; without any it is called by its
 uid, in the namespace ``default``.

@@ -1,4 +1,4 @@
-"""A look at another owner of the node, a kubelet: its books, and what the kernel has of them.
+"""One observation of a kubelet that owns the node: its state files, and what is in force of them.
 
 The state files are judged as ``numalet state verify`` judges them, and asked whether a kubelet
 would start with them. What they promise a container is held against what is in force for it.

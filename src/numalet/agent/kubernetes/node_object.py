@@ -28,7 +28,7 @@ class Unready(Enum):
 
     OBSERVING = "AgentObserves"
     STARTING = "SourcesNotReady"
-    BOOKS = "BooksNotWritable"
+    STATE_UNWRITABLE = "BooksNotWritable"
     STOPPING = "AgentStops"
 
 

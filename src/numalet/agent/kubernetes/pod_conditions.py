@@ -136,7 +136,7 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 
 def _unpromised(record: PodRecord) -> list[_Condition]:
-    """That the books do not promise a running pod what it runs with."""
+    """That the node state does not promise a running pod what it runs with."""
     message = record.run.unpromised
     if not message:
         return []

@@ -25,7 +25,7 @@ def pod_placement(
 ) -> dict[str, Any]:
     """The placement of a pod, container by container and summed up.
 
-    A pod that was rejected, or is over, has none: what the books may still hold for it is nobody's.
+    A pod that was rejected, or is over, has none: what is still held for it belongs to no pod.
     """
     verdict = record.run.verdict
     is_active = verdict is not None and verdict.admitted and record.uid in snapshot.pods
@@ -55,7 +55,7 @@ def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, A
 
 
 def _sums(held: Mapping[str, Placement]) -> dict[str, int]:
-    """Bytes by memory type, over all containers as the books have them."""
+    """Bytes by memory type, over all containers as the node state has them."""
     sums: dict[str, int] = {}
     for each in held.values():
         for block in each.memory:

@@ -1,4 +1,4 @@
-"""A command beside an agent: the agent decides and keeps the books, we run the command.
+"""A command beside an agent: the agent decides and keeps the state, we run the command.
 
 The agent is asked over its socket. It may be killed and come back at any moment: a question is
 asked again for a while, and a command that runs needs no agent until it ends. We may be killed at
@@ -27,7 +27,7 @@ from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.options import SEARCH_SECONDS, Explained, RunOptions, Voice
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import CONTAINER
-from numalet.agent.run.shared_books import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.insight.output import explanation_schema, run_document
@@ -147,7 +147,7 @@ class Agent:
         return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
 
     def place(self) -> RunDocument:
-        """Where it goes: the books say so from now on, as long as this process lives."""
+        """Where it goes: allocated from now on, as long as this process lives."""
         own = process_tree.process(os.getpid())
         assert own is not None
         return self._asked(
@@ -231,7 +231,7 @@ class Agent:
             raise bad
         if not _is_over(away_since):
             return
-        if not _holds_books(self.root):
+        if not _agent_holds_lock(self.root):
             raise AgentGone from None
         # It is about to start, or it hangs; who waits anyway waits for that too.
         if time.monotonic() >= self._waits_until:
@@ -312,13 +312,13 @@ def _check(root: Path, options: RunOptions) -> None:
     findings.raise_errors()
 
 
-def _holds_books(root: Path) -> bool:
-    """Whether an agent holds the books, though it does not answer."""
-    books = SharedBooks(root)
+def _agent_holds_lock(root: Path) -> bool:
+    """Whether an agent holds the root folder, though it does not answer."""
+    state = SharedState(root)
     try:
-        return not books.open()
+        return not state.open()
     finally:
-        books.close()
+        state.close()
 
 
 def _not_allowed(root: Path) -> BadInput:

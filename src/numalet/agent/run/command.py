@@ -13,7 +13,7 @@ from typing import Final
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
-from numalet.agent.keeper import other_books, other_roots, owners, settings
+from numalet.agent.keeper import other_roots, owners, root_claim, settings
 from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.settings import AgentOptions
@@ -23,7 +23,7 @@ from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.options import Explained, RunOptions, Voice
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.shared_books import FOLDER, SharedBooks
+from numalet.agent.run.shared_state import FOLDER, SharedState
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import case as cases
@@ -59,32 +59,32 @@ def _of_owners(options: RunOptions) -> Iterator[Finding]:
 
 
 def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
-    """With whoever keeps the books; while somebody waits that may become another one."""
-    books = SharedBooks(root)
+    """Ask the agent that holds the root folder, or decide alone; waiting, this may change."""
+    state = SharedState(root)
     while True:
-        if not books.open():
+        if not state.open():
             with suppress(AgentGone):
                 return beside_agent.run(pod, root, options, voice, waiter)
             continue
         try:
             programs = leftovers.agents_programs(root)
             if not programs:
-                return _run_first(pod, books, root, options, voice, waiter)
+                return _run_first(pod, state, root, options, voice, waiter)
         finally:
-            books.close()
+            state.close()
         fields = {"root": str(root), "count": programs}
         alone = Finding("run/agents-programs", fields, Location(str(root)))
         if not waiter.waits or options.dry_run:
             raise BadInput([alone])
         too_late = waiter.turn()
-        if too_late is None and not _wait_for_books(root, waiter.last, voice):
+        if too_late is None and not _wait_for_agent(root, waiter.last, voice):
             too_late = alone
         if too_late is not None:
             voice.tell(too_late)
             return EXIT_REFUSED
 
 
-def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
+def _wait_for_agent(root: Path, last: float, voice: Voice) -> bool:
     """Whether an agent came back, or what the last one started has ended, in this time."""
     voice.tell(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
     while leftovers.agents_programs(root):
@@ -99,26 +99,26 @@ def _wait_for_books(root: Path, last: float, voice: Voice) -> bool:
 
 
 def _run_first(
-    pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
+    pod: Pod, state: SharedState, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
 ) -> int:
-    """Where no agent keeps these books, as long as others are in use nowhere."""
+    """Where no agent holds this root folder, as long as no other one is in use."""
     last = waiter.last if waiter.waits and not options.dry_run else 0.0
-    with other_books.claimed(root, last) as others:
+    with root_claim.claimed(root, last) as others:
         if not others:
-            return _run_alone(pod, books, root, options, voice, waiter)
+            return _run_alone(pod, state, root, options, voice, waiter)
     for finding in others:
         voice.tell(finding)
     return EXIT_REFUSED
 
 
 def _run_alone(
-    pod: Pod, books: SharedBooks, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
+    pod: Pod, state: SharedState, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
 ) -> int:
-    """Where no agent keeps the books."""
+    """Where no agent holds the root folder."""
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = host_capabilities.ground()
-    placer = Placer(books, premises, ground, owners.beside(options.kubelet_root))
+    placer = Placer(state, premises, ground, owners.beside(options.kubelet_root))
     with hold.with_others(None if ground.tree is None else ground.tree.root):
         return _placed(pod, options, premises, placer, voice, waiter)
 

@@ -35,7 +35,7 @@ class RunHolder:
 
     ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` tell it from a later process
     with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its cgroup
-    below the root, empty without one. ``unpromised`` says why the books do not hold all that it
+    below the root, empty without one. ``unpromised`` says why the state does not hold all that it
     runs with, since the machine changed.
     """
 
@@ -55,7 +55,7 @@ class RunHolder:
 
 
 class Holders:
-    """The locks of the runs of one folder. Only used while the books are held."""
+    """The locks of the runs of one folder. Only used under the lock of the shared state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER

@@ -18,7 +18,7 @@ _PAUSE_SECONDS: Final = 0.01
 
 
 def agents_programs(root: Path) -> int:
-    """How many programs an agent started that go on without it, on CPUs of no books of ours."""
+    """How many programs go on without the agent that started them, on CPUs not held here."""
     going_on = (AttemptState.STARTING, AttemptState.RUNNING)
     return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
 

@@ -1,4 +1,4 @@
-"""What runs under shared books, as an agent would show its pods and its node."""
+"""What runs under a shared state, as an agent would show its pods and its node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.agent.kubernetes import pod_placement
 from numalet.agent.run import leftovers, placing
 from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.request import CONTAINER
-from numalet.agent.run.shared_books import Content, SharedBooks
+from numalet.agent.run.shared_state import Content, SharedState
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
@@ -31,36 +31,36 @@ class Listing:
     """The commands that run, as PodPlacement objects, and the node, None if it is not known.
 
     A configuration other than the fitted one, which ``numalet run -c`` may have named, is not in
-    the books: where the state files do not agree with the fitted one, only the commands are known.
+    the state: where the state files do not agree with the fitted one, only the commands are known.
     """
 
     placements: Sequence[Mapping[str, Any]]
     node: Mapping[str, Any] | None
     notes: tuple[Finding, ...] = ()
-    """What else runs under the root folder, in the books of an agent that is gone."""
+    """What else runs under the root folder, started by an agent that is gone."""
 
 
 def listing(root: Path) -> Listing | None:
-    """What runs under the books of this root folder; None without such books.
+    """What runs under the shared state of this root folder; None without one.
 
     Raises:
-        BadInput: they can not be read, or belong to somebody else.
+        BadInput: it can not be read, or belongs to another user.
     """
-    books = SharedBooks(root)
+    state = SharedState(root)
     try:
-        if not books.folder.is_dir():
+        if not state.folder.is_dir():
             return None
     except PermissionError:
-        # Opening says whose they are.
-        books.open()
-        books.close()
-    with books.held() as content:
-        return _listed(root, books, content)
+        # Opening says whose it is.
+        state.open()
+        state.close()
+    with state.held() as content:
+        return _listed(root, state, content)
 
 
-def _listed(root: Path, books: SharedBooks, content: Content) -> Listing:
+def _listed(root: Path, state: SharedState, content: Content) -> Listing:
     node, live = _node(root, content)
-    items = [_placement(each, books.holders.since(each), node) for each in live]
+    items = [_placement(each, state.holders.since(each), node) for each in live]
     programs = leftovers.agents_programs(root)
     fields = {"root": str(root), "count": programs}
     note = Finding("run/agents-programs", fields, Location(str(root)), Severity.WARNING)

@@ -1,4 +1,4 @@
-"""The other runs of the same books: moved where the shared pool changes, waited for."""
+"""The other runs of the same root folder: moved where the shared pool changes, waited for."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ class OtherRuns:
     def wait(self, live: Sequence[RunHolder], seconds: float) -> None:
         """Sleep until one of these runs is gone, or the time is over.
 
-        Where none is left somebody ended a moment ago. Those whose processes can not be seen are
-        looked at again and again.
+        Where none is left one ended a moment ago. Those whose processes can not be seen are polled.
         """
         if not live:
             return

@@ -18,7 +18,7 @@ from numalet.agent.run import leftovers
 from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.other_runs import OtherRuns
 from numalet.agent.run.request import CONTAINER
-from numalet.agent.run.shared_books import Content, SharedBooks
+from numalet.agent.run.shared_state import Content, SharedState
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.checkpoint import cpu_file
@@ -37,7 +37,7 @@ from numalet.wording import english
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The command has its place, and the books say so."""
+    """The command has its place, which is on the disk."""
 
     pod: Pod
     snapshot: Snapshot
@@ -72,18 +72,18 @@ _LOOSER: Final = ("restricted", "best-effort")
 
 
 class Placer:
-    """Decides on commands over shared books, beside other owners that are looked for.
+    """Decides on commands over the shared state, beside other owners that are searched for.
 
-    ``remarks`` are what a user should know of the books as they were found.
+    ``remarks`` are what a user should know of the state as it was read.
     """
 
     def __init__(
-        self, books: SharedBooks, premises: Premises, ground: HostCapabilities, places: Places
+        self, state: SharedState, premises: Premises, ground: HostCapabilities, places: Places
     ) -> None:
-        self._books = books
+        self._state = state
         self._premises = premises
         self._places = places
-        self._others = OtherRuns(books.holders, ground.tree)
+        self._others = OtherRuns(state.holders, ground.tree)
         self._lock: int | None = None
         self.ground = ground
         self.remarks: list[Finding] = []
@@ -93,13 +93,13 @@ class Placer:
 
     def preview(self, pod: Pod) -> Answer:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
-        with self._books.held() as content:
+        with self._state.held() as content:
             node, live = self._node(content)
             return self._decided(node, pod, live)[0]
 
     def place(self, pod: Pod, command: str) -> Answer:
         """Admit the pod and write it down. Raises ``BadInput``."""
-        with self._books.held() as content:
+        with self._state.held() as content:
             self._clear(content)
             before, live = self._node(content)
             answer, after = self._decided(before, pod, live)
@@ -119,27 +119,27 @@ class Placer:
         for policy in _LOOSER:
             config = replace(self._premises.config, topology_manager_policy=policy)
             premises = replace(self._premises, config=config)
-            placer = Placer(self._books, premises, self.ground, self._places)
+            placer = Placer(self._state, premises, self.ground, self._places)
             if isinstance(placer.preview(answer.pod), Placed):
                 return policy
         return None
 
     def _write(self, after: Node, live: Sequence[RunHolder], ours: RunHolder) -> None:
-        """The books with this run in them, which is there from now on. Raises ``BadInput``."""
+        """Write the state with this run in it, which exists from now on. Raises ``BadInput``."""
         try:
-            self._lock = self._books.holders.take(ours.uid)
+            self._lock = self._state.holders.take(ours.uid)
         except OSError as error:
-            fields = {"path": str(self._books.folder), "error": error.strerror or str(error)}
+            fields = {"path": str(self._state.folder), "error": error.strerror or str(error)}
             raise BadInput([Finding("agent/root-unusable", fields)]) from None
         try:
-            self._books.write(after.state_files(), (*live, ours))
+            self._state.write(after.state_files(), (*live, ours))
         except BadInput:
             self._unlock(ours.uid)
             raise
 
     def _unlock(self, uid: str) -> None:
         if self._lock is not None:
-            self._books.holders.let_go(uid, self._lock)
+            self._state.holders.let_go(uid, self._lock)
             self._lock = None
 
     def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:
@@ -152,7 +152,7 @@ class Placer:
             left = last - time.monotonic()
             if isinstance(answer, Placed) or not answer.fits_when_empty or left <= 0:
                 return answer
-            with self._books.held() as content:
+            with self._state.held() as content:
                 live = content.live
             self._others.wait(live, left)
             # A kubelet may have come to this machine meanwhile.
@@ -160,12 +160,12 @@ class Placer:
 
     def release(self, uid: str) -> None:
         """Give back what a run held. Raises ``BadInput``."""
-        with self._books.held() as content:
+        with self._state.held() as content:
             kept = tuple(each for each in content.live if each.uid != uid)
             others = replace(content, live=kept)
             self._clear(others)
             node, live = self._node(others)
-            self._books.write(node.state_files(), live)
+            self._state.write(node.state_files(), live)
             self._unlock(uid)
             self._others.share(node, live)
 
@@ -175,7 +175,7 @@ class Placer:
             leftovers.clear(each, self.ground.tree)
 
     def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
-        """The node on which these runs hold what the books say, and the runs as they are now."""
+        """The node on which these runs hold what the state says, and the runs as they are now."""
         live = content.live
         keys = [each.key for each in live]
         try:

@@ -1,4 +1,4 @@
-"""The command under the books that runs share: in cgroups of its own making, to its end."""
+"""The command under the state that runs share: in cgroups of its own making, to its end."""
 
 from __future__ import annotations
 

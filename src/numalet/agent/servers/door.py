@@ -67,7 +67,7 @@ class AgentView:
 
     @property
     def ready(self) -> bool:
-        """Whether the books are what they should be: all sources heard, and the disk good."""
+        """Whether pods are admitted: all sources are ready, and the state can be written."""
         return self.unready in (None, Unready.OBSERVING)
 
 
@@ -120,7 +120,7 @@ class RequestRefusal(Enum):
     CORDONED = "Cordoned"
     """The node takes no more pods from the API until it is uncordoned."""
     STORAGE = "Storage"
-    """The books can not be written: disk full, read-only, an error of the disk."""
+    """The node state can not be written: disk full, read-only, an error of the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Door(Protocol):
     """The agent, as servers see it. All calls come from the agent's own event loop."""
 
     def view(self) -> AgentView:
-        """The agent as it is now, as far as its books are safe on disk."""
+        """The agent as it is now, as far as its state is safe on disk."""
 
     def counts(self) -> Counts:
         """Everything that is counted, by the agent and by its other servers."""

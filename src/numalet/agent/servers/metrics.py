@@ -1,7 +1,7 @@
 """The agent's metrics in the text format of Prometheus.
 
 A collector of its own, asked at each scrape: the counters come from the view, the gauges are read
-off its books. Nothing is counted here.
+off its state. Nothing is counted here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gauges of a node: what is read off its books at one moment, by metric.
+"""The gauges of a node: what is read off its state at one moment, by metric.
 
 Two of them move with events in exact mode: see ``cpu_gauges``. Beside a kubelet the CPUs
 have names of their own, because the kubelet shows those with its names itself.

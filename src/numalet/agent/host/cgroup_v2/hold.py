@@ -1,7 +1,7 @@
 """Who works with a tree of cgroups: one agent alone, or commands of ``numalet run`` together.
 
-Two agents with books of their own would take each other's cgroups for leftovers and end what
-runs in them. So whoever works with the tree holds a lock on its folder; it goes with its holder.
+Two agents with a node state each would mistake each other's cgroups for leftovers and end what runs
+in them. So a process that works with the tree locks its folder; the lock goes with the process.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class FakeRuntime:
         self._next_pid = _FIRST_PID
 
     def capabilities(self) -> Capabilities:
-        """Nothing is enforced: only the books know."""
+        """Nothing is enforced here."""
         return Capabilities(GuaranteeLevel.NONE)
 
     async def open(self) -> Sequence[Observed]:

@@ -14,7 +14,7 @@ from numalet.agent.servers.api.served import Served
 from numalet.io.documents.kubelet_config_document import configz
 
 _READINESS: Final = {
-    "books": Unready.BOOKS,
+    "books": Unready.STATE_UNWRITABLE,
     "sources": Unready.STARTING,
     "shutdown": Unready.STOPPING,
 }
@@ -38,9 +38,9 @@ class HealthHandlers:
         ]
 
     async def healthy(self, request: Request) -> Response:
-        """Whether anything is wrong: it answers, and the books can be written."""
+        """Whether anything is wrong: it answers, and the node state can be written."""
         unready = self._served.door.view().unready
-        checks = {"ping": True, "books": unready is not Unready.BOOKS}
+        checks = {"ping": True, "books": unready is not Unready.STATE_UNWRITABLE}
         return _report(checks, "healthz", verbose="verbose" in request.query_params)
 
     async def alive(self, request: Request) -> Response:
@@ -48,7 +48,7 @@ class HealthHandlers:
         return _report({"ping": True}, "livez", verbose="verbose" in request.query_params)
 
     async def ready(self, request: Request) -> Response:
-        """Whether the books can be written, all sources were heard, and it goes on."""
+        """Whether the state can be written, all sources are ready, and the agent does not stop."""
         unready = self._served.door.view().unready
         checks = {"ping": True} | {name: unready is not why for name, why in _READINESS.items()}
         return _report(checks, "readyz", verbose="verbose" in request.query_params)

@@ -1,4 +1,4 @@
-"""Nobody pins while others do so under books of another root folder."""
+"""The claim on the machine: only the processes of one root folder pin at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAUSE_SECONDS: Final = 0.25
 
 @contextmanager
 def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
-    """Announce these books until the end of the block; findings instead if others are in use.
+    """Announce this root folder until the end of the block; findings if others are in use.
 
     Others are waited for until the monotonic clock says ``last``. Raises ``BadInput``.
     """
@@ -37,13 +37,13 @@ def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
 
 @contextmanager
 def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
-    """The same for an agent; what is remarkable is given to the block.
+    """The same for an agent; the block is given what is remarkable.
 
     An agent of root's does not let other users keep it from the machine: what they run ends some
     day, and nothing new of theirs begins beside it.
 
     Raises:
-        BadInput: books are in use that count for as much as these.
+        BadInput: a root folder of equal standing is in use.
     """
     with announcements.turn():
         found = announcements.others(root)

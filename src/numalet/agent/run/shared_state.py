@@ -1,4 +1,4 @@
-"""The books that all runs of one root folder share: locks, state files, and who holds what."""
+"""The state that all runs of one root folder share: locks, state files, and who holds what."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the books hold: state files by name, and the holders in order of admission.
+    """What is in the shared state: state files by name, and the holders in order of admission.
 
     ``live`` are those whose runs are there, ``dead`` what others left.
     """
@@ -41,8 +41,8 @@ class Content:
     dead: tuple[RunHolder, ...] = ()
 
 
-class SharedBooks:
-    """The books below a root folder, which is held as long as this object is open."""
+class SharedState:
+    """The shared state below a root folder, which is locked as long as this object is open."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
@@ -51,7 +51,7 @@ class SharedBooks:
         self._descriptor: int | None = None
 
     def open(self) -> bool:
-        """Make the folders and take our part of the lock; False if an agent keeps the books.
+        """Make the folders and lock the root folder with other runs; False if an agent holds it.
 
         Raises ``BadInput``.
         """
@@ -72,14 +72,14 @@ class SharedBooks:
         return True
 
     def close(self) -> None:
-        """Let go of the root folder."""
+        """Release the root folder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     @contextmanager
     def held(self) -> Iterator[Content]:
-        """The books, while nobody else looks at them or changes them. Raises ``BadInput``."""
+        """The content, under the exclusive lock. Raises ``BadInput``."""
         try:
             descriptor = _opened(self.folder / LOCK)
         except OSError as error:
@@ -93,7 +93,7 @@ class SharedBooks:
             os.close(descriptor)
 
     def write(self, files: StateFiles, holders: tuple[RunHolder, ...]) -> None:
-        """Put new books in their place, all or none. Only while they are held.
+        """Put new content in place, all or none. Only under the exclusive lock.
 
         Raises ``BadInput``.
         """
@@ -122,7 +122,7 @@ class SharedBooks:
 
 
 def _as_plain(holder: RunHolder) -> dict[str, Any]:
-    """Without what came later and is not there, for programs of the release before still run."""
+    """Without fields that came later and are empty: runs of the release before may read this."""
     plain = asdict(holder)
     return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
 
@@ -141,7 +141,7 @@ def _check(holders: Iterable[RunHolder]) -> None:
 
 
 def _refuse_others(root: Path) -> None:
-    """Raise ``BadInput`` if the books are those of somebody else, whom we can not act for."""
+    """Raise ``BadInput`` if the folder is another user's, whom we can not act for."""
     with suppress(FileNotFoundError):
         owner = root.stat().st_uid
         if os.geteuid() not in (0, owner):
@@ -150,7 +150,7 @@ def _refuse_others(root: Path) -> None:
 
 
 def _unusable(root: Path, error: OSError) -> Finding:
-    """Why these books can not be used: they are another user's, or what the kernel said."""
+    """Why this folder can not be used: it is another user's, or what the kernel said."""
     where = Location(str(root))
     if isinstance(error, PermissionError):
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Books: everything that the keeper knows and must not lose, as one immutable value.
+"""The node state: everything that the keeper knows and must not lose, as one immutable value.
 
-A request turns these books into the next ones; the store writes what differs. Until it has been
-written nobody sees it, and if it can not be written it is dropped: so what is in memory is never
+A request turns one state into the next; the store writes what differs. A state is published only
+after it has been written, and dropped if it can not be written: so what is in memory is never
 ahead of what is on the disk.
 """
 
@@ -27,12 +27,12 @@ _LOOKED_BACK: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class NodeState:
     """The node's promises, every pod's record by uid in order of acceptance, recent events.
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
-    the disk: counters begin anew with the agent. ``kubelet`` is the latest look at a kubelet that
-    owns the node in the agent's place. ``cpu_gauges`` are the kubelet's gauges that move with
+    the disk: counters begin anew with the agent. ``kubelet`` is the latest observation of a kubelet
+    that owns the node in the agent's place. ``cpu_gauges`` are the kubelet's gauges that move with
     events, None where they say what the node holds. ``gone`` are the versions at which records
     went, by uid, since this was last published.
     """
@@ -46,15 +46,15 @@ class Books:
     cpu_gauges: CpuGauges | None = None
     gone: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def at(self, node: Node) -> Books:
+    def at(self, node: Node) -> NodeState:
         """The same records over another node."""
         if node is self.node:
             return self
         moved = cpu_gauges.after(self.cpu_gauges, self.node, node)
         return replace(self, node=node, cpu_gauges=moved)
 
-    def emptied(self) -> Books:
-        """The books without any pod."""
+    def emptied(self) -> NodeState:
+        """The state without any pod."""
         node = self.node
         for uid in self.records:
             node = node.remove(uid)
@@ -64,29 +64,29 @@ class Books:
         """The record of the pod of this name; rather one that stays than one that is to go."""
         return self.records.named(namespace, name)
 
-    def with_record(self, record: PodRecord) -> Books:
-        """The books with this record, which gets the next resource version."""
+    def with_record(self, record: PodRecord) -> NodeState:
+        """The state with this record, which gets the next resource version."""
         version = self.resource_version + 1
         numbered = replace(record, resource_version=version)
         return replace(self, records=self.records.with_record(numbered), resource_version=version)
 
-    def with_run(self, uid: str, run: PodRun) -> Books:
-        """The books after something happened to a pod."""
+    def with_run(self, uid: str, run: PodRun) -> NodeState:
+        """The state with what has happened to a pod."""
         record = self.records[uid]
         return self if record.run == run else self.with_record(replace(record, run=run))
 
-    def without(self, uid: str) -> Books:
-        """The books without this pod's record; going is a change too."""
+    def without(self, uid: str) -> NodeState:
+        """The state without this pod's record; a removal is a change too."""
         version = self.resource_version + 1
         gone = {**self.gone, uid: version}
         return replace(self, records=self.records.without(uid), resource_version=version, gone=gone)
 
-    def renumbered(self) -> Books:
+    def renumbered(self) -> NodeState:
         """The same under another version: something that has none of its own became different."""
         return replace(self, resource_version=self.resource_version + 1)
 
-    def with_event(self, event: NodeEvent) -> Books:
-        """The books with one more event; one that repeats the last of its kind is counted."""
+    def with_event(self, event: NodeEvent) -> NodeState:
+        """The state with one more event; one that repeats the last of its kind is counted."""
         version = self.resource_version + 1
         of_pod = [each for each in self.events[-_LOOKED_BACK:] if each.pod_uid == event.pod_uid]
         last = next((each for each in reversed(of_pod) if _same(each, event)), None)
@@ -96,13 +96,13 @@ class Books:
         events = (*kept, replace(event, resource_version=version))[-EVENTS_KEPT:]
         return replace(self, events=events, resource_version=version)
 
-    def counted(self, name: str, labels: Labels = (), amount: float = 1.0) -> Books:
-        """The books after something was counted."""
+    def counted(self, name: str, labels: Labels = (), amount: float = 1.0) -> NodeState:
+        """The state with a counter increased."""
         return replace(self, counts=self.counts.plus(name, labels, amount))
 
 
 def _same(one: NodeEvent, other: NodeEvent) -> bool:
-    """Whether two events of one pod tell the same."""
+    """Whether two events of one pod say the same."""
     return (
         one.reason == other.reason
         and one.container == other.container
