@@ -17,10 +17,10 @@ from numalet.core.model.findings import BadInput
 AS_SOMEBODY = """
 import os, sys
 from pathlib import Path
-from numalet.agent.keeper import announcements, other_books
+from numalet.agent.keeper import announcements, root_claim
 os.setgroups([])
 os.setuid(int(sys.argv[2]))
-with other_books.claimed(Path(sys.argv[1])) as findings:
+with root_claim.claimed(Path(sys.argv[1])) as findings:
     print([each.code for each in findings], *[each.fields["user"] for each in findings], flush=True)
     sys.stdin.readline()
 """

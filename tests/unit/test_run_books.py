@@ -17,13 +17,13 @@ from numalet.wording import english
 CODE = """
 import os, sys
 from pathlib import Path
-from numalet.agent.run.shared_state import SharedBooks
+from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 os.setgroups([])
 os.setuid(65534)
 try:
-    SharedBooks(Path(sys.argv[1])).open()
+    SharedState(Path(sys.argv[1])).open()
 except BadInput as bad:
     print(bad.findings[0].code, english.sentence(bad.findings[0]))
 """

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from numalet.agent.keeper import changes, cordon, decisions, journal, viewing
 from numalet.agent.keeper.batch import Batch
@@ -55,6 +55,7 @@ from numalet.core.workload.spec import Workload
 
 RETRY_SECONDS: Final = 1.0
 """Pause before the node state, which could not be written, is written again."""
+_Decide: TypeAlias = Callable[[NodeState, datetime], Decided]
 
 
 class Keeper:
@@ -134,9 +135,7 @@ class Keeper:
     def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to if there were no other pod."""
         return self._foreseen(
-            lambda state, now: decisions.create(
-                state.emptied(), workload, now, self._around.stopwatch
-            )
+            lambda old, now: decisions.create(old.emptied(), workload, now, self._around.stopwatch)
         )
 
     def foresee_delete(
@@ -149,9 +148,7 @@ class Keeper:
             )
         )
 
-    def _foreseen(
-        self, decide: Callable[[NodeState, datetime], Decided]
-    ) -> Foreseen | RequestRefused:
+    def _foreseen(self, decide: _Decide) -> Foreseen | RequestRefused:
         closed = self._closed()
         if closed is not None:
             return closed
