@@ -47,6 +47,11 @@ def write(name: str, text: str) -> str:
     return name
 
 
+def with_more(name: str, container: str) -> str:
+    """The file of a Guaranteed pod with one more container."""
+    return write("pods.yaml", pod(name, "1Gi") + container)
+
+
 def document(numalet: Runner, *arguments: str) -> dict[str, Any]:
     ended = numalet("check", *SHAPE, "-o", "json", *arguments)
     decoded = json.loads(ended.out)
@@ -81,7 +86,7 @@ def test_pods_that_can_never_be_admitted_are_told_as_documented(numalet: Runner)
 
 def test_the_page_shows_what_is_printed(numalet: Runner) -> None:
     wrong, _workflow = blocks("check-a-configuration.md", "yaml")
-    _command, start, forgotten, clean, never = blocks("check-a-configuration.md", "")
+    _command, start, forgotten, clean, never, lost = blocks("check-a-configuration.md", "")
     write("kubelet.yaml", wrong)
     printed = numalet("check", "-c", "kubelet.yaml", *SHAPE)
     assert printed.status == 1
@@ -91,6 +96,8 @@ def test_the_page_shows_what_is_printed(numalet: Runner) -> None:
     pods = write("pods.yaml", pod("database", "300Gi"))
     assert numalet("check", "-c", "kubelet.yaml", *SHAPE).out == clean
     assert never in numalet("check", "-c", "kubelet.yaml", *SHAPE, pods).out
+    proxy = "    - {name: proxy, resources: {}}\n"
+    assert lost in numalet("check", "-c", "kubelet.yaml", *SHAPE, with_more("web", proxy)).out
 
 
 def test_the_document_has_the_kubelets_own_error_first(numalet: Runner) -> None:
@@ -391,3 +398,30 @@ def test_an_unknown_code_is_refused(numalet: Runner, option: str) -> None:
     ended = numalet("check", "-c", "kubelet.yaml", *SHAPE, option, "lint/unbalanced-reservatio")
     assert (2, "") == (ended.status, ended.out)
     assert "nearest: lint/unbalanced-reservation" in ended.err
+
+
+def test_pods_that_get_less_than_they_ask_for_are_told(numalet: Runner) -> None:
+    devices = ("--device", "nvidia.com/gpu=gpu0@0", "--cpu-manager-policy", "static")
+    limits = "limits: {cpu: 1500m, memory: 1Gi, nvidia.com/gpus: 1}"
+    pods = with_more("web", f"    - {{name: more, resources: {{{limits}}}}}\n")
+    found = document(numalet, "-c", "kubelet.yaml", *devices, "--select", "lint", pods)["findings"]
+    place = {"document": "pods.yaml", "path": "pod default/web, container more"}
+    assert [(row["code"], row["severity"], row["place"]) for row in found] == [
+        ("lint/fractional-cpus", "warning", place),
+        ("lint/resource-almost-offered", "warning", place),
+    ]
+    assert found[1]["mend"] == "write nvidia.com/gpu"
+
+
+def test_a_configuration_that_does_not_do_what_it_says_is_told(numalet: Runner) -> None:
+    flags = ("--cpu-manager-policy", "static", "--reserved-cpus", "0-1,32-33")
+    found = document(numalet, "-c", "kubelet.yaml", *flags)["findings"]
+    assert [(row["code"], row["place"].get("line")) for row in found] == [
+        ("lint/cpu-reservation-overridden", 6),
+        ("lint/cpu-reservation-overridden", 7),
+    ]
+    alone = write("alone.yaml", KUBELET.partition("reservedMemory")[0])
+    found = document(numalet, "-c", alone, "--memory-manager-policy", "None")["findings"]
+    assert [(row["code"], row["place"]["line"]) for row in found] == [
+        ("lint/alignment-without-hints", 5)
+    ]

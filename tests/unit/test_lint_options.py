@@ -11,6 +11,7 @@ import builders
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules, StartStage
+from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.quantity import Quantity
@@ -58,7 +59,9 @@ def test_a_word_is_no_number_of_nodes(word: str) -> None:
 
 def test_a_number_of_nodes_is_fine() -> None:
     options = {MAX_ALLOWABLE: "9"}
-    of = config(topology_manager_policy="restricted", topology_manager_policy_options=options)
+    of = static_memory(
+        topology_manager_policy="restricted", topology_manager_policy_options=options
+    )
     assert found(of) == {}
 
 
@@ -71,12 +74,14 @@ def test_many_nodes_are_noted_before_a_policy_is_set() -> None:
 
 def test_many_nodes_are_slow_once_they_are_allowed() -> None:
     options = {MAX_ALLOWABLE: "9"}
-    of = config(topology_manager_policy="restricted", topology_manager_policy_options=options)
+    of = static_memory(
+        topology_manager_policy="restricted", topology_manager_policy_options=options
+    )
     assert list(found(of, MANY)) == ["many-nodes-are-slow"]
 
 
 def test_many_nodes_that_are_not_allowed_are_the_kubelets_business() -> None:
-    of = config(topology_manager_policy="restricted")
+    of = static_memory(topology_manager_policy="restricted")
     checked = rules.check(LintSubject(config=of, machine=MANY))
     assert [f.code for f in checked.start] == ["config/topology-too-many-nodes"]
     assert checked.own == ()
@@ -122,7 +127,7 @@ def test_distances_that_rows_have_no_place_for_are_told(
 ) -> None:
     gaps = builders.machine(10, 10, node_ids=node_ids, distances=((10, 20), (20, 10)))
     options = {"prefer-closest-numa-nodes": "true"}
-    of = config(topology_manager_policy=policy, topology_manager_policy_options=options)
+    of = static_memory(topology_manager_policy=policy, topology_manager_policy_options=options)
 
     assert list(found(of, gaps)) == codes
 
@@ -252,3 +257,109 @@ def test_a_reservation_above_the_capacity_is_found_behind_a_state_file() -> None
 def test_a_reservation_that_no_policy_can_keep_leaves_nothing_to_warn_of() -> None:
     cpu = CpuRules(policy=CpuPolicy.STATIC, reserved_count=10**6, strict_cpu_reservation=True)
     assert of_rules(on_options.strict_reservation, cpu) == []
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "restricted", "single-numa-node"])
+def test_a_topology_policy_without_managers_aligns_nothing(policy: str) -> None:
+    own = found(config(topology_manager_policy=policy))
+    assert list(own) == ["alignment-without-hints"]
+    assert own["alignment-without-hints"].severity is Severity.WARNING
+    assert own["alignment-without-hints"].fields == {"policy": policy}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"topology_manager_policy": "none"},
+        {"topology_manager_policy": "odd"},
+        {
+            "topology_manager_policy": "restricted",
+            "cpu_manager_policy": "static",
+            "kube_reserved": {"cpu": "2"},
+        },
+    ],
+)
+def test_a_topology_policy_with_a_manager_is_fine(changes: dict[str, Any]) -> None:
+    assert "alignment-without-hints" not in found(config(**changes))
+    assert found(static_memory(topology_manager_policy="restricted")) == {}
+
+
+def test_a_topology_policy_for_devices_alone_is_fine() -> None:
+    of = config(topology_manager_policy="restricted")
+    assert found(of, devices={"example.com/gpu": (Device("gpu0", (0,)),)}) == {}
+
+
+def test_an_amount_of_cpus_beside_a_list_of_cpus_is_not_what_is_reserved() -> None:
+    reserved = {"kube_reserved": {"cpu": "500m"}, "system_reserved": {"cpu": "1"}}
+    checked = rules.check(
+        LintSubject(config=config(reserved_system_cpus="0-1", **reserved), machine=TWO)
+    )
+    assert [(f.code, f.severity, f.fields["field"], f.fields["cpus"]) for f in checked.own] == [
+        ("lint/cpu-reservation-overridden", Severity.WARNING, "kubeReserved.cpu", 2),
+        ("lint/cpu-reservation-overridden", Severity.WARNING, "systemReserved.cpu", 2),
+    ]
+    assert str(checked.own[0].fields["amount"]) == "500m"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reserved_system_cpus": "0-1", "kube_reserved": {"memory": "1Gi"}},
+        {"reserved_system_cpus": "0-1", "kube_reserved": {"cpu": "2"}},
+        {
+            "reserved_system_cpus": "0-1",
+            "kube_reserved": {"cpu": "1500m"},
+            "system_reserved": {"cpu": "500m"},
+        },
+        {"kube_reserved": {"cpu": "1"}},
+        {"reserved_system_cpus": "0-9", "kube_reserved": {"cpu": "1"}},
+    ],
+)
+def test_an_amount_of_cpus_that_is_reserved_or_refused_is_not_overridden(
+    changes: dict[str, Any],
+) -> None:
+    assert found(config(**changes)) == {}
+
+
+def static_cpus(reserved: str, **options: bool) -> KubeletConfig:
+    """Two CPUs of each node are one core."""
+    texts = {name.replace("_", "-"): str(value).lower() for name, value in options.items()}
+    return config(
+        cpu_manager_policy="static",
+        cpu_manager_policy_options=texts,
+        reserved_system_cpus=reserved,
+        kube_reserved={} if reserved else {"cpu": "1"},
+        feature_gates={ALPHA_GATE: True},
+    )
+
+
+@pytest.mark.parametrize("full_pcpus_only", [False, True])
+def test_a_reserved_thread_without_its_sibling_splits_a_core(full_pcpus_only: bool) -> None:
+    of = static_cpus("0-2", full_pcpus_only=full_pcpus_only)
+    own = found(of)
+    assert list(own) == ["reserved-cpus-split-cores"]
+    split = own["reserved-cpus-split-cores"]
+    assert split.severity is Severity.WARNING
+    assert split.fields == {"reserved": "2", "siblings": "3", "whole": "0-3"}
+    assert split.where.path == "$.reservedSystemCPUs"
+
+
+def test_the_policys_own_choice_splits_a_core_where_whole_cores_are_given() -> None:
+    own = found(static_cpus("", full_pcpus_only=True))
+    assert own["reserved-cpus-split-cores"].fields == {
+        "reserved": "0",
+        "siblings": "1",
+        "whole": "0-1",
+    }
+    assert own["reserved-cpus-split-cores"].where.path == "$.kubeReserved.cpu"
+    assert found(static_cpus("", full_pcpus_only=False)) == {}
+
+
+def test_whole_cores_are_not_split() -> None:
+    assert found(static_cpus("0-1", full_pcpus_only=True)) == {}
+    assert found(replace(static_cpus("0"), cpu_manager_policy="none", kube_reserved={})) == {}
+
+
+def test_split_cores_are_said_once_where_they_can_hang_the_kubelet() -> None:
+    both = static_cpus("0", full_pcpus_only=True, distribute_cpus_across_numa=True)
+    assert list(found(both)) == ["cpu-policy-may-hang"]

@@ -104,6 +104,7 @@ def check(
     *,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
+    devices: machine_options.Devices,
     state_dir: StateDir = None,
     taken: machine_options.Taken,
     output: Output = CheckFormat.TABLE,
@@ -128,6 +129,8 @@ def check(
         config=flags.sources(config),
         pods=tuple(pods or ()),
         **taken.fields(),
+        devices=devices.texts,
+        device_file=devices.file,
         state_dir=state_dir,
         choice=choosing.of_texts(select or (), ignore or ()),
     )

@@ -76,6 +76,16 @@ SENTENCES: Final[Mapping[str, str]] = {
     "lint/option-without-gate": (
         "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
     ),
+    "lint/alignment-without-hints": (
+        "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy is"
+        " None: nothing but device plugins says where a container should be"
+    ),
+    "lint/cpu-reservation-overridden": (
+        "{field} is {amount}, but reservedSystemCPUs names {cpus} CPUs, and {cpus} are reserved"
+    ),
+    "lint/reserved-cpus-split-cores": (
+        "CPUs {reserved} are reserved, but not CPUs {siblings}, which are on the same cores"
+    ),
     "lint/part-of-a-cpu-reserved": (
         "{reserved} of cpu are kept back; the static CPU policy rounds that up to {cpus}, but the"
         " node offers the difference to pods"
@@ -128,6 +138,18 @@ SENTENCES: Final[Mapping[str, str]] = {
     "lint/pod-larger-than-node": (
         "pod {pod} asks for {asked} of {resource}; the node offers {most}, so {excess} are too"
         " much (OutOf{resource})"
+    ),
+    "lint/container-without-limits": (
+        "container {container} keeps pod {pod} from the QoS class Guaranteed: its limits of"
+        " {resources} are missing or not equal to its requests"
+    ),
+    "lint/fractional-cpus": (
+        "pod {pod}, container {container} asks for {asked} of cpu, which is no whole number: it"
+        " gets no exclusive CPUs"
+    ),
+    "lint/resource-almost-offered": (
+        "pod {pod}, container {container} asks for {resource}, which this node does not offer; it"
+        " offers {offered}"
     ),
     "lint/pod-crashes-kubelet": "pod {pod} makes the kubelet crash or hang: {why}",
     "lint/pods-empty-the-pool": (
@@ -206,6 +228,19 @@ RULES: Final[Mapping[str, str]] = {
     "lint/option-without-gate": (
         "As soon as a policy reads the option, the kubelet does not start without the gate."
     ),
+    "lint/alignment-without-hints": (
+        "The Topology Manager merges the hints of the CPU Manager, the Memory Manager and of device"
+        " plugins. Containers without such devices are admitted as under the policy none."
+    ),
+    "lint/cpu-reservation-overridden": (
+        "With reservedSystemCPUs the kubelet v1.32 drops kubeReserved.cpu and sets"
+        " systemReserved.cpu to the number of the CPUs, under every CPU policy."
+    ),
+    "lint/reserved-cpus-split-cores": (
+        "Threads of one core share its caches and units: a container that gets the sibling of a"
+        " reserved CPU is disturbed by the system. With full-pcpus-only, which gives whole cores,"
+        " no container gets it."
+    ),
     "lint/part-of-a-cpu-reserved": (
         "The static policy keeps whole CPUs back. The scheduler goes by the exact number, and"
         " sends pods whose CPUs are not there."
@@ -252,6 +287,20 @@ RULES: Final[Mapping[str, str]] = {
         "With strict-cpu-reservation the reserved CPUs are not part of the shared pool, and a state"
         " file with an empty pool is refused."
     ),
+    "lint/container-without-limits": (
+        "A pod is Guaranteed if every container, init containers and sidecars included, has limits"
+        " of cpu and memory that are equal to its requests. Only Guaranteed pods get exclusive CPUs"
+        " and memory of chosen NUMA nodes, and they are evicted last."
+    ),
+    "lint/fractional-cpus": (
+        "The static policy gives exclusive CPUs to containers of Guaranteed pods that ask for whole"
+        " ones. One that asks for 1500m runs in the shared pool with all others."
+    ),
+    "lint/resource-almost-offered": (
+        "Resources are known by their exact names. The scheduler finds no node for a name that none"
+        " offers; a kubelet that gets the pod anyway starts it without the device, or rejects it"
+        " for huge pages that are not there."
+    ),
     "lint/pod-crashes-kubelet": (
         "The kubelet v1.32 panics, or never comes to an end, while it admits such a pod, and again"
         " after every restart."
@@ -293,6 +342,12 @@ MENDS: Final[Mapping[str, str]] = {
     ),
     "lint/topology-options-not-read": "set topologyManagerPolicy, or remove the options",
     "lint/option-without-gate": "set featureGates.{gate} to true, or remove the option",
+    "lint/alignment-without-hints": (
+        "set cpuManagerPolicy to static or memoryManagerPolicy to Static, unless only devices are"
+        " to be aligned"
+    ),
+    "lint/cpu-reservation-overridden": "remove {field}, or name other CPUs in reservedSystemCPUs",
+    "lint/reserved-cpus-split-cores": "set reservedSystemCPUs to {whole}",
     "lint/part-of-a-cpu-reserved": "keep back {cpus} of cpu, or name CPUs in reservedSystemCPUs",
     "lint/cpu-policy-may-hang": "name all threads of these cores in reservedSystemCPUs, or none",
     "lint/strict-reservation": "keep one CPU more than the largest sum of exclusive CPUs",
@@ -312,6 +367,11 @@ MENDS: Final[Mapping[str, str]] = {
     "lint/pod-never-admitted-at-all": "choose another policy or scope, or another machine",
     "lint/pod-larger-than-node": "ask for {most} of {resource} at most, or keep less back",
     "lint/pods-empty-the-pool": "ask for one CPU less in all, or reserve one CPU more",
+    "lint/container-without-limits": (
+        "give container {container} requests and limits of {resources} that are equal"
+    ),
+    "lint/fractional-cpus": "ask for {whole} of cpu, unless the container is meant to share CPUs",
+    "lint/resource-almost-offered": "write {offered}",
     "lint/pod-crashes-kubelet": "do not let the pod come to this node, or mend what is named",
 }
 

@@ -9,7 +9,9 @@ findings with codes ``lint/...``. A rule is a function; ``rules`` has them all, 
     on_reservation   reservedMemory and the eviction threshold: the formula
     on_nodes         reservedMemory and the NUMA nodes: where it lies
     on_options       policies, options, gates, numbers of nodes; the kernel
+    on_host          swap, cgroups, the runtime: what is known of a live machine
     on_pods          pods that this node can never admit, asked of the node itself
+    on_requests      pods that it admits, and that get less than they seem to ask for
 
 *Severities*: an error keeps the kubelet from starting, crashes it, makes it count nonsense, or
 makes a given pod impossible; a warning is probably not what was meant; a note is good to know.

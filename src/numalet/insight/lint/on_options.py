@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from numalet.core.admission import roster
-from numalet.core.config import policy_options
+from numalet.core.config import cpu_policy, node_allocatable, policy_options
 from numalet.core.config.feature_gates import (
     CPU_MANAGER_POLICY_ALPHA_OPTIONS,
     CPU_MANAGER_POLICY_BETA_OPTIONS,
@@ -15,10 +15,11 @@ from numalet.core.config.feature_gates import (
 )
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.policy_options import Maturity
-from numalet.core.config.rules import CpuPolicy, CpuRules, NodeRules
-from numalet.core.managers.cpu import static_policy, topology
-from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.config.rules import CpuPolicy, CpuRules, MemoryPolicy, NodeRules, TopologyPolicy
+from numalet.core.managers.cpu import cpu_mask, static_policy, topology
+from numalet.core.model import cpu_set, resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.quantity import ZERO
 from numalet.insight.lint.subject import LintSubject
 
@@ -89,6 +90,46 @@ def _without_gate(
             yield Finding("lint/option-without-gate", fields, where, Severity.WARNING)
 
 
+def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
+    """A topology policy, and neither CPU Manager nor Memory Manager to give it hints.
+
+    Devices that are known of give hints, too; nothing is said then.
+    """
+    config = subject.config
+    policies = {policy.value for policy in TopologyPolicy} - {TopologyPolicy.NONE.value}
+    both_off = (
+        config.cpu_manager_policy == CpuPolicy.NONE.value
+        and config.memory_manager_policy == MemoryPolicy.NONE.value
+    )
+    if config.topology_manager_policy in policies and both_off and not subject.devices:
+        fields = {"policy": config.topology_manager_policy}
+        where = config.where("topologyManagerPolicy")
+        yield Finding("lint/alignment-without-hints", fields, where, Severity.WARNING)
+
+
+def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
+    """Amounts of CPUs that reservedSystemCPUs replaces by its own number, and that differ from it.
+
+    Kubelet v1.32: ``run`` in ``cmd/kubelet/app``.
+    """
+    config = subject.config
+    count = len(cpu_policy.reserved_system_cpus(config, subject.machine, Findings()))
+    amounts = {}
+    for place, texts in (
+        ("kubeReserved", config.kube_reserved),
+        ("systemReserved", config.system_reserved),
+    ):
+        parsed = node_allocatable.parse_reserved(config, place, texts or {}, Findings())
+        if resources.CPU in parsed:
+            amounts[f"{place}.{resources.CPU}"] = parsed[resources.CPU]
+    if not count or sum(amount.milli_value for amount in amounts.values()) == count * 1000:
+        return
+    for field, amount in amounts.items():
+        fields = {"field": field, "amount": amount, "cpus": count}
+        where = config.where(field)
+        yield Finding("lint/cpu-reservation-overridden", fields, where, Severity.WARNING)
+
+
 def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """A reservation of CPUs that is no whole number is rounded up, but counted as it stands."""
     reserved = rules.reservation.get(resources.CPU, ZERO)
@@ -101,17 +142,44 @@ def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """full-pcpus-only with distribute-cpus-across-numa, and a reservation that splits cores."""
     cpu = rules.cpu
-    both = cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
-    split = _split_cores(subject, cpu)
-    if _is_static(cpu) and both and split:
+    split = _split_cores(subject, cpu.reserved_cpus or cpu_set.EMPTY)
+    if _is_static(cpu) and _turns_on_whole_cores(cpu) and split:
         fields = {"cores": ", ".join(f"{{{','.join(map(str, core))}}}" for core in split)}
         where = subject.config.where(f"{_CPU}.{policy_options.DISTRIBUTE_ACROSS_NUMA}")
         yield Finding("lint/cpu-policy-may-hang", fields, where, Severity.WARNING)
 
 
-def _split_cores(subject: LintSubject, cpu: CpuRules) -> list[tuple[int, ...]]:
+def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
+    """Reserved CPUs that take one thread of a core and leave its sibling to containers.
+
+    CPUs that the policy chooses itself count only with full-pcpus-only, where the sibling is lost.
+    """
+    cpu = rules.cpu
+    if not _is_static(cpu) or not (cpu.reserved_cpus or cpu.full_pcpus_only):
+        return
+    policy = static_policy.build(cpu, topology.discover(rules.machine))
+    if isinstance(policy, Finding):
+        return
+    reserved = cpu_mask.to_set(policy.reserved.cpus)
+    whole = frozenset().union(*_split_cores(subject, reserved))
+    is_named = cpu.reserved_cpus is not None
+    if whole and not (is_named and _turns_on_whole_cores(cpu)):
+        fields = {
+            "reserved": cpu_set.text(whole & reserved),
+            "siblings": cpu_set.text(whole - reserved),
+            "whole": cpu_set.text(whole | reserved),
+        }
+        where = subject.config.where("reservedSystemCPUs" if is_named else "kubeReserved.cpu")
+        yield Finding("lint/reserved-cpus-split-cores", fields, where, Severity.WARNING)
+
+
+def _turns_on_whole_cores(cpu: CpuRules) -> bool:
+    """Whether whole cores are handed out in turns; ``may_hang`` judges split cores then."""
+    return cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
+
+
+def _split_cores(subject: LintSubject, reserved: CpuSet) -> list[tuple[int, ...]]:
     """Cores of which some threads are reserved and others are not."""
-    reserved = cpu.reserved_cpus or frozenset()
     cores = (core.threads for node in subject.machine.nodes for core in node.cores)
     return [core for core in cores if 0 < len(reserved.intersection(core)) < len(core)]
 

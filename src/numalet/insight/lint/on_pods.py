@@ -6,7 +6,7 @@ are asked about once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from numalet.core.admission.reasons import KubeletWouldCrash, OutOfResource, Rejection
 from numalet.core.config.rules import CpuPolicy
@@ -34,11 +34,11 @@ def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
     """What is too much about every pod that the empty node does not admit."""
     search = LargestRequestSearch(node)
     decisions = []
-    for alike in _alike(subject.pods):
+    for alike in in_groups(subject.pods, lambda each: sorted(each.requests.items())):
         pod = alike[0]
         decisions.append(node.admit(pod)[1])
         rejection = decisions[-1].rejection
-        more = "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
+        more = and_more(alike)
         found: Iterator[Finding]
         match rejection:
             case None:
@@ -77,15 +77,19 @@ def _crashes(node: Node, pod: Pod) -> bool:
     return isinstance(node.admit(pod)[1].rejection, KubeletWouldCrash)
 
 
-def _alike(pods: tuple[Pod, ...]) -> list[list[Pod]]:
-    """The pods in groups of those that ask for the same, in their order."""
+def in_groups(pods: tuple[Pod, ...], part: Callable[[Container], object]) -> list[list[Pod]]:
+    """The pods in groups of those that are alike in this part of their containers, in order."""
     groups: dict[str, list[Pod]] = {}
     for pod in pods:
-        asked = [(c.name, c.kind, sorted(c.requests.items())) for c in pod.containers()]
-        groups.setdefault(repr((pod.qos_class, asked, sorted(pod.overhead.items()))), []).append(
-            pod
-        )
+        parts = [(each.name, each.kind, part(each)) for each in pod.containers()]
+        key = repr((pod.qos_class, parts, sorted(pod.overhead.items())))
+        groups.setdefault(key, []).append(pod)
     return list(groups.values())
+
+
+def and_more(alike: list[Pod]) -> str:
+    """What to say of a group beside its first pod; empty if it is alone."""
+    return "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
 
 
 def _crashing(

@@ -9,7 +9,15 @@ from typing import Final
 from numalet.core.config.rules import NodeRules, StartRefused
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.node.node import Node
-from numalet.insight.lint import on_host, on_nodes, on_options, on_pods, on_reservation, starting
+from numalet.insight.lint import (
+    on_host,
+    on_nodes,
+    on_options,
+    on_pods,
+    on_requests,
+    on_reservation,
+    starting,
+)
 from numalet.insight.lint.subject import LintSubject
 
 _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
@@ -29,6 +37,8 @@ _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]]
     on_options.many_nodes,
     on_options.options_not_read,
     on_options.options_without_gate,
+    on_options.alignment_without_hints,
+    on_options.cpu_reservation_overridden,
     on_options.page_size_not_everywhere,
     on_options.numa_balancing,
     on_host.swap_is_on,
@@ -41,8 +51,12 @@ _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]]
 _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], ...]] = (
     on_options.part_of_a_cpu,
     on_options.may_hang,
+    on_options.split_cores,
     on_options.distances_beyond_rows,
     on_options.strict_reservation,
+    on_requests.lost_guaranteed_class,
+    on_requests.fractional_cpus,
+    on_requests.names_almost_offered,
 )
 """Rules about a configuration that was resolved against its machine."""
 

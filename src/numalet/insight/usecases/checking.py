@@ -20,6 +20,7 @@ from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import Host, LintSubject
+from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
@@ -37,7 +38,11 @@ _CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInputs:
-    """What the user named."""
+    """What the user named.
+
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
+    in a file.
+    """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
     config: ConfigSources = field(default_factory=ConfigSources)
@@ -45,6 +50,8 @@ class CheckInputs:
     node_name: str | None = None
     node_labels: str | None = None
     pod_source: PodSource = PodSource.API
+    devices: Sequence[str] = ()
+    device_file: str | None = None
     state_dir: Path | None = None
     choice: LintChoice = field(default_factory=LintChoice)
 
@@ -80,8 +87,12 @@ def check(pieces: CheckInputs) -> CheckResult:
     config = findings.collect(lambda: kubelet_config.load(pieces.config))
     pods = findings.collect(lambda: _pods(pieces))
     files = findings.collect(lambda: _state_files(pieces))
+    devices = None
+    if machine is not None:
+        devices = findings.collect(partial(devices_on, machine, pieces.device_file, pieces.devices))
     findings.raise_errors()
     assert machine is not None
+    assert devices is not None
     assert config is not None
     assert pods is not None
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, pods.pods)
@@ -94,7 +105,7 @@ def check(pieces: CheckInputs) -> CheckResult:
         numa_balancing=numa_balancing(machine.tree),
         host=host(pieces, machine.tree, config.config),
         behaviour=config.behaviour,
-        devices=machine.devices,
+        devices=devices,
         identity=identity,
     )
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)

@@ -1,0 +1,140 @@
+"""Rules about pods that the node admits, and that get less than they seem to ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from numalet.core.config import node_allocatable
+from numalet.core.config.rules import CpuPolicy, NodeRules
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.model import qos, resources
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.pod import Container, QosClass
+from numalet.core.model.quantity import ZERO, Quantity
+from numalet.insight.lint import on_pods
+from numalet.insight.lint.subject import LintSubject
+
+_OF_QOS: Final = (resources.CPU, resources.MEMORY)
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+
+# Names of devices are short and differ in one letter on purpose (gpu, npu, tpu; port-a, port-b),
+# so a changed letter counts inside of long words only, and another length in all but short ones.
+_LEAST_OF_OTHER_LETTER: Final = 5
+_LEAST_OF_OTHER_LENGTH: Final = 4
+
+
+def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
+    """Containers without which a Burstable pod would be Guaranteed, and which are the smaller part.
+
+    Kubelet v1.32: ``qos.ComputePodQOS``.
+    """
+    pins = rules.cpu.policy is CpuPolicy.STATIC or subject.pins_memory
+    for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
+        pod = alike[0]
+        fitting = [each for each in pod.containers() if _is_guaranteed(each)]
+        others = [each for each in pod.containers() if not _is_guaranteed(each)]
+        is_lost = pod.qos_class is QosClass.BURSTABLE and fitting and others
+        if not is_lost or qos.qos_class(pod.containers()) is QosClass.GUARANTEED:
+            continue
+        if any(_requested(others, name) > _requested(fitting, name) for name in _OF_QOS):
+            continue
+        for container in others:
+            fields = {
+                "pod": f"{pod}{on_pods.and_more(alike)}",
+                "container": container.name,
+                "resources": " and ".join(filter(lambda name: _differs(container, name), _OF_QOS)),
+            }
+            where = subject.place_of(pod, container.name)
+            severity = Severity.WARNING if pins else Severity.NOTE
+            yield Finding("lint/container-without-limits", fields, where, severity)
+
+
+def _is_guaranteed(container: Container) -> bool:
+    return qos.qos_class([container]) is QosClass.GUARANTEED
+
+
+def _requested(containers: Iterable[Container], resource: str) -> Quantity:
+    return sum((each.requests.get(resource, ZERO) for each in containers), start=ZERO)
+
+
+def _differs(container: Container, resource: str) -> bool:
+    limit = container.limits.get(resource, ZERO)
+    return limit.sign <= 0 or container.requests.get(resource, ZERO) != limit
+
+
+def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
+    """Containers of Guaranteed pods that stay in the shared pool because of a part of a CPU."""
+    if rules.cpu.policy is not CpuPolicy.STATIC:
+        return
+    for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
+        pod = alike[0]
+        for container in pod.containers():
+            asked = container.requests.get(resources.CPU, ZERO)
+            is_shared = not cpu_demand.of_container(pod, container)
+            if pod.qos_class is not QosClass.GUARANTEED or asked.sign <= 0 or not is_shared:
+                continue
+            fields = {
+                "pod": f"{pod}{on_pods.and_more(alike)}",
+                "container": container.name,
+                "asked": asked,
+                "whole": asked.value,
+            }
+            where = subject.place_of(pod, container.name)
+            # A helper beside the others asks for less than one on purpose.
+            severity = Severity.WARNING if asked.milli_value > 1000 else Severity.NOTE
+            yield Finding("lint/fractional-cpus", fields, where, severity)
+
+
+def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
+    """Resources that the node does not offer, with a name almost like one that it does."""
+    capacity = node_allocatable.capacity(rules.machine)
+    offered = {*capacity, *node_allocatable.RESERVABLE, *subject.devices}
+    for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
+        pod = alike[0]
+        for container in pod.containers():
+            for name in sorted({*container.requests, *container.limits} - offered):
+                near = sorted(filter(lambda known: _is_almost(name, known), offered))
+                if not near:
+                    continue
+                fields = {
+                    "pod": f"{pod}{on_pods.and_more(alike)}",
+                    "container": container.name,
+                    "resource": name,
+                    "offered": near[0],
+                }
+                where = subject.place_of(pod, container.name)
+                yield Finding("lint/resource-almost-offered", fields, where, Severity.WARNING)
+
+
+def _is_almost(name: str, known: str) -> bool:
+    """Whether one name is probably the other with a slip of the pen."""
+    if name.lower() == known.lower():
+        return True
+    start = 0
+    while start < min(len(name), len(known)) and name[start] == known[start]:
+        start += 1
+    rest, known_rest = name[start:], known[start:]
+    while rest and known_rest and rest[-1] == known_rest[-1]:
+        rest, known_rest = rest[:-1], known_rest[:-1]
+    if any(map(str.isdigit, rest + known_rest)):
+        return False
+    is_swapped = len(rest) == 2 and rest == known_rest[::-1]
+    if is_swapped or max(len(rest), len(known_rest)) != 1:
+        return is_swapped
+    if resources.is_hugepages(known):
+        return True
+    longer = max(name, known, key=len)
+    words = (each for each in _WORD.finditer(longer) if each.start() <= start < each.end())
+    word = next(words, None)
+    if word is None:
+        return True  # A dot, dash or slash that is missing or another one.
+    size = word.end() - word.start()
+    if len(rest) != len(known_rest):
+        return size >= _LEAST_OF_OTHER_LENGTH
+    return size >= _LEAST_OF_OTHER_LETTER and start + 1 < word.end()
+
+
+def _requests_and_limits(container: Container) -> object:
+    return sorted(container.requests.items()), sorted(container.limits.items())
