@@ -16,7 +16,7 @@ from cli.operating import KUBELET, SHAPE, blocks, make_ready
 from numalet.core.checkpoint import memory_file
 from numalet.core.managers.memory.ledger import EMPTY_LEDGER
 from numalet.core.model.findings import Severity
-from numalet.insight.output import check_document
+from numalet.insight.output import check_document, json_schema
 from numalet.insight.usecases import checking
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
@@ -120,7 +120,7 @@ def test_the_document_keeps_to_its_schema(numalet: Runner) -> None:
     text = numalet("check", "-c", "wrong.yaml", *SHAPE, "-o", "json").out
     assert msgspec.json.decode(text, type=check_document.CheckDocument).starts is False
     recorded = json.loads((SCHEMAS / "check.json").read_text(encoding="utf-8"))
-    assert recorded == check_document.schema()
+    assert recorded == json_schema.of(check_document.CheckDocument)
 
 
 def test_a_missing_field_is_missing_in_the_file(numalet: Runner) -> None:

@@ -22,7 +22,7 @@ from cli.commands import (
     process,
 )
 from numalet.cli.progress import Progress
-from numalet.insight.output import explanation_schema
+from numalet.insight.output import explanation_schema, json_schema, schemas
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -169,7 +169,7 @@ def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
         refused.out, type=explanation_schema.ExplanationNotStartedDocument
     ).start_error
     recorded = json.loads((DOCS / "schemas" / "explanation.json").read_text(encoding="utf-8"))
-    assert explanation_schema.explanation() == recorded
+    assert json_schema.of(*schemas.DOCUMENTS["explanation"]) == recorded
 
 
 def test_the_page_shows_what_is_printed() -> None:

@@ -13,7 +13,7 @@ from cli.commands import Runner
 from cli.operating import KUBELET, SHAPE, blocks, make_ready
 from numalet.core.config.reservation import Spare, Spread
 from numalet.core.model.findings import BadInput
-from numalet.insight.output import reserve_document
+from numalet.insight.output import json_schema, reserve_document
 from numalet.insight.usecases import reserving
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
@@ -106,7 +106,7 @@ def test_the_document_keeps_to_its_schema(numalet: Runner) -> None:
         "limits": {"memory": "2610Mi"},
     }
     recorded = json.loads((SCHEMAS / "reserve.json").read_text(encoding="utf-8"))
-    assert recorded == reserve_document.schema()
+    assert recorded == json_schema.of(reserve_document.ReserveDocument)
 
 
 def test_a_file_is_edited_in_place_with_a_backup(numalet: Runner) -> None:

@@ -24,15 +24,15 @@ from cli.commands import (
 )
 from machines.guests import NAMES, tarball
 from numalet.core.config.rules import StartStage
-from numalet.insight.output import schemas
-from numalet.insight.output.machine_schema import MachineDocument, ProfilesDocument
-from numalet.insight.output.replay_schema import ReplayDocument
+from numalet.insight.output import json_schema, schemas
+from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
+from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.simulation_schema import (
     HintsByRuleDocument,
     NotStartedDocument,
     SimulationDocument,
 )
-from numalet.insight.output.state_schema import (
+from numalet.insight.output.state_document import (
     CheckedDocument,
     ComparedDocument,
     RebasedDocument,
@@ -101,23 +101,23 @@ def test_the_schema_files_are_those_of_the_types(tmp_path: Path) -> None:
 def test_the_module_is_a_program(tmp_path: Path) -> None:
     command = [sys.executable, "-m", schemas.__name__]
     subprocess.run([*command, str(tmp_path)], check=True, timeout=250)
-    assert {f"{name}.json" for name in schemas.SCHEMAS} == {p.name for p in tmp_path.iterdir()}
+    assert {f"{name}.json" for name in schemas.DOCUMENTS} == {p.name for p in tmp_path.iterdir()}
     refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
     assert (1, True) == (refused.returncode, refused.stderr.startswith("usage: "))
 
 
-@pytest.mark.parametrize("name", schemas.SCHEMAS)
+@pytest.mark.parametrize("name", schemas.DOCUMENTS)
 def test_a_schema_is_whole_and_open_for_new_fields(name: str) -> None:
-    schema = schemas.SCHEMAS[name]()
+    schema = json_schema.of(*schemas.DOCUMENTS[name])
     parts = nested(schema)
     wanted = {part["$ref"] for part in parts if "$ref" in part}
     assert wanted == {f"#/$defs/{part}" for part in schema["$defs"]}
     assert [] == [part for part in parts if part.get("additionalProperties") is False]
 
 
-@pytest.mark.parametrize("name", schemas.SCHEMAS)
+@pytest.mark.parametrize("name", schemas.DOCUMENTS)
 def test_a_document_has_the_name_of_its_schema_and_is_on_the_page(name: str) -> None:
-    schema = schemas.SCHEMAS[name]()
+    schema = json_schema.of(*schemas.DOCUMENTS[name])
     tops = [each["$ref"] for each in schema.get("anyOf", [schema])]
     parts = [schema["$defs"][top.rpartition("/")[2]] for top in tops]
     assert [[f"numalet.{name}/1"]] * len(tops) == [p["properties"]["schema"]["enum"] for p in parts]
@@ -202,7 +202,7 @@ def test_a_machine_with_gaps_keeps_to_the_type(numalet: Runner, tmp_path: Path) 
     node.mkdir(parents=True)
     found = kept(numalet("machine", str(tmp_path), "-o", "json"), MachineDocument)
     assert [(3, None, None)] == [(n.id, n.memory_bytes, n.distances) for n in found.numa_nodes]
-    assert all(note.code.startswith("machine/note-") and note.text for note in found.notes)
+    assert all(note["code"].startswith("machine/note-") and note["text"] for note in found.notes)
 
 
 def test_the_list_of_profiles_keeps_to_the_type(numalet: Runner) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from cli.commands import CONFIGURED, EXAMPLES, GUARANTEED, RESERVED, SECOND, Ended, Runner, pod
-from numalet.insight.output import explanation_schema
+from numalet.insight.output import explanation_schema, json_schema
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -71,7 +71,7 @@ def test_documents_keep_to_their_schema(numalet: Runner, pods: str) -> None:
     found = msgspec.json.decode(text, type=explanation_schema.Matrix)
     assert len(found.variants) == 14
     recorded = json.loads((DOCS / "schemas" / "what-if.json").read_text(encoding="utf-8"))
-    assert explanation_schema.matrix() == recorded
+    assert json_schema.of(explanation_schema.Matrix) == recorded
 
 
 def test_all_policies_and_scopes_are_compared(numalet: Runner) -> None:

@@ -18,7 +18,8 @@ from numalet.core.model import cpu_set, machine_shape
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
-from numalet.insight.maps.machine_map import View, document, machine_map
+from numalet.insight.maps.machine_map import View, machine_map
+from numalet.insight.output import json_schema, machine_document
 from numalet.io import machines
 from numalet.io.documents import cadvisor, machine_file
 from numalet.io.sysfs import kernel_text
@@ -37,7 +38,7 @@ def _is_usable(machine: Machine) -> None:
     kubelet_view(machine)
     for view in View:
         chart = machine_map(machine, view)
-        document(chart)
+        json_schema.plain(machine_document.machine(chart))
         for note in chart.notes:
             english.of_finding(note)
 

@@ -7,6 +7,7 @@ import copy
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,13 +15,13 @@ from hypothesis import strategies as st
 import state_builders
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.model.quantity import Quantity
+from numalet.insight.output import json_schema, state_document
 from numalet.insight.state import (
     holder_map,
     reading,
     rebase,
     restart_check,
     state_diff,
-    state_document,
 )
 from numalet.insight.state import (
     verify as state_verify,
@@ -95,7 +96,10 @@ def test_any_content_is_looked_at_or_refused(files: dict[str, str]) -> None:
         state_document.checked(checked, "/var/lib/kubelet"),
         state_document.rebased(rebase.rebase(STAFF, files), {}),
     )
-    assert all(json.dumps(document) for document in documents)
+    for document in documents:
+        plain = json_schema.plain(document)
+        assert json.dumps(plain)
+        assert document == msgspec.convert(plain, type(document))
 
 
 @given(st.text(max_size=80))

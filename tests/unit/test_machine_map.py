@@ -11,8 +11,16 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
 from numalet.core.model.machine_shape import MachineShape, machine_of_shape
-from numalet.insight.maps.machine_map import View, document, machine_map
+from numalet.insight.maps.machine_map import MachineMap, View, machine_map
+from numalet.insight.output import json_schema, machine_document
+from numalet.wording import english
 from numalet.wording.english_machine import SENTENCES
+
+
+def document(chart: MachineMap) -> Any:
+    """The map as JSON has it."""
+    return json_schema.plain(machine_document.machine(chart))
+
 
 EVEN = machine_of_shape(MachineShape(2, 2, 1, 2), 1 << 30, {2048: 2}, "2n1c2t")
 
@@ -64,7 +72,11 @@ def test_notes_of_the_reader_come_first() -> None:
     codes = [found.code for found in machine_map(machine, View.KERNEL, (note,)).notes]
     assert codes[:2] == ["machine/note-unreadable", "machine/note-no-numa"]
     plain = document(machine_map(machine, View.KERNEL, (note,)))
-    assert plain["notes"][0] == {"code": "machine/note-unreadable", "value": "x"}
+    assert plain["notes"][0] == {
+        "code": "machine/note-unreadable",
+        "value": "x",
+        "text": english.of_finding(note),
+    }
 
 
 def _odd_machine() -> Machine:

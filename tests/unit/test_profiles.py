@@ -10,8 +10,9 @@ import pytest
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, BadInput, Location
-from numalet.insight.maps import machine_map, profile_list
+from numalet.insight.maps import machine_map
 from numalet.insight.maps.machine_map import View
+from numalet.insight.output import json_schema, machine_document
 from numalet.insight.usecases.profile_rows import profile_rows
 from numalet.io.devices import named_devices
 from numalet.io.documents import machine_file, profile_library
@@ -262,7 +263,7 @@ def test_the_list_counts_each_profile() -> None:
     for each in rows.values():
         assert each.about.endswith(".")
         assert each.figures.endswith(".")
-    (plain,) = profile_list.document([row])["profiles"]
+    (plain,) = json_schema.plain(machine_document.profiles([row]))["profiles"]
     assert plain["memory_bytes"] == 1161590 << 20
     assert plain["devices"] == [{"resource": "gpu.intel.com/i915", "count": 6}]
 

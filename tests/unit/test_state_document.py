@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec import Struct
+
 import builders
 import state_builders
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
+from numalet.insight.output import json_schema, state_document
 from numalet.insight.state import (
     reading,
     rebase,
     restart_check,
     state_diff,
-    state_document,
 )
 from numalet.insight.state import (
     verify as state_verify,
@@ -25,8 +27,9 @@ from state_builders import CPU, MEMORY
 FILES = state_builders.files()
 
 
-def plain(document: Any, schema: str) -> Any:
+def plain(typed: Struct, schema: str) -> Any:
     """The document, which is JSON and names its schema."""
+    document = json_schema.plain(typed)
     assert document == json.loads(json.dumps(document))
     assert schema == document["schema"]
     return document
@@ -64,9 +67,9 @@ def test_a_check_has_the_kubelets_error() -> None:
     assert {"pod_uid", "container", "file", "code", "text"} <= lost[0].keys()
     assert {CPU, MEMORY} == {each["file"] for each in lost}
     bad = restart_check.check(KubeletConfig(memory_manager_policy="x"), builders.machine(10), FILES)
-    assert None is state_document.checked(bad, "/x")["rebase"]
+    assert None is state_document.checked(bad, "/x").rebase
     good = restart_check.check(config, builders.machine(10), {})
-    assert None is state_document.checked(good, "/x")["start_error"]
+    assert None is state_document.checked(good, "/x").start_error
 
 
 def test_where_the_kubelet_has_no_words_there_are_none() -> None:

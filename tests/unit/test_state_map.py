@@ -8,7 +8,8 @@ import state_builders
 from builders import GI
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.core.model.pod import ContainerKey
-from numalet.insight.state import holder_map, pod_names, reading, state_document
+from numalet.insight.output import json_schema, state_document
+from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.state.holder_map import HeldMemory, StateMap
 from state_builders import CPU, DEVICE, GPU, MEMORY
 
@@ -120,7 +121,7 @@ def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
 
 def test_documents_are_plain() -> None:
     unreadable = tuple(reading.read({CPU: "{"}).unreadable.values())
-    document = state_document.shown(chart(), unreadable)
+    document = json_schema.plain(state_document.shown(chart(), unreadable))
 
     assert document == json.loads(json.dumps(document))
     assert "numalet.state-show/1" == document["schema"]

@@ -16,6 +16,7 @@ from numalet.core.model.findings import Finding
 from numalet.wording import english, english_lab
 
 if TYPE_CHECKING:
+    from numalet.insight.output.lab_document import TopologyDocument
     from numalet.lab.guest import EndedGuest
     from numalet.lab.request import GuestRequest, Terminal
     from numalet.lab.topology import Topology
@@ -31,11 +32,10 @@ def show_topologies(chosen: output.OutputFormat) -> None:
     if chosen is output.OutputFormat.TABLE:
         output.print_all([_table(TOPOLOGIES.values())])
     else:
-        document = {
-            "schema": "numalet.lab-list/1",
-            "topologies": [_document(topology) for topology in TOPOLOGIES.values()],
-        }
-        output.print_document(document, chosen)
+        from numalet.insight.output.lab_document import LabListDocument
+
+        topologies = [_topology(topology) for topology in TOPOLOGIES.values()]
+        output.print_document(LabListDocument("numalet.lab-list/1", topologies), chosen)
 
 
 def _table(topologies: Any) -> Any:
@@ -53,22 +53,26 @@ def _table(topologies: Any) -> Any:
     return table
 
 
-def _document(topology: Topology) -> dict[str, Any]:
-    return {
-        "name": topology.name,
-        "summary": topology.summary,
-        "packages": topology.layout.packages,
-        "threads_per_core": topology.layout.threads,
-        "numa_nodes": [
-            {
-                "id": number,
-                "cpus": cpu_set.text(node.cpus),
-                "memory_bytes": node.memory_mib << 20,
-                "distances": None if topology.distances is None else topology.distances[number],
-            }
-            for number, node in enumerate(topology.nodes)
-        ],
-    }
+def _topology(topology: Topology) -> TopologyDocument:
+    from numalet.insight.output.lab_document import GuestNodeDocument, TopologyDocument
+
+    distances = topology.distances
+    nodes = [
+        GuestNodeDocument(
+            id=number,
+            cpus=cpu_set.text(node.cpus),
+            memory_bytes=node.memory_mib << 20,
+            distances=None if distances is None else list(distances[number]),
+        )
+        for number, node in enumerate(topology.nodes)
+    ]
+    return TopologyDocument(
+        name=topology.name,
+        summary=topology.summary,
+        packages=topology.layout.packages,
+        threads_per_core=topology.layout.threads,
+        numa_nodes=nodes,
+    )
 
 
 def terminal() -> Terminal:

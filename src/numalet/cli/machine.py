@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -97,7 +97,9 @@ def machine(
     if chosen is output.OutputFormat.TABLE:
         _print_table(chart)
     else:
-        output.print_document(_document(chart), chosen)
+        from numalet.insight.output import machine_document
+
+        output.print_document(machine_document.machine(chart), chosen)
     if size is not None:
         typer.echo(f"captured {size} bytes in {capture}", err=True)
 
@@ -112,14 +114,15 @@ def _refuse_more(*others: str | Path | None) -> None:
 def _list_profiles(chosen: output.OutputFormat) -> None:
     """Print the list of the machine profiles."""
     from numalet.cli import profile_table
-    from numalet.insight.maps import profile_list
     from numalet.insight.usecases import profile_rows
 
     rows = profile_rows.profile_rows()
     if chosen is output.OutputFormat.TABLE:
         output.print_all([profile_table.table(rows), "", profile_table.HOW_TO])
     else:
-        output.print_document(profile_list.document(rows), chosen)
+        from numalet.insight.output import machine_document
+
+        output.print_document(machine_document.profiles(rows), chosen)
 
 
 def _load(
@@ -151,16 +154,6 @@ def _capture(loaded: LoadedMachine, path: Path) -> int:
         fields = {"value": loaded.machine.source}
         raise BadInput([Finding("machine/capture-source", fields, Location(str(path)))])
     return capture.capture(loaded.tree, path, loaded.machine.source)
-
-
-def _document(chart: MachineMap) -> dict[str, Any]:
-    """The map as plain values, with a sentence in every note."""
-    from numalet.insight.maps import machine_map
-
-    plain = machine_map.document(chart)
-    for entry, note in zip(plain["notes"], chart.notes, strict=True):
-        entry["text"] = english.of_finding(note)
-    return plain
 
 
 def _print_table(chart: MachineMap) -> None:

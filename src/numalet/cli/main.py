@@ -212,12 +212,9 @@ def _print_document(findings: Sequence[Finding], arguments: list[str] | None) ->
 
     asked = output.asked_format(sys.argv[1:] if arguments is None else arguments)
     if asked is not None:
-        import msgspec
-
         from numalet.insight.output import findings_document
 
-        document = msgspec.to_builtins(findings_document.of(findings))
-        output.print_document(document, asked)
+        output.print_document(findings_document.of(findings), asked)
         sys.stdout.flush()
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.wording import english
 
 if TYPE_CHECKING:
+    from msgspec import Struct
     from rich.console import Console, RenderableType
     from rich.text import Text
 
@@ -157,8 +158,12 @@ def complain(severity: Severity, text: str) -> None:
     typer.echo(word + filled, err=True)
 
 
-def print_document(document: Any, chosen: OutputFormat) -> None:
-    """Print a plain document as JSON or YAML."""
+def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -> None:
+    """Print a document as JSON or YAML."""
+    if not isinstance(document, Mapping):
+        from numalet.insight.output import json_schema
+
+        document = json_schema.plain(document)
     if chosen is OutputFormat.YAML:
         sys.stdout.write(_as_yaml(document))
     else:

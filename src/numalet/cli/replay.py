@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from numalet.cli.output import OutputFormat, print_document
+
 if TYPE_CHECKING:
+    from numalet.insight.output.replay_document import ReplayDocument, ReplayFileDocument
     from numalet.insight.usecases.replaying import FailedReport, Report
 
 _LONGEST_VALUE = 300
@@ -94,17 +97,19 @@ class _Tally:
             case replaying.UnusableReport():
                 self.problems.extend(report.problems)
 
-    def as_data(self) -> dict[str, Any]:
-        """The same as plain data."""
-        return {
-            "file": self.file,
-            "passed": self.passed,
-            "failed": len(self.failures),
-            "skipped": self.skipped.total(),
-            "skipped_because": dict(sorted(self.skipped.items())),
-            "failures": [failure.as_data() for failure in self.failures],
-            "problems": self.problems,
-        }
+    def document(self) -> ReplayFileDocument:
+        """The same as a part of a document."""
+        from numalet.insight.output import replay_document
+
+        return replay_document.ReplayFileDocument(
+            file=self.file,
+            passed=self.passed,
+            failed=len(self.failures),
+            skipped=self.skipped.total(),
+            skipped_because=dict(sorted(self.skipped.items())),
+            failures=[replay_document.failure(each) for each in self.failures],
+            problems=self.problems,
+        )
 
 
 def _tallies(reports: Iterator[Report], fail_fast: bool, shown: _Shown) -> Iterator[_Tally]:
@@ -170,7 +175,7 @@ class _Shown:
     def finished(self) -> int:
         """The exit status, after the last words."""
         if self._output is ReplayOutput.JSON:
-            typer.echo(json.dumps(_summary(self._tallies), indent=2))
+            print_document(_summary(self._tallies), OutputFormat.JSON)
         else:
             typer.echo(_counts(self._tallies))
         if any(tally.problems for tally in self._tallies):
@@ -183,12 +188,17 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def _summary(tallies: Sequence[_Tally]) -> dict[str, Any]:
-    from numalet.insight.usecases import replaying
+def _summary(tallies: Sequence[_Tally]) -> ReplayDocument:
+    from numalet.insight.output.replay_document import ReplayDocument
 
-    files = [tally.as_data() for tally in tallies]
-    totals = {key: sum(file[key] for file in files) for key in ("passed", "failed", "skipped")}
-    return {"schema": replaying.SCHEMA, "files": files} | totals
+    files = [tally.document() for tally in tallies]
+    return ReplayDocument(
+        schema="numalet.replay/1",
+        files=files,
+        passed=sum(each.passed for each in files),
+        failed=sum(each.failed for each in files),
+        skipped=sum(each.skipped for each in files),
+    )
 
 
 def _counts(tallies: Sequence[_Tally]) -> str:

@@ -55,12 +55,9 @@ def print_yaml(plan: Plan) -> None:
 
 def print_json(plan: Plan, written: ChangedFile | None) -> None:
     """Print the document that ``numalet.reserve/1`` describes."""
-    import msgspec
-
     from numalet.insight.output import reserve_document
 
-    document = msgspec.to_builtins(reserve_document.of(plan, written))
-    output.print_document(document, output.OutputFormat.JSON)
+    output.print_document(reserve_document.of(plan, written), output.OutputFormat.JSON)
 
 
 def say_written(written: ChangedFile) -> None:

@@ -253,11 +253,10 @@ def run(
 def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
     """What prints the answer of a dry run as a document; None for sentences."""
     from numalet.cli.output import print_document
-    from numalet.insight.output import run_document
 
     if chosen is OutputFormat.TABLE:
         return None
-    return lambda document: print_document(run_document.as_plain(document), chosen)
+    return lambda document: print_document(document, chosen)
 
 
 def _seconds(wait: str | None) -> float | None:

@@ -14,7 +14,8 @@ from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
-from numalet.insight.state import state_diff, state_document
+from numalet.insight.output import state_document
+from numalet.insight.state import state_diff
 from numalet.insight.state.holder_map import StateMap
 from numalet.insight.state.reading import States
 from numalet.insight.state.rebase import Rebased

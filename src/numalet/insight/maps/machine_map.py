@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
 
 from numalet.core.config.machine_notes import machine_notes
-from numalet.core.model import cpu_set
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import EMPTY, CpuSet
 from numalet.core.model.findings import Finding
@@ -20,8 +18,6 @@ from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
 from numalet.core.model.machine_queries import NodeClass
-
-SCHEMA: Final = "numalet.machine/1"
 
 
 class View(Enum):
@@ -136,39 +132,3 @@ def _kubelet_row(node: NumaNodeInfo) -> MachineNodeRow:
         hugepages=node.hugepages,
         distances=node.distances,
     )
-
-
-def document(chart: MachineMap) -> dict[str, Any]:
-    """The map as plain values, for JSON and YAML; notes as codes with their fields."""
-    return {
-        "schema": SCHEMA,
-        "view": chart.view.value,
-        "source": chart.source,
-        "os": chart.os.value,
-        "sockets": chart.socket_count,
-        "cores": chart.core_count,
-        "cpus": chart.cpu_count,
-        "offline_cpus": cpu_set.text(chart.offline_cpus),
-        "memory_bytes": chart.memory_bytes,
-        "hugepages": _pages(chart.hugepages),
-        "numa_nodes": [_row_document(row) for row in chart.nodes],
-        "notes": [{"code": note.code, **note.fields} for note in chart.notes],
-    }
-
-
-def _row_document(row: MachineNodeRow) -> dict[str, Any]:
-    return {
-        "id": row.node_id,
-        "class": row.node_class.value,
-        "sockets": list(row.sockets),
-        "cpus": cpu_set.text(row.cpus),
-        "offline_cpus": cpu_set.text(row.offline_cpus),
-        "cores": row.core_count,
-        "memory_bytes": row.memory_bytes,
-        "hugepages": _pages(row.hugepages),
-        "distances": None if row.distances is None else list(row.distances),
-    }
-
-
-def _pages(pages: Iterable[HugePages]) -> list[dict[str, int]]:
-    return [{"page_size_kib": page.page_size_kib, "count": page.count} for page in pages]

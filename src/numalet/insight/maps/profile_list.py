@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
 
 from numalet.core.model.machine_info import MachineInfo
-
-SCHEMA: Final = "numalet.machine-profiles/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,26 +49,3 @@ def profile_row(
         memory_bytes=machine.memory_capacity_bytes,
         device_counts=tuple(device_counts),
     )
-
-
-def document(rows: Iterable[ProfileRow]) -> dict[str, Any]:
-    """The rows as plain values, for JSON and YAML."""
-    return {
-        "schema": SCHEMA,
-        "profiles": [
-            {
-                "name": row.name,
-                "numa_nodes": row.numa_nodes,
-                "nodes_with_cpus": row.nodes_with_cpus,
-                "nodes_with_memory": row.nodes_with_memory,
-                "cpus": row.cpus,
-                "memory_bytes": row.memory_bytes,
-                "devices": [
-                    {"resource": resource, "count": count} for resource, count in row.device_counts
-                ],
-                "about": row.about,
-                "figures": row.figures,
-            }
-            for row in rows
-        ],
-    }

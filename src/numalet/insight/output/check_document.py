@@ -15,8 +15,6 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Schema
 from numalet.wording import kubelet_start
 
 SCHEMA: Final = "numalet.check/1"
@@ -99,8 +97,3 @@ def _finding(row: FindingRow) -> CheckFindingDocument:
         rule=row.rule,
         mend=row.mend,
     )
-
-
-def schema() -> Schema:
-    """The JSON Schema of the document."""
-    return json_schema.of(CheckDocument)

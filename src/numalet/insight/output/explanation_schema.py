@@ -13,8 +13,7 @@ import msgspec
 from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import OutputDocument, Schema
+from numalet.insight.output.json_schema import OutputDocument
 from numalet.insight.output.simulation_schema import NotAskedDocument
 
 
@@ -360,13 +359,3 @@ def of(found: Any) -> Explanation:
         msgspec.ValidationError: it is another document, or one of another release.
     """
     return msgspec.convert(found, Explanation)
-
-
-def explanation() -> Schema:
-    """The JSON Schema of an explanation."""
-    return json_schema.of(Explanation, ExplanationNotStartedDocument)
-
-
-def matrix() -> Schema:
-    """The JSON Schema of a matrix."""
-    return json_schema.of(Matrix)

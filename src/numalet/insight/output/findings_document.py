@@ -12,8 +12,6 @@ from typing import Final, Literal
 import msgspec
 
 from numalet.core.model.findings import Finding
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Schema
 from numalet.wording import english
 
 SCHEMA: Final = "numalet.findings/1"
@@ -61,8 +59,3 @@ def of(findings: Iterable[Finding]) -> FindingsDocument:
             for finding in findings
         ],
     )
-
-
-def schema() -> Schema:
-    """The JSON Schema of the document."""
-    return json_schema.of(FindingsDocument)

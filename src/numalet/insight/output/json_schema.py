@@ -27,6 +27,18 @@ class OutputDocument(Struct, forbid_unknown_fields=True):
     """A part of a document that has these fields and no others."""
 
 
+def plain(document: Struct) -> Any:
+    """The document as JSON has it: mappings, lists, texts, numbers, true, false and null."""
+    return msgspec.to_builtins(document, str_keys=True, enc_hook=_text)
+
+
+def _text(value: object) -> str:
+    """A kind of text of our own, such as one that Go would quote, as a text."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"a document has no place for {value!r}")
+
+
 def of(*types: type[Any]) -> Schema:
     """The JSON Schema of a document that is of one of these types."""
     found, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")

@@ -11,8 +11,6 @@ from typing import Final, Literal
 import msgspec
 
 from numalet.core.config.behaviour import Mode
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import Schema
 from numalet.insight.usecases import reserving
 from numalet.insight.usecases.reserving import ChangedFile, Plan
 from numalet.wording import kubelet_start
@@ -112,8 +110,3 @@ def _parts(plan: Plan) -> PartsDocument:
         is_default_threshold=plan.is_default_threshold,
         total_bytes=parts.total.value,
     )
-
-
-def schema() -> Schema:
-    """The JSON Schema of the document."""
-    return json_schema.of(ReserveDocument)

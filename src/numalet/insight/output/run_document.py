@@ -17,8 +17,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import OutputDocument, Schema
+from numalet.insight.output.json_schema import OutputDocument
 
 SCHEMA: Final = "numalet.run/1"
 
@@ -134,12 +133,6 @@ def _pod(pod: Pod) -> PodPart:
     return PodPart(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 
-def as_plain(document: RunDocument) -> dict[str, Any]:
-    """The document as JSON has it."""
-    plain: dict[str, Any] = msgspec.to_builtins(document)
-    return plain
-
-
 def decode(value: Any) -> RunDocument:
     """The document that an agent sent, which may have fields that came later.
 
@@ -148,8 +141,3 @@ def decode(value: Any) -> RunDocument:
     """
     known = {name: value[name] for name in RunDocument.__struct_fields__ if name in value}
     return msgspec.convert(known, RunDocument)
-
-
-def schema() -> Schema:
-    """The JSON Schema of the document."""
-    return json_schema.of(RunDocument)

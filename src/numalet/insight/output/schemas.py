@@ -8,52 +8,55 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from numalet.insight.output import (
-    check_document,
-    explanation_schema,
-    findings_document,
-    lab_schema,
-    machine_schema,
-    replay_schema,
-    reserve_document,
-    run_document,
-    simulation_schema,
-    state_schema,
-)
-from numalet.insight.output.json_schema import Schema
+from msgspec import Struct
 
-SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = MappingProxyType(
+from numalet.insight.output import json_schema, state_document
+from numalet.insight.output.check_document import CheckDocument
+from numalet.insight.output.explanation_schema import (
+    Explanation,
+    ExplanationNotStartedDocument,
+    Matrix,
+)
+from numalet.insight.output.findings_document import FindingsDocument
+from numalet.insight.output.lab_document import LabListDocument
+from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
+from numalet.insight.output.replay_document import ReplayDocument
+from numalet.insight.output.reserve_document import ReserveDocument
+from numalet.insight.output.run_document import RunDocument
+from numalet.insight.output.simulation_schema import NotStartedDocument, SimulationDocument
+
+DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
     {
-        "check": check_document.schema,
-        "explanation": explanation_schema.explanation,
-        "findings": findings_document.schema,
-        "lab-list": lab_schema.listed,
-        "machine": machine_schema.machine,
-        "machine-profiles": machine_schema.profiles,
-        "replay": replay_schema.replay,
-        "reserve": reserve_document.schema,
-        "run": run_document.schema,
-        "simulation": simulation_schema.simulation,
-        "state-diff": state_schema.compared,
-        "state-rebase": state_schema.rebased,
-        "state-restore-check": state_schema.checked,
-        "state-show": state_schema.shown,
-        "state-verify": state_schema.verified,
-        "what-if": explanation_schema.matrix,
+        "check": (CheckDocument,),
+        "explanation": (Explanation, ExplanationNotStartedDocument),
+        "findings": (FindingsDocument,),
+        "lab-list": (LabListDocument,),
+        "machine": (MachineDocument,),
+        "machine-profiles": (ProfilesDocument,),
+        "replay": (ReplayDocument,),
+        "reserve": (ReserveDocument,),
+        "run": (RunDocument,),
+        "simulation": (SimulationDocument, NotStartedDocument),
+        "state-diff": (state_document.ComparedDocument,),
+        "state-rebase": (state_document.RebasedDocument,),
+        "state-restore-check": (state_document.CheckedDocument,),
+        "state-show": (state_document.ShownDocument,),
+        "state-verify": (state_document.VerifiedDocument,),
+        "what-if": (Matrix,),
     }
 )
-"""What gives the schema, by the name of the document."""
+"""The forms that a document may have, by its name."""
 
 
 def write(folder: Path) -> None:
     """Write every schema into a folder."""
-    for name, schema in SCHEMAS.items():
-        text = json.dumps(schema(), indent=2) + "\n"
+    for name, forms in DOCUMENTS.items():
+        text = json.dumps(json_schema.of(*forms), indent=2) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 

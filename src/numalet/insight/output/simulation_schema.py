@@ -16,9 +16,8 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartStage
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import QosClass
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import OneOf, OutputDocument, Schema
-from numalet.insight.output.memory_schema import TypeDocument
+from numalet.insight.output.json_schema import OneOf, OutputDocument
+from numalet.insight.output.memory_document import TypeDocument
 
 
 class HintDocument(OutputDocument):
@@ -236,8 +235,3 @@ class NotStartedDocument(OutputDocument):
     start_error: str
     start_error_stage: StartStage
     steps: Annotated[list[Any], Meta(max_length=0)]
-
-
-def simulation() -> Schema:
-    """The JSON Schema of a simulation."""
-    return json_schema.of(SimulationDocument, NotStartedDocument)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
@@ -67,7 +68,7 @@ class HolderRow:
 class StateMap:
     """All of it. What no file says is empty or None."""
 
-    policies: Mapping[str, str | None]
+    policies: Mapping[Literal["cpu", "memory"], str]
     groups: tuple[GroupRow, ...]
     pool: str | None
     registered: Mapping[str, tuple[str, ...]]
@@ -81,10 +82,14 @@ def state_map(
 
     ``is_gone`` says of a uid that no pod of it runs any more.
     """
-    found = {"cpu": states.cpu, "memory": states.memory}
+    policies: dict[Literal["cpu", "memory"], str] = {}
+    if states.cpu is not None:
+        policies["cpu"] = states.cpu.policy_name
+    if states.memory is not None:
+        policies["memory"] = states.memory.policy_name
     written = None if states.device is None else states.device.written
     return StateMap(
-        policies={manager: s.policy_name for manager, s in found.items() if s is not None},
+        policies=policies,
         groups=_groups(states),
         pool=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
         registered={} if written is None else written.registered,

@@ -10,18 +10,15 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.insight.simulate import runner
-from numalet.insight.simulate.comparison import ABSENT, OutcomeDifference
+from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
 from numalet.wording import english
-
-SCHEMA: Final = "numalet.replay/1"
-"""The name of the document that tells the outcome of a replay."""
 
 _CHUNK = 8
 
@@ -42,12 +39,6 @@ class FailedReport:
     name: str
     line: int | None
     difference: OutcomeDifference
-
-    def as_data(self) -> dict[str, Any]:
-        """The same as plain data; a side that has nothing is left out."""
-        found = {"name": self.name, "line": self.line, "path": self.difference.path}
-        sides = {"expected": self.difference.expected, "actual": self.difference.actual}
-        return found | {side: value for side, value in sides.items() if value is not ABSENT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import RestartPolicy, Runner, Workload, WorkloadSource
-from numalet.insight.output import run_document
+from numalet.insight.output import json_schema, run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import kubernetes_api as words
 
@@ -170,4 +170,4 @@ async def _first(changes: AsyncIterator[Any], seconds: float) -> None:
 
 
 def _answer(document: RunDocument) -> Response:
-    return JSONResponse(run_document.as_plain(document))
+    return JSONResponse(json_schema.plain(document))

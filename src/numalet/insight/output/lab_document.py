@@ -1,11 +1,10 @@
-"""The schema of ``numalet lab list -o json``: the topologies that have names."""
+"""What ``numalet lab list -o json`` prints: the topologies that have names."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import OutputDocument, Schema
+from numalet.insight.output.json_schema import OutputDocument
 
 
 class GuestNodeDocument(OutputDocument):
@@ -32,8 +31,3 @@ class LabListDocument(OutputDocument):
 
     schema: Literal["numalet.lab-list/1"]
     topologies: list[TopologyDocument]
-
-
-def listed() -> Schema:
-    """The JSON Schema of the list."""
-    return json_schema.of(LabListDocument)

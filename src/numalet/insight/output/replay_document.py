@@ -1,8 +1,4 @@
-"""The schema of ``numalet replay -o json``: counts by file, and first differences.
-
-The command builds plain data; here its shape is written down once more as types, from which the
-JSON Schema in ``docs/schemas`` is generated.
-"""
+"""What ``numalet replay -o json`` prints: counts by file, and first differences."""
 
 from __future__ import annotations
 
@@ -10,8 +6,9 @@ from typing import Any, Literal
 
 from msgspec import UNSET
 
-from numalet.insight.output import json_schema
-from numalet.insight.output.json_schema import OutputDocument, Schema
+from numalet.insight.output.json_schema import OutputDocument
+from numalet.insight.simulate.comparison import ABSENT
+from numalet.insight.usecases.replaying import FailedReport
 
 
 class FailureDocument(OutputDocument):
@@ -49,6 +46,13 @@ class ReplayDocument(OutputDocument):
     skipped: int
 
 
-def replay() -> Schema:
-    """The JSON Schema of a replay."""
-    return json_schema.of(ReplayDocument)
+def failure(report: FailedReport) -> FailureDocument:
+    """A scenario that failed."""
+    difference = report.difference
+    return FailureDocument(
+        name=report.name,
+        line=report.line,
+        path=difference.path,
+        expected=UNSET if difference.expected is ABSENT else difference.expected,
+        actual=UNSET if difference.actual is ABSENT else difference.actual,
+    )

@@ -1,0 +1,157 @@
+"""What ``numalet machine -o json`` prints: a machine, or the list of profiles.
+
+CPU lists are texts such as ``0-3,8``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypedDict, cast
+
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding
+from numalet.core.model.machine_info import HugePages, OperatingSystem
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
+from numalet.insight.maps.profile_list import ProfileRow
+from numalet.insight.output.json_schema import OutputDocument
+from numalet.wording import english
+
+
+class PagesDocument(OutputDocument):
+    """Huge pages of one size."""
+
+    page_size_kib: int
+    count: int
+
+
+class MachineNodeDocument(OutputDocument, rename={"node_class": "class"}):
+    """A NUMA node; ``sockets`` are those its CPUs sit in. What is not known is null.
+
+    ``class`` is ``cpu`` with CPUs and memory, ``memory`` without CPUs, ``empty`` without memory.
+    """
+
+    id: int
+    node_class: NodeClass
+    sockets: list[int]
+    cpus: str
+    offline_cpus: str
+    cores: int
+    memory_bytes: int | None
+    hugepages: list[PagesDocument]
+    distances: list[int] | None
+
+
+class NoteDocument(TypedDict):
+    """What is odd, or will matter: a stable code, a sentence; the figures in it are beside."""
+
+    code: str
+    text: str
+
+
+class MachineDocument(OutputDocument):
+    """A machine as it is, or as the kubelet sees it.
+
+    ``sockets``, ``cores`` and ``cpus`` are counts.
+    """
+
+    schema: Literal["numalet.machine/1"]
+    view: View
+    source: str
+    os: OperatingSystem
+    sockets: int
+    cores: int
+    cpus: int
+    offline_cpus: str
+    memory_bytes: int
+    hugepages: list[PagesDocument]
+    numa_nodes: list[MachineNodeDocument]
+    notes: list[NoteDocument]
+
+
+class MachineDevicesDocument(OutputDocument):
+    """How many devices of a resource there are."""
+
+    resource: str
+    count: int
+
+
+class ProfileDocument(OutputDocument):
+    """A machine profile: how large the machine is, what it is like, whose figures it has."""
+
+    name: str
+    numa_nodes: int
+    nodes_with_cpus: int
+    nodes_with_memory: int
+    cpus: int
+    memory_bytes: int
+    devices: list[MachineDevicesDocument]
+    about: str
+    figures: str
+
+
+class ProfilesDocument(OutputDocument):
+    """All machine profiles, by name."""
+
+    schema: Literal["numalet.machine-profiles/1"]
+    profiles: list[ProfileDocument]
+
+
+def machine(chart: MachineMap) -> MachineDocument:
+    """A machine with the notes about it."""
+    return MachineDocument(
+        schema="numalet.machine/1",
+        view=chart.view,
+        source=chart.source,
+        os=chart.os,
+        sockets=chart.socket_count,
+        cores=chart.core_count,
+        cpus=chart.cpu_count,
+        offline_cpus=cpu_set.text(chart.offline_cpus),
+        memory_bytes=chart.memory_bytes,
+        hugepages=_pages(chart.hugepages),
+        numa_nodes=[_node(row) for row in chart.nodes],
+        notes=[_note(note) for note in chart.notes],
+    )
+
+
+def _node(row: MachineNodeRow) -> MachineNodeDocument:
+    return MachineNodeDocument(
+        id=row.node_id,
+        node_class=row.node_class,
+        sockets=list(row.sockets),
+        cpus=cpu_set.text(row.cpus),
+        offline_cpus=cpu_set.text(row.offline_cpus),
+        cores=row.core_count,
+        memory_bytes=row.memory_bytes,
+        hugepages=_pages(row.hugepages),
+        distances=None if row.distances is None else list(row.distances),
+    )
+
+
+def _note(note: Finding) -> NoteDocument:
+    named = {"code": note.code, **note.fields, "text": english.of_finding(note)}
+    return cast("NoteDocument", named)
+
+
+def _pages(pages: Iterable[HugePages]) -> list[PagesDocument]:
+    return [PagesDocument(page.page_size_kib, page.count) for page in pages]
+
+
+def profiles(rows: Iterable[ProfileRow]) -> ProfilesDocument:
+    """The machine profiles, in the order of the rows."""
+    return ProfilesDocument("numalet.machine-profiles/1", [_profile(row) for row in rows])
+
+
+def _profile(row: ProfileRow) -> ProfileDocument:
+    return ProfileDocument(
+        name=row.name,
+        numa_nodes=row.numa_nodes,
+        nodes_with_cpus=row.nodes_with_cpus,
+        nodes_with_memory=row.nodes_with_memory,
+        cpus=row.cpus,
+        memory_bytes=row.memory_bytes,
+        devices=[MachineDevicesDocument(*each) for each in row.device_counts],
+        about=row.about,
+        figures=row.figures,
+    )
