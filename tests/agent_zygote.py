@@ -20,9 +20,9 @@ from typing import Any, Final, NoReturn
 
 import coverage
 
+import faults
 import numalet.cli.main
 from numalet.__main__ import main
-from numalet.io import faults
 
 LARGEST_ORDER: Final = 1 << 16
 _STREAMS: Final = 3
@@ -84,8 +84,7 @@ def _run(words: list[str], streams: list[int], environment: dict[str, str] | Non
             os.environ.clear()
             os.environ.update(environment)
             # As at the start of a new interpreter.
-            if faults.VARIABLE in environment:
-                faults.install(faults.planned(environment[faults.VARIABLE]))
+            faults.install_from(environment)
         sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         # The stream that was there knows of the former file whether it can be rewound.
         sys.stderr = os.fdopen(2, "w", buffering=1)

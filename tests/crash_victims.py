@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import faults
 from numalet.agent.keeper import main
 from numalet.agent.keeper.settings import AgentSettings
-from numalet.io import faults
 
 AT_A_POINT = "at a fault point"
 AT_ANY_MOMENT = "at any moment"
@@ -50,7 +50,7 @@ class Orders:
 def separate(orders: Orders) -> Victim:
     """The agent as a user starts it."""
     with orders.errors.open("wb") as file:
-        command = [sys.executable, "-m", "numalet", *orders.words]
+        command = [*faults.NUMALET, *orders.words]
         agent = subprocess.Popen(command, env=os.environ | orders.environment, stderr=file)
     agent.returncode = 0  # It is waited for by its id.
     return Victim(agent.pid)
@@ -64,8 +64,7 @@ def forked(orders: Orders) -> Victim:
     try:
         sys.stdout = sys.stderr = orders.errors.open("w")
         os.environ.update(orders.environment)
-        if faults.VARIABLE in orders.environment:
-            faults.install(faults.planned(orders.environment[faults.VARIABLE]))
+        faults.install_from(orders.environment)
         main.run(orders.settings)
     except BaseException:
         traceback.print_exc()

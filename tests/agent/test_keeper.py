@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import agents
+import faults
+from faults import Moment
 from numalet.agent.keeper import record_file
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
 from numalet.agent.telemetry.metric_definitions import DRIFT_MENDED
@@ -20,8 +22,6 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload import changes
 from numalet.core.workload.record import PodRecord
-from numalet.io import faults
-from numalet.io.faults import Moment
 
 
 def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import agent_laws
 import agents
+import faults
+from faults import Moment
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.settings import CgroupSettings
-from numalet.io import faults
-from numalet.io.faults import Moment
 
 T = TypeVar("T")
 NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])

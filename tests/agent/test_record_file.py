@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import faults
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.core.model.findings import BadInput
-from numalet.io import faults
 from numalet.wording import english
 
 UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])

@@ -18,7 +18,9 @@ import pytest
 
 import agent_laws
 import agents
+import faults
 from bad_inputs import refused_with
+from faults import Moment
 from numalet.agent.keeper import journal, record_file
 from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
@@ -28,9 +30,7 @@ from numalet.agent.run.shared_state import SharedState
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
-from numalet.io import faults
 from numalet.io.documents import pod_record
-from numalet.io.faults import Moment
 from numalet.io.files import atomic
 
 

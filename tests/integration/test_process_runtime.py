@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import faults
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
@@ -24,7 +25,6 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import ExitReason
-from numalet.io import faults
 from numalet.wording import english
 from process_builders import (
     KEY,

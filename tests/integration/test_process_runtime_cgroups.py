@@ -198,7 +198,7 @@ def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> Non
 
 def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
-        from numalet.io import faults
+        import faults
 
         before = faults.install(faults.planned("cgroup.make:before:1:EACCES"))
         answer = await stage.runtime.start(launch("true"))

@@ -23,10 +23,10 @@ import pytest
 
 import agent_processes
 from agent_processes import Forks, Process
+from faults import VARIABLE
 from numalet.core.model.findings import BadInput
 from numalet.insight.output import explanation_schema
 from numalet.io.agent_client.client import AgentClient, AgentRefused
-from numalet.io.faults import VARIABLE
 from process_builders import is_there
 from terminals import shown_until
 

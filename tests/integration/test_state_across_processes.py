@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import faults
 from cli.commands import DOCUMENTED, pod, process
-from numalet.io import faults
 
 NAME = "memory_manager_state"
 PODS = [pod(f"p{number}", f"{10 + 7 * number}Gi") for number in range(4)]
@@ -60,7 +59,7 @@ def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(
     old = (state / NAME).read_bytes()
     process(*simulate(state, manifests[1]))
     new = (state / NAME).read_bytes()
-    words = [sys.executable, "-m", "numalet", *simulate(state, manifests[1])]
+    words = [*faults.NUMALET, *simulate(state, manifests[1])]
     seen: list[bytes] = []
     status = -int(signal.SIGKILL)
     while status == -signal.SIGKILL:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import faults
 from numalet.core.model.findings import BadInput
-from numalet.io import faults
 from numalet.io.files import atomic
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import agent_zygote
+import faults
+import numalet
+from faults import Moment
 from numalet.core.model.findings import BadInput
-from numalet.io import faults
-from numalet.io.faults import Moment
 from numalet.io.files import atomic
 
 
@@ -23,6 +28,36 @@ def _no_hook_stays() -> Iterator[None]:
     before = faults.install(None)
     yield
     faults.install(before)
+
+
+def test_every_kind_of_effect_has_a_point() -> None:
+    names = {name for functions in faults.POINTS.values() for name in functions.values()}
+    assert {
+        *("books.write", "cgroup.kill", "cgroup.make", "cgroup.remove", "cgroup.write"),
+        *("file.create", "file.forget", "file.intend", "file.keep", "file.replace"),
+        *("file.restore", "file.sync", "file.write", "journal.write"),
+        *("process.fork", "process.forget", "process.signal", "process.spawn"),
+        *("process.start or process.end", "records.append"),
+        *("runs.end", "runs.make", "runs.remove", "runs.started", "runs.withdraw"),
+    } == names
+
+
+def test_nothing_calls_a_function_past_its_point() -> None:
+    """As a module would that had imported the function by its name before it was wrapped."""
+    agent_zygote.import_all()
+    modules = [m for name, m in sys.modules.items() if name.startswith("numalet.")]
+    held = {id(value) for module in modules for value in vars(module).values()}
+    for name, functions in faults.POINTS.items():
+        for path in functions:
+            owner: Any = sys.modules[name]
+            there = functools.reduce(getattr, path.split("."), owner)
+            assert id(inspect.unwrap(there)) != id(there), path
+            assert id(inspect.unwrap(there)) not in held, path
+
+
+def test_the_program_itself_knows_of_no_points() -> None:
+    sources = Path(numalet.__file__).parent.rglob("*.py")
+    assert [] == [each for each in sources if faults.VARIABLE in each.read_text()]
 
 
 def test_a_hook_sees_both_moments_of_a_point() -> None:
@@ -85,13 +120,18 @@ def test_a_plan_of_another_form_is_refused(text: str) -> None:
 
 def test_a_process_kills_itself_where_its_environment_says(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from numalet.io.files import atomic;"
+        "import sys, os, pathlib, faults; from numalet.io.files import atomic;"
+        "faults.install_from(os.environ);"
         "[atomic.write_text(pathlib.Path(sys.argv[1]), text) for text in ('one', 'two')]"
     )
     path = tmp_path / "file"
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)],
-        env={**os.environ, faults.VARIABLE: "file.replace:before:2"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(faults.__file__).parent),
+            faults.VARIABLE: "file.replace:before:2",
+        },
         check=False,
     )
     assert -signal.SIGKILL == done.returncode

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import faults
 from bad_inputs import refused_with
+from faults import Moment
 from numalet.core.model.findings import BadInput
-from numalet.io import faults
-from numalet.io.faults import Moment
 from numalet.io.files import atomic, intent, state_directory
 
 CPU, MEMORY, DEVICES = "cpu_manager_state", "memory_manager_state", "device-plugins/checkpoint"

@@ -19,7 +19,6 @@ from typing import Any, Final
 from numalet.core.model.pod import Pod
 from numalet.core.workload.record import EventKind, NodeEvent
 from numalet.core.workload.run import Verdict
-from numalet.io import faults
 
 FILE_NAME: Final = "journal.jsonl"
 OLDER_NAME: Final = "journal.jsonl.1"
@@ -49,10 +48,7 @@ class Journal:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 text = b"\n" + text
-            with faults.point("journal.write"):
-                if os.write(descriptor, text) != len(text):
-                    os.ftruncate(descriptor, size)
-                    raise OSError(errno.ENOSPC, "the journal was written in part")
+            _append(descriptor, text, size)
         finally:
             os.close(descriptor)
         self._waiting.clear()
@@ -108,6 +104,13 @@ def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
         "namespace": pod.namespace,
         "cause": verdict.cause,
     }
+
+
+def _append(descriptor: int, text: bytes, size_bytes: int) -> None:
+    """Add the whole text to a file of this size, or nothing. Raises ``OSError``."""
+    if os.write(descriptor, text) != len(text):
+        os.ftruncate(descriptor, size_bytes)
+        raise OSError(errno.ENOSPC, "the journal was written in part")
 
 
 def event_of(line: Mapping[str, Any]) -> NodeEvent | None:

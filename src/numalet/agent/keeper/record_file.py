@@ -25,7 +25,6 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.io import faults
 from numalet.io.documents import yaml_source
 
 FILE_NAME: Final = "pods.jsonl"
@@ -98,9 +97,7 @@ class RecordFile:
 
     def _append(self, descriptor: int, text: bytes, before: int) -> None:
         try:
-            with faults.point("records.append"):
-                if os.write(descriptor, text) != len(text):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            _write_whole(descriptor, text)
         except OSError:
             # A disk that is full need not take the whole file once more.
             os.ftruncate(descriptor, before)
@@ -158,6 +155,11 @@ def line(changed: Mapping[str, bytes], gone: Collection[str]) -> bytes:
     raw = {uid: msgspec.Raw(each) for uid, each in changed.items()}
     body = msgspec.json.encode(_Line(set=raw, gone=sorted(gone)))[:-1]
     return body + _CHECKSUM % zlib.crc32(body) + b"\n"
+
+
+def _write_whole(descriptor: int, text: bytes) -> None:
+    if os.write(descriptor, text) != len(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _checked(text: bytes) -> _Line | None:

@@ -20,7 +20,6 @@ from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin
 from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
-from numalet.io import faults
 
 EXIT_REFUSED: Final = 125
 EXIT_NOT_EXECUTABLE: Final = 126
@@ -86,8 +85,7 @@ def start(setup: Setup, score: int) -> int | StartProblem:
     answer, report = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     try:
-        with faults.point("process.fork"):
-            pid = os.fork()
+        pid = _fork()
     except OSError as error:
         for each in (answer, report):
             os.close(each)
@@ -101,6 +99,10 @@ def start(setup: Setup, score: int) -> int | StartProblem:
         return pid
     os.waitpid(pid, 0)
     return StartProblem(problem["stage"], problem["errno"])
+
+
+def _fork() -> int:
+    return os.fork()
 
 
 def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:

@@ -25,7 +25,6 @@ from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.agent.run.program import CommandOutcome
 from numalet.core.model.findings import Finding
 from numalet.insight.output.run_document import RunDocument
-from numalet.io import faults
 
 PAUSE_SECONDS: Final = 0.005
 _RELEASE_SECONDS: Final = 5.0
@@ -93,12 +92,7 @@ def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutco
         refused.write({"stage": pid.stage, "errno": pid.number})
         return program.not_started(child.why(pid, setup))
     refused.discard()
-    found = process_tree.process(pid)
-    ticks = 0 if found is None else found.started
-    with faults.point("runs.started"):
-        started.write(
-            {"pid": pid, "ticks": ticks, "at": since, "notes": [], "watcher": os.getpid()}
-        )
+    _write_start(started, pid, since)
     _ring(taken.folder)
     status = child.accompany(pid)
     until = stamp()
@@ -112,6 +106,12 @@ def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutco
     return CommandOutcome(
         code, program.killed_for_memory(told["limit_hits"], limit, place.numa_nodes)
     )
+
+
+def _write_start(started: Paper, pid: int, since: str) -> None:
+    found = process_tree.process(pid)
+    ticks = 0 if found is None else found.started
+    started.write({"pid": pid, "ticks": ticks, "at": since, "notes": [], "watcher": os.getpid()})
 
 
 def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> Setup:

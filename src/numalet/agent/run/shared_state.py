@@ -18,7 +18,6 @@ from numalet.agent.keeper.root_folder import LOCK
 from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.io import faults
 from numalet.io.files import atomic, state_directory
 
 FOLDER: Final = "run"
@@ -99,8 +98,7 @@ class SharedState:
         """
         texts = {self.folder / name: text for name, text in files.items()}
         texts[self.folder / HOLDERS] = json.dumps(list(map(_as_plain, holders)))
-        with faults.point("books.write"):
-            atomic.write_texts(texts)
+        atomic.write_texts(texts)
         self.holders.sweep(each.uid for each in holders)
 
     def _read(self) -> Content:

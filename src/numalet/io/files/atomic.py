@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.io import faults
 from numalet.io.files import intent
 from numalet.io.files.intent import ReplacedFile, refusing
 
@@ -118,8 +117,11 @@ class _Writing:
                     written.append(self._write_intent())
                 _sync(written)
         if self._are_several:
-            with refusing(self._folder), faults.point("file.intend"):
-                os.replace(self._temporary[-1], f"{self._folder}/{intent.NAME}")
+            with refusing(self._folder):
+                self._publish_intent()
+
+    def _publish_intent(self) -> None:
+        os.replace(self._temporary[-1], f"{self._folder}/{intent.NAME}")
 
     def _write(self, path: str, text: str | bytes, opened: ExitStack) -> int:
         """A descriptor of a temporary file with the text in it, not yet on the disk."""
@@ -128,10 +130,7 @@ class _Writing:
             place, base = os.path.split(target)
             descriptor, new = self._create(place, intent.prefix(base))
             opened.callback(os.close, descriptor)
-            with faults.point("file.write"):
-                if mode is not None:
-                    os.fchmod(descriptor, mode)
-                _write_all(descriptor, text.encode() if isinstance(text, str) else text)
+            _fill(descriptor, text.encode() if isinstance(text, str) else text, mode)
             kept, before = intent.keep(target, self._temporary) if self._are_several else ("", ())
             name = path[len(self._folder) :].lstrip("/")
             after = intent.identity(new)
@@ -149,15 +148,13 @@ class _Writing:
             descriptor, _ = self._create(self._folder, intent.prefix(intent.NAME))
             self._lock.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with faults.point("file.write"):
-                _write_all(descriptor, intent.encode(self.steps))
+            _fill(descriptor, intent.encode(self.steps))
         return path, descriptor
 
     def _create(self, folder: str, prefix: str) -> tuple[int, str]:
         # mkstemp makes the file with mode 0600 whatever the umask says.
-        with faults.point("file.create"):
-            descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
-            self._temporary.append(name)
+        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
+        self._temporary.append(name)
         return descriptor, name
 
 
@@ -222,8 +219,12 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
 
 def _sync_share(share: Sequence[tuple[Path | str, int]]) -> None:
     for path, descriptor in share:
-        with refusing(path), faults.point("file.sync"):
-            os.fsync(descriptor)
+        with refusing(path):
+            _sync_one(descriptor)
+
+
+def _sync_one(descriptor: int) -> None:
+    os.fsync(descriptor)
 
 
 @dataclass(slots=True)
@@ -255,7 +256,10 @@ def _threads() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def _fill(descriptor: int, content: bytes, mode: int | None = None) -> None:
+    """Write a new file, which may have the mode of the one that it replaces."""
+    if mode is not None:
+        os.fchmod(descriptor, mode)
     left = memoryview(content)
     while left:
         left = left[os.write(descriptor, left) :]

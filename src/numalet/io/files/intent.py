@@ -26,7 +26,6 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.io import faults
 
 NAME: Final = ".numalet-unfinished-write"
 RANDOM: Final = "[a-z0-9_]{8}"
@@ -111,15 +110,21 @@ def keep(place: str, temporary: list[str]) -> tuple[str, tuple[FileIdentity, ...
     kept_name = prefix(name) + os.urandom(4).hex()
     kept = f"{folder}/{kept_name}"
     temporary.append(kept)
-    with faults.point("file.keep"):
-        try:
-            os.link(place, kept, follow_symlinks=False)
-        except OSError:
-            shutil.copy2(place, kept)
-            copy = identity(kept)
-            assert copy is not None
-            return kept_name, (there, copy)
-    return kept_name, (there,)
+    if _link_or_copy(place, kept):
+        return kept_name, (there,)
+    copy = identity(kept)
+    assert copy is not None
+    return kept_name, (there, copy)
+
+
+def _link_or_copy(place: str, kept: str) -> bool:
+    """Whether it is a link."""
+    try:
+        os.link(place, kept, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(place, kept)
+        return False
+    return True
 
 
 def _beside(place: str, name: str) -> str:
@@ -137,13 +142,17 @@ def carry_out(folder: str, steps: Sequence[ReplacedFile]) -> None:
         for step in steps:
             place = step.place(folder)
             if identity(place) != step.after:
-                with refusing(place), faults.point("file.replace"):
-                    os.replace(_beside(place, step.new), place)
+                with refusing(place):
+                    _replace(place, step)
     except BaseException:
         # One alone is done or not, and nothing was kept of what it replaced.
         if len(steps) > 1:
             undo(folder, steps)
         raise
+
+
+def _replace(place: str, step: ReplacedFile) -> None:
+    os.replace(_beside(place, step.new), place)
 
 
 def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
@@ -153,20 +162,27 @@ def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
         if not step.is_done(folder):
             continue
         try:
-            with faults.point("file.restore"):
-                if step.kept:
-                    os.replace(_beside(place, step.kept), place)
-                else:
-                    os.unlink(place)
+            _restore(place, step)
         except OSError as error:
             fields = {"path": place, "error": error.strerror or str(error)}
             raise Unfinished([Finding("files/unfinished", fields, Location(place))]) from None
 
 
+def _restore(place: str, step: ReplacedFile) -> None:
+    if step.kept:
+        os.replace(_beside(place, step.kept), place)
+    else:
+        os.unlink(place)
+
+
 def forget(folder: str) -> None:
     """Remove the intent: all is done, or undone."""
-    with suppress(OSError), faults.point("file.forget"):
-        os.unlink(f"{folder}/{NAME}")
+    with suppress(OSError):
+        _remove_intent(folder)
+
+
+def _remove_intent(folder: str) -> None:
+    os.unlink(f"{folder}/{NAME}")
 
 
 def _clear(folder: str, steps: Sequence[ReplacedFile]) -> None:

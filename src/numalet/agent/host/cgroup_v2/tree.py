@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.enforcement import paths
-from numalet.io import faults
 
 PROCS: Final = "cgroup.procs"
 _KILL: Final = "cgroup.kill"
@@ -62,13 +61,12 @@ class CgroupTree:
 
     def write(self, path: str, file: str, text: str) -> None:
         """Write a setting with one call; the kernel takes each call for a setting of its own."""
-        with faults.point("cgroup.write"):
-            descriptor = os.open(self.folder(path) / file, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                # Writing nothing would be no setting; an empty line clears one.
-                os.write(descriptor, (text or "\n").encode("ascii"))
-            finally:
-                os.close(descriptor)
+        descriptor = os.open(self.folder(path) / file, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            # Writing nothing would be no setting; an empty line clears one.
+            os.write(descriptor, (text or "\n").encode("ascii"))
+        finally:
+            os.close(descriptor)
 
     def processes(self, path: str) -> tuple[int, ...]:
         """Ids of the processes in the cgroup and below; those of other pid namespaces left out."""
@@ -86,8 +84,7 @@ class CgroupTree:
     def kill(self, path: str) -> None:
         """Kill everything in the cgroup and below. Nothing happens if it is not there."""
         try:
-            with faults.point("cgroup.kill"):
-                self.write(path, _KILL, "1")
+            self.write(path, _KILL, "1")
         except FileNotFoundError:
             self._kill_one_by_one(path)
 
@@ -105,8 +102,7 @@ class CgroupTree:
         """Remove the cgroup and all below; False if processes, or what is no cgroup, hold it."""
         for each in reversed(list(self._below(path))):
             try:
-                with faults.point("cgroup.remove"):
-                    self._remove_one(each)
+                self._remove_one(each)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -126,11 +122,11 @@ class CgroupTree:
         folder = self.folder(path)
         if folder.is_dir():
             return
-        with faults.point("cgroup.make"):
-            try:
-                self._create(folder)
-            except FileExistsError:
-                return
+        self._make_unless_there(folder)
+
+    def _make_unless_there(self, folder: Path) -> None:
+        with contextlib.suppress(FileExistsError):
+            self._create(folder)
 
     def _create(self, folder: Path) -> None:
         folder.mkdir(mode=_MODE)

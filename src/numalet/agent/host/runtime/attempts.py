@@ -21,7 +21,6 @@ from typing import Any, Final
 from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.model.pod import ContainerKey
-from numalet.io import faults
 from numalet.io.files import atomic
 
 RUNS: Final = "runs"
@@ -82,11 +81,13 @@ class AttemptFolder:
 
     def prepare(self, order: Mapping[str, Any]) -> None:
         """Write the order, and nothing else yet. Raises ``BadInput`` and ``OSError``."""
-        with faults.point("runs.make"):
-            self.folder.parents[_LEVELS].mkdir(mode=_MODE, parents=True, exist_ok=True)
-            for folder in (*reversed(self.folder.parents[:_LEVELS]), self.folder):
-                folder.mkdir(mode=_MODE, exist_ok=True)
+        self._make_folders()
         atomic.write_text(self.folder / attempt_files.LAUNCH, as_json(order))
+
+    def _make_folders(self) -> None:
+        self.folder.parents[_LEVELS].mkdir(mode=_MODE, parents=True, exist_ok=True)
+        for folder in (*reversed(self.folder.parents[:_LEVELS]), self.folder):
+            folder.mkdir(mode=_MODE, exist_ok=True)
 
     def lock(self) -> int | None:
         """The lock, taken, as a descriptor; None if a watcher has it. Raises ``OSError``."""
@@ -151,8 +152,8 @@ class Attempts:
         numbers = (int(e.name) for e in _folders(attempt.folder.parent) if e.name.isdigit())
         for number in numbers:
             if number < attempt.number - 1:
-                with contextlib.suppress(OSError), faults.point("runs.remove"):
-                    shutil.rmtree(attempt.folder.with_name(str(number)))
+                with contextlib.suppress(OSError):
+                    _remove_folder(attempt.folder.with_name(str(number)))
 
     def latest(self) -> Iterator[AttemptFolder]:
         """Of every container the attempt with the highest number."""
@@ -166,8 +167,7 @@ class Attempts:
 
     def remove(self, uid: str) -> None:
         """Remove everything of a pod. Raises ``OSError``."""
-        with faults.point("runs.remove"):
-            shutil.rmtree(self.of_pod(uid), ignore_errors=False, onerror=_unless_gone)
+        _remove_folder(self.of_pod(uid))
 
 
 def moment(text: str | None) -> datetime | None:
@@ -189,6 +189,10 @@ def _folders(folder: Path) -> list[Path]:
         return sorted(each for each in folder.iterdir() if each.is_dir())
     except FileNotFoundError:
         return []
+
+
+def _remove_folder(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=False, onerror=_unless_gone)
 
 
 def _unless_gone(_function: object, _path: str, problem: Any) -> None:

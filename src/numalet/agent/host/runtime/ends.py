@@ -50,6 +50,11 @@ def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
     }
 
 
+def write_unknown(attempt: AttemptFolder) -> None:
+    """Write this down as the end. Raises ``BadInput``."""
+    attempt.write_end(unknown(attempt))
+
+
 def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
     """Kill what may be left of an attempt whose watcher is gone or does not answer."""
     started = attempt.paper(attempt_files.STARTED) or {}

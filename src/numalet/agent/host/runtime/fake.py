@@ -9,7 +9,6 @@ kept in it, one small file each, so that they outlive the agent as processes wou
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,7 +33,6 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.workload.run import Exit, ExitReason
-from numalet.io import faults
 
 NO_FOREGROUND: Final = "runtime/no-foreground"
 _SIGTERM: Final = 15
@@ -260,8 +258,7 @@ class FakeRuntime:
         for path in [path for path in self.tree if path.endswith(pod)]:
             del self.tree[path]
         if self._folder is not None:
-            with faults.point("process.forget"):
-                shutil.rmtree(self._folder / pod_uid, ignore_errors=True)
+            fake_files.forget(self._folder, pod_uid)
 
     def known(self) -> tuple[str, ...]:
         """The uids of all pods with an entry."""
@@ -307,8 +304,7 @@ class FakeRuntime:
     def _save(self, entry: _Entry) -> None:
         if self._folder is None:
             return
-        with faults.point("process.start" if entry.exit is None else "process.end"):
-            fake_files.save(self._folder, _kept(entry))
+        fake_files.save(self._folder, _kept(entry))
 
 
 _NAMES: Final = tuple(

@@ -8,6 +8,7 @@ which these pods ask again after a start. See ``docs/how-to/run-the-agent.md``.
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
@@ -67,6 +68,11 @@ def save(folder: Path, run: KeptRun) -> None:
     hidden.touch(0o600)
     hidden.write_bytes(msgspec.json.encode(run))
     hidden.replace(inner / f"{run.container}.json")
+
+
+def forget(folder: Path, pod_uid: str) -> None:
+    """Remove all attempts of a pod."""
+    shutil.rmtree(folder / pod_uid, ignore_errors=True)
 
 
 def _read(path: Path, shape: type[T]) -> T:

@@ -22,7 +22,6 @@ from typing import Final
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.core.workload.spec import Runner
-from numalet.io import faults
 
 RUNNER_GONE: Final = "runtime/runner-gone"
 NOT_TAKEN: Final = "runtime/offer-not-taken"
@@ -104,8 +103,11 @@ def withdraw(attempt: AttemptFolder) -> bool:
     if descriptor is None:
         return False
     try:
-        with faults.point("runs.withdraw"):
-            (attempt.folder / attempt_files.LAUNCH).unlink(missing_ok=True)
+        _remove_order(attempt)
     finally:
         os.close(descriptor)
     return True
+
+
+def _remove_order(attempt: AttemptFolder) -> None:
+    (attempt.folder / attempt_files.LAUNCH).unlink(missing_ok=True)

@@ -49,7 +49,6 @@ from numalet.core.enforcement import paths
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import ContainerKey
-from numalet.io import faults
 
 NO_COMMAND: Final = "runtime/no-command"
 SILENT: Final = "runtime/watcher-silent"
@@ -368,8 +367,8 @@ class ProcessRuntime:
         if (attempt.folder / attempt_files.END).exists():
             return
         ends.kill(attempt, self._ground.tree)
-        with contextlib.suppress(BadInput), faults.point("runs.end"):
-            attempt.write_end(ends.unknown(attempt))
+        with contextlib.suppress(BadInput):
+            ends.write_unknown(attempt)
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
         started = attempt.paper(attempt_files.STARTED) or {}

@@ -25,7 +25,6 @@ from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watc
 from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
-from numalet.io import faults
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
@@ -128,10 +127,9 @@ def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
             (os.POSIX_SPAWN_DUP2, high[0], watch.LOCK),
             (os.POSIX_SPAWN_DUP2, high[1], watch.REPORT),
         ]
-        with faults.point("process.spawn"):
-            return os.posix_spawn(
-                sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
-            )
+        return os.posix_spawn(
+            sys.executable, words, {}, file_actions=actions, setsid=True, setsigmask=()
+        )
 
 
 def _raised(descriptor: int, until: contextlib.ExitStack) -> int:

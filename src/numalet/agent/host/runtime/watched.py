@@ -12,7 +12,6 @@ from typing import Final
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
-from numalet.io import faults
 
 STUBBORN_SECONDS: Final = 5.0
 """How long a watcher may take to kill its program before it is killed itself."""
@@ -105,7 +104,7 @@ class Watched:
         self._timer = self._loop.call_later(seconds, action)
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError), faults.point("process.signal"):
+        with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
 
     def _ended(self) -> None:
