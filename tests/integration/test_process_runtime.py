@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import itertools
 import json
 import os
@@ -581,6 +582,22 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
         assert isinstance(answer, NotStarted)
         assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)
         await started(ours, "true")
+        await next_end(ours)
+
+    run(tmp_path, body)
+
+
+def test_a_watcher_that_refused_and_has_not_ended_yet_is_waited_for(tmp_path: Path) -> None:
+    async def body(ours: ProcessRuntime) -> None:
+        folder = tmp_path / "runs" / "u-1" / "c" / "1"
+        assert isinstance(await ours.start(launch("/nowhere/program")), NotStarted)
+        (folder / attempt_files.REFUSED).unlink()
+        with (folder / attempt_files.LOCK).open("r+b") as held:
+            # The watcher of before may have it for a moment longer.
+            await asyncio.to_thread(fcntl.flock, held, fcntl.LOCK_EX)
+            start = asyncio.ensure_future(ours.start(launch("true")))
+            await asyncio.sleep(0)
+        assert isinstance(await start, Started)
         await next_end(ours)
 
     run(tmp_path, body)

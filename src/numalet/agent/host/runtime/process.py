@@ -137,13 +137,14 @@ class ProcessRuntime:
         state = attempt.state()
         if launch.runner is not None and state in (AttemptState.NOTHING, AttemptState.STARTING):
             return await self._offer(launch, attempt)
+        if state is AttemptState.STARTING:
+            # Perhaps another agent's, or one that could not start it and has not yet let go.
+            state = await self._settled(attempt)
         if state is AttemptState.NOTHING:
             refused = await self._spawn(launch, attempt)
             if refused is not None:
                 return refused
             state = attempt.state()
-        elif state is AttemptState.STARTING:
-            state = await self._settled(attempt)
         if state is AttemptState.REFUSED:
             refused = starting.refusal(attempt)
             if refused.is_passing:
