@@ -22,7 +22,7 @@ from cli.commands import (
     process,
 )
 from numalet.cli.progress import Progress
-from numalet.insight.output import explanation_schema, json_schema, schemas
+from numalet.insight.output import explanation_types, json_schema, schemas
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -163,10 +163,10 @@ def test_documents_keep_to_their_schema(numalet: Runner, pods: Path) -> None:
         for policy in ("none", "best-effort", "restricted"):
             words = (*arguments, "-m", "9n1c1t", "-o", "json")
             text = plain(numalet, *words, policy=policy).out
-            assert msgspec.json.decode(text, type=explanation_schema.Explanation).pod.name
+            assert msgspec.json.decode(text, type=explanation_types.Explanation).pod.name
     refused = numalet("explain", "-m", "9n1c1t", *FLAGS, str(pods), "-o", "json")
     assert msgspec.json.decode(
-        refused.out, type=explanation_schema.ExplanationNotStartedDocument
+        refused.out, type=explanation_types.ExplanationNotStartedDocument
     ).start_error
     recorded = json.loads((DOCS / "schemas" / "explanation.json").read_text(encoding="utf-8"))
     assert json_schema.of(*schemas.DOCUMENTS["explanation"]) == recorded

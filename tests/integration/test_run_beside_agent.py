@@ -25,7 +25,7 @@ import agent_processes
 from agent_processes import Forks, Process
 from faults import VARIABLE
 from numalet.core.model.findings import BadInput
-from numalet.insight.output import explanation_schema
+from numalet.insight.output import explanation_types
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from process_builders import is_there
 from terminals import shown_until
@@ -273,7 +273,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     assert 125 == document.returncode
     told = json.loads(document.stdout)
     assert "TopologyAffinityError" == told["reason"] == told["explanation"]["reason"]
-    assert explanation_schema.of(told["explanation"]).would_admit
+    assert explanation_types.of(told["explanation"]).would_admit
     assert CPUS - 1 == len(site.pods())
     for child, _ in children:
         child.terminate()

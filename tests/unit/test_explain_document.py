@@ -22,14 +22,17 @@ from explain_bench import (
     shape,
     wide,
 )
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.hints.hint import NotListed
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu import reasons as cpu
 from numalet.core.managers.device import reasons as device
 from numalet.core.managers.memory import reasons as memory
-from numalet.insight.explain import document, search, story
+from numalet.core.model.findings import Finding
+from numalet.insight.explain import search, story
 from numalet.insight.explain.case import Case, OtherNode
-from numalet.wording import explanations
+from numalet.insight.output import explanation_document, json_schema
+from numalet.wording import explanations, kubelet_start
 
 MI = 1 << 20
 GI = 1 << 30
@@ -39,7 +42,9 @@ def explained(asked: Case) -> dict[str, Any]:
     """The document, after a round through JSON."""
     told = story.tell(asked.node, asked.pod)
     tallies = () if told.decision.admitted else tuple(search.search(asked, told, forever))
-    found = document.explanation(asked, told, tallies)
+    found: dict[str, Any] = json_schema.plain(
+        explanation_document.explanation(asked, told, tallies)
+    )
     assert json.loads(json.dumps(found)) == found
     return found
 
@@ -176,10 +181,11 @@ def test_on_many_nodes_there_are_no_finalists() -> None:
 
 
 def test_the_document_of_a_start_error() -> None:
-    assert document.not_started("text", "stage") == {
+    refused = StartRefused(StartStage.NUMALET, (Finding("numalet/x"),))
+    assert json_schema.plain(explanation_document.not_started(refused)) == {
         "schema": "numalet.explanation/1",
-        "start_error": "text",
-        "start_error_stage": "stage",
+        "start_error": kubelet_start.text(refused),
+        "start_error_stage": "numalet",
     }
 
 

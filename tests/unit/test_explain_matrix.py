@@ -20,9 +20,10 @@ from explain_bench import (
 )
 from numalet.core.model.pod import Pod, QosClass
 from numalet.core.node.node import Node
-from numalet.insight.explain import matrix, matrix_document, measures
+from numalet.insight.explain import matrix, matrix_rows, measures
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Variant, VariantRow
 from numalet.insight.explain.measures import Stranded
+from numalet.insight.output import json_schema, what_if_document
 
 TWO = NamedMachine("two", shape())
 PLAIN = NamedConfig("plain", config())
@@ -82,7 +83,7 @@ def test_a_variant_that_does_not_start_has_no_runs() -> None:
 
     assert found.refused is not None
     assert (found.runs, ticks) == ((), [4])
-    figures = matrix_document.figures(found)
+    figures = matrix_rows.figures(found)
     assert figures["start_error"]
 
 
@@ -195,13 +196,13 @@ def test_rows_are_plain_data() -> None:
             narrow(),
         ),
     ]
-    found = matrix_document.matrix(rows, 7)
+    found = json_schema.plain(what_if_document.matrix(rows, 7))
     assert json.loads(json.dumps(found)) == found
     assert (found["schema"], found["seed"]) == ("numalet.what-if/1", 7)
     first, second = found["variants"]
     assert (first["options"], first["runs"][0]["groups"]) == (None, [[0, 1]])
     assert (second["runs"], "NUMA" in second["start_error"]) == ([], True)
-    heading, one, two = matrix_document.table(rows)
+    heading, one, two = matrix_rows.table(rows)
     cells = dict(zip(heading, one, strict=True))
     assert cells["stranded_memory_bytes_by_node"] == "0=0;1=5263851520"
     assert cells["admitted_given_order"] == "1"

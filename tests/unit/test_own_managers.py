@@ -12,9 +12,9 @@ import pytest
 
 import numalet
 from numalet.insight.explain import case as cases
-from numalet.insight.explain import document as explanation_document
 from numalet.insight.explain import story
 from numalet.insight.maps import memory_map
+from numalet.insight.output import explanation_document, json_schema
 from numalet.insight.output.simulation_schema import DecisionDocument
 from numalet.insight.simulate import document
 from numalet.insight.simulate.session import Asked, Session
@@ -151,7 +151,7 @@ def test_its_hints_and_reasons_are_in_documents() -> None:
     told = explanation_document.explanation(
         cases.build(session, (), pod), story.tell(node, pod), ()
     )
-    assert "4 tiles are asked for, 2 are free" in json.dumps(told)
+    assert "4 tiles are asked for, 2 are free" in json.dumps(json_schema.plain(told))
 
 
 @pytest.mark.parametrize(

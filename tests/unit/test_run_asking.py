@@ -14,7 +14,8 @@ from explain_bench import asking, case, narrow
 from numalet.agent.run import beside_agent
 from numalet.agent.run.beside_agent import Agent
 from numalet.core.model.findings import BadInput, Finding
-from numalet.insight.explain import document, story
+from numalet.insight.explain import story
+from numalet.insight.output import explanation_document, json_schema
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query
 
 BUSY = AgentRefused(429, "TooManyRequests", "it explains others")
@@ -47,7 +48,10 @@ def explanation(*answers: Any) -> Any:
 def told() -> dict[str, Any]:
     """What an agent tells."""
     asked = case(asking(narrow(), memory="50Gi"))
-    return document.explanation(asked, story.tell(asked.node, asked.pod), ())
+    found: dict[str, Any] = json_schema.plain(
+        explanation_document.explanation(asked, story.tell(asked.node, asked.pod), ())
+    )
+    return found
 
 
 def test_the_story_is_the_agents() -> None:

@@ -152,7 +152,8 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused
     from numalet.insight import decision_notes
-    from numalet.insight.explain import document, story
+    from numalet.insight.explain import story
+    from numalet.insight.output import explanation_document
     from numalet.insight.usecases import explaining
 
     seconds = explaining.seconds(budget)
@@ -165,7 +166,7 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     show_findings(decision_notes.notes(decision_notes.collect([told.decision])))
     tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
     show_findings(asked.fleet_notes)
-    found = document.explanation(asked.case, told, tallies, _running(asked))
+    found = explanation_document.explanation(asked.case, told, tallies, _running(asked))
     explain_view.show(found, output)
     return 0 if told.decision.admitted else 1
 

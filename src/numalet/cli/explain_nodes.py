@@ -19,7 +19,7 @@ from rich.text import Text
 from numalet.cli import breaking, output
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
-from numalet.insight.output.explanation_schema import (
+from numalet.insight.output.explanation_types import (
     Explanation,
     ExplanationCpusDocument,
     ExplanationNodeDocument,

@@ -20,9 +20,12 @@ from rich.text import Text
 
 from numalet.cli import explain_nodes, explain_verdict, output
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
-from numalet.insight.output.explanation_schema import (
+from numalet.core.model.pod import ContainerKind
+from numalet.insight.explain.considered_sets import AnswerKind
+from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
     CategoryDocument,
@@ -40,7 +43,6 @@ _MOST_SETS: Final = 10
 _FIRST_OFFERED: Final = 2
 _MOST_FINALISTS: Final = 6
 _MOST_OFFERS: Final = 4
-_NO_POLICY: Final = "none"
 
 Renderables = Iterator["RenderableType"]
 
@@ -96,15 +98,15 @@ def _verdict(told: Explanation) -> Renderables:
 
 
 def _asked(told: Explanation) -> Renderables:
-    policy = f"topology policy {told.policy}"
-    if told.policy != _NO_POLICY:
-        policy += f", scope {told.scope}"
+    policy = f"topology policy {told.policy.value}"
+    if told.policy is not TopologyPolicy.NONE:
+        policy += f", scope {told.scope.value}"
     if told.mode is not Mode.EXACT:
         policy += f", {told.mode.value} mode"
     yield from _heading(f"Asked for ({policy})")
     for container in told.pod.containers:
         asked = ", ".join(f"{name} {each}" for name, each in container.requests.items())
-        kind = "" if container.kind == "app" else f" ({container.kind})"
+        kind = "" if container.kind is ContainerKind.APP else f" ({container.kind.value})"
         yield _indented(f"{container.name}{kind}: {asked or 'nothing'}")
 
 
@@ -118,26 +120,26 @@ def _subject(told: Explanation, subject: SubjectDocument) -> Renderables:
     chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
     verb = "accepts" if merged.admit else "does not accept"
     affinity = english.hint(Hint(chosen, merged.preferred))
-    yield _indented(f"{told.policy} {verb} {affinity}", "bold")
+    yield _indented(f"{told.policy.value} {verb} {affinity}", "bold")
 
 
 def _answers(answers: Iterable[AnswerDocument], chosen: list[int] | None) -> Renderables:
-    silent = [_resources(each) for each in answers if each.answer == "no-preference"]
+    silent = [_resources(each) for each in answers if each.answer is AnswerKind.NO_PREFERENCE]
     if silent:
         yield _indented(f"no preference: {', '.join(silent)}")
     for answer in answers:
         match answer.answer:
-            case "no-preference":
+            case AnswerKind.NO_PREFERENCE:
                 continue
-            case "impossible":
+            case AnswerKind.IMPOSSIBLE:
                 reason = "" if answer.reason is None else answer.reason.text
                 yield _indented(f"{_resources(answer)}: impossible. {reason}")
                 if answer.sets:
                     yield _sets(answer, chosen)
-            case "sets":
+            case AnswerKind.SETS:
                 yield _indented(f"{_resources(answer)}:")
                 yield _sets(answer, chosen)
-            case "nothing-fits":
+            case AnswerKind.NOTHING_FITS:
                 yield _indented(f"{_resources(answer)}: {explanations.NOTHING_FITS}")
                 yield _sets(answer, chosen)
             case _:
@@ -251,7 +253,7 @@ def _would_admit(told: Explanation) -> Renderables:
         if tally.offers or tally.would_not_start:
             yield from _tally(tally)
     in_vain = [
-        explanations.in_vain(each.category, each.tried)
+        explanations.in_vain(each.category.value, each.tried)
         for each in told.would_admit
         if each.tried and not (each.offers or each.would_not_start)
     ]
@@ -263,7 +265,7 @@ def _would_admit(told: Explanation) -> Renderables:
 
 def _tally(tally: CategoryDocument) -> Renderables:
     summary = explanations.tried(tally.tried, offers=len(tally.offers))
-    line = Text(f"  {explanations.CATEGORIES[tally.category]}: ")
+    line = Text(f"  {explanations.CATEGORIES[tally.category.value]}: ")
     line.append(summary, "dim")
     yield line
     for offer in tally.offers[:_MOST_OFFERS]:

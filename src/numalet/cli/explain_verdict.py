@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from numalet.core.model import numa_mask
-from numalet.insight.output.explanation_schema import (
+from numalet.insight.explain.considered_sets import AnswerKind
+from numalet.insight.explain.tally import Category
+from numalet.insight.output.explanation_types import (
     AnswerDocument,
     Explanation,
     OfferDocument,
@@ -28,12 +30,12 @@ _SHORT_OF: Final = (
     ("requested", "usable"),
 )
 _CHEAPEST_FIRST: Final = (
-    "smaller-request",
-    "fewer-containers",
-    "queue-order",
-    "other-machine",
-    "policy-or-scope",
-    "freed-pods",
+    Category.SMALLER_REQUEST,
+    Category.FEWER_CONTAINERS,
+    Category.QUEUE_ORDER,
+    Category.OTHER_MACHINE,
+    Category.POLICY_OR_SCOPE,
+    Category.FREED_PODS,
 )
 
 
@@ -65,7 +67,7 @@ def _cause(told: Explanation) -> str:
 def _nowhere(told: Explanation, subject: str, answers: Iterable[AnswerDocument]) -> str:
     """Where the subject would not go, and what was short there; empty if nothing was."""
     for answer in answers:
-        if answer.answer == "impossible" and answer.reason is not None:
+        if answer.answer is AnswerKind.IMPOSSIBLE and answer.reason is not None:
             return answer.reason.text
     for answer in answers:
         refused = [each for each in answer.sets if not each.offered and each.brief]
@@ -126,7 +128,7 @@ def _way_out(told: Explanation) -> str:
     return f" {explanations.WAY_OUT}: {cheapest.text}{f', {paid}' if paid else ''}."
 
 
-def _price(category: str, offer: OfferDocument) -> int:
+def _price(category: Category, offer: OfferDocument) -> int:
     """How many pods pay for it: those that would be rejected, or are deleted."""
-    deleted = len(offer.figures.get("uids", ())) if category == "freed-pods" else 0
+    deleted = len(offer.figures.get("uids", ())) if category is Category.FREED_PODS else 0
     return len(offer.lost or ()) + deleted

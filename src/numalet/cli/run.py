@@ -282,15 +282,21 @@ def _explained(case: Case, running: int) -> Explained:
     """The story of the refusal, and what would have admitted the command."""
     from numalet.agent.run.options import SEARCH_SECONDS
     from numalet.cli import explain
-    from numalet.insight.explain import document, story
+    from numalet.insight.explain import story
+    from numalet.insight.output import explanation_document, json_schema
 
     told = story.tell(case.node, case.pod)
-    return document.explanation(case, told, explain.searched(case, told, SEARCH_SECONDS), running)
+    tallies = explain.searched(case, told, SEARCH_SECONDS)
+    found: Explained = json_schema.plain(
+        explanation_document.explanation(case, told, tallies, running)
+    )
+    return found
 
 
 def _explain(told: Explained) -> None:
     """Print the story where it does not get among what the command prints."""
     from numalet.cli import explain_view
+    from numalet.insight.output import explanation_types
 
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(told, OutputFormat.TABLE)
+        explain_view.show(explanation_types.of(told), OutputFormat.TABLE)

@@ -19,7 +19,6 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
-from numalet.insight.explain import document as explained
 from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.cpu_map import NodeCpus
 from numalet.insight.maps.device_map import DeviceRow
@@ -145,10 +144,15 @@ def print_document(result: SimulationResult, chosen: OutputFormat) -> None:
 
 
 def _document(result: SimulationResult) -> dict[str, Any]:
+    from numalet.insight.output import explanation_document, json_schema
+
     files = result.session.node.state_files()
     prepared = result.prepared
     return document.simulation(result.records, result.map(), files, result.mode) | {
-        "replay_refused": [explained.refused(*each) for each in result.replay_refused()],
+        "replay_refused": [
+            json_schema.plain(explanation_document.refused(*each))
+            for each in result.replay_refused()
+        ],
         "cpus": node_document.cpus(result.cpus()),
         "devices": node_document.devices(result.devices()),
         "assumed_running": list(prepared.assumed),

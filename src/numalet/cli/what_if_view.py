@@ -15,8 +15,9 @@ from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.output import OutputFormat
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import resources
-from numalet.insight.explain import matrix_document
+from numalet.insight.explain import matrix_rows
 from numalet.insight.explain.matrix import VariantRow
+from numalet.insight.output import what_if_document
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
     """Print the matrix."""
     match chosen:
         case MatrixFormat.JSON:
-            output.print_document(matrix_document.matrix(rows, seed), OutputFormat.JSON)
+            output.print_document(what_if_document.matrix(rows, seed), OutputFormat.JSON)
         case MatrixFormat.CSV:
-            csv.writer(sys.stdout, lineterminator="\n").writerows(matrix_document.table(rows))
+            csv.writer(sys.stdout, lineterminator="\n").writerows(matrix_rows.table(rows))
         case MatrixFormat.TABLE:
             output.print_all(_tables(rows))
         case _:
@@ -98,7 +99,7 @@ def _by(
 def _names(row: VariantRow) -> tuple[str, ...]:
     variant = row.variant
     options = variant.options
-    shown = "" if options is None else matrix_document.option_text(options) or "none"
+    shown = "" if options is None else matrix_rows.option_text(options) or "none"
     scope = "-" if variant.policy == "none" else variant.scope
     mode = variant.config.behaviour.mode
     # Exact mode goes without saying, but for a column that has the other one too.

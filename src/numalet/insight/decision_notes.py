@@ -75,21 +75,6 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def document(beside: Beside) -> dict[str, Any]:
-    """The same of many decisions, as plain data."""
-    return {
-        "evicted": [{"pod": pod, "evicted": list(names)} for pod, names in beside.evicted],
-        "not_asked": [
-            {"predicate": each.predicate, "why": each.why.value, "pods": list(pods)}
-            for each, pods in beside.not_asked.items()
-        ],
-        "passed_over": [
-            {"resource": resource, "pods": list(pods)}
-            for resource, pods in beside.passed_over.items()
-        ],
-    }
-
-
 def fields(decision: Decision) -> dict[str, Any]:
     """The same of one decision, as plain data."""
     return {

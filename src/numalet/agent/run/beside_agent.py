@@ -30,7 +30,7 @@ from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.insight.output import explanation_schema, run_document
+from numalet.insight.output import explanation_types, run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.io.agent_client.places import SOCKET_NAME
@@ -194,7 +194,7 @@ class Agent:
             found = self._posted(
                 "explanations", {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
             )
-            explanation_schema.of(found)
+            explanation_types.of(found)
         except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
             return None
         return found

@@ -17,11 +17,7 @@ from msgspec import Struct
 
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument
-from numalet.insight.output.explanation_schema import (
-    Explanation,
-    ExplanationNotStartedDocument,
-    Matrix,
-)
+from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.lab_document import LabListDocument
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
@@ -29,6 +25,7 @@ from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.output.simulation_schema import NotStartedDocument, SimulationDocument
+from numalet.insight.output.what_if_document import Matrix
 
 DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
     {

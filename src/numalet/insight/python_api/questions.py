@@ -14,12 +14,13 @@ from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.explain import case as cases
-from numalet.insight.explain import document, matrix, matrix_document, search, story
+from numalet.insight.explain import matrix, matrix_rows, search, story
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options
 from numalet.insight.explain.tally import Tally
 from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
+from numalet.insight.output import explanation_document, json_schema
 from numalet.insight.python_api.nodes import AnyMachine, machine_and_devices, machine_info
 from numalet.insight.simulate.scenario import NO_FILES
 from numalet.insight.simulate.session import Session
@@ -74,7 +75,10 @@ def explain(
     tallies: tuple[Tally, ...] = ()
     if is_searched:
         tallies = tuple(search.search(case, found, explaining.budgeted(budget_seconds)))
-    return document.explanation(case, found, tallies)
+    plain: dict[str, Any] = json_schema.plain(
+        explanation_document.explanation(case, found, tallies)
+    )
+    return plain
 
 
 def what_if(
@@ -120,7 +124,7 @@ def what_if(
     )
     asked = explaining.orders(orders, len(pods), seed)
     return [
-        matrix_document.figures(matrix.row(variant, pods, asked, lambda count: None))
+        matrix_rows.figures(matrix.row(variant, pods, asked, lambda count: None))
         for variant in variants
     ]
 

@@ -15,8 +15,9 @@ from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.door import AgentView
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import case as cases
-from numalet.insight.explain import document, search, story
+from numalet.insight.explain import search, story
 from numalet.insight.explain.case import Case
+from numalet.insight.output import explanation_document, json_schema
 from numalet.insight.simulate.session import Session
 from numalet.wording import kubernetes_api as words
 
@@ -49,7 +50,9 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
     wanted = budget_seconds > 0 and not told.decision.admitted
     tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
-    return document.explanation(case, told, tuple(tallies), len(assumed))
+    found = explanation_document.explanation(case, told, tuple(tallies), len(assumed))
+    plain: dict[str, Any] = json_schema.plain(found)
+    return plain
 
 
 def _case(view: AgentView, pod: Pod) -> Case:

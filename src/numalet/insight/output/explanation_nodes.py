@@ -1,8 +1,6 @@
-"""The NUMA nodes before a decision, as plain rows of an explanation: what is free, who holds it."""
+"""The NUMA nodes before a decision, in an explanation: what is free, and who holds the rest."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model import machine_queries as ask
@@ -10,60 +8,68 @@ from numalet.core.node.node import Node
 from numalet.insight.explain import measures
 from numalet.insight.explain.case import Case
 from numalet.insight.maps import memory_map
+from numalet.insight.output.explanation_types import (
+    ExplanationCpusDocument,
+    ExplanationDevicesDocument,
+    ExplanationNodeDocument,
+    HeldDocument,
+    SizesDocument,
+)
 
 
-def nodes(node: Node) -> list[dict[str, Any]]:
+def nodes(node: Node) -> list[ExplanationNodeDocument]:
     """Every NUMA node with what a manager that is on keeps account of there."""
     classes = ask.classes_by_node(node.rules.machine)
     memory = node.snapshot.memory.nodes
     return [
-        {
-            "node": node_id,
-            "class": classes[node_id].value,
-            "group": list(numa_mask.ids(memory[node_id].group)) if node_id in memory else [node_id],
-            "types": _types(node, node_id),
-            "cpus": _cpus(node, node_id),
-            "devices": _devices(node, node_id),
-        }
+        ExplanationNodeDocument(
+            node=node_id,
+            node_class=classes[node_id],
+            group=list(numa_mask.ids(memory[node_id].group)) if node_id in memory else [node_id],
+            types=_types(node, node_id),
+            cpus=_cpus(node, node_id),
+            devices=_devices(node, node_id),
+        )
         for node_id in node.rules.machine.node_ids
     ]
 
 
-def _types(node: Node, node_id: int) -> dict[str, dict[str, int]]:
+def _types(node: Node, node_id: int) -> dict[str, SizesDocument]:
     memory = node.snapshot.memory.nodes.get(node_id)
     return {
-        each.resource: {
-            "total_bytes": each.total_bytes,
-            "allocatable_bytes": each.allocatable_bytes,
-            "reserved_bytes": each.reserved_bytes,
-            "free_bytes": each.free_bytes,
-        }
+        each.resource: SizesDocument(
+            total_bytes=each.total_bytes,
+            allocatable_bytes=each.allocatable_bytes,
+            reserved_bytes=each.reserved_bytes,
+            free_bytes=each.free_bytes,
+        )
         for each in (memory_map.type_rows(memory) if memory is not None else ())
     }
 
 
-def _cpus(node: Node, node_id: int) -> dict[str, Any] | None:
+def _cpus(node: Node, node_id: int) -> ExplanationCpusDocument | None:
     """CPUs that are given away alone; None where none of this node ever is."""
     policy = node.roster.static_cpus
     if policy is None:
         return None
     there = measures.cpus_by_node(node.roster)[node_id] & policy.allocatable
     free = measures.free_cpus(node)[node_id]
-    return {"allocatable": len(there), "free": cpu_set.text(free)} if there else None
+    return ExplanationCpusDocument(len(there), cpu_set.text(free)) if there else None
 
 
-def _devices(node: Node, node_id: int) -> dict[str, dict[str, int]]:
+def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
     ledger = node.snapshot.device
     found = {}
     for resource in sorted(ledger.inventory.registered):
         masks = ledger.inventory.devices_of(resource).masks
         here = {name for name, mask in masks.items() if mask >> node_id & 1}
         if here:
-            found[resource] = {"total": len(here), "free": len(here & ledger.free(resource))}
+            free = len(here & ledger.free(resource))
+            found[resource] = ExplanationDevicesDocument(len(here), free)
     return found
 
 
-def held(case: Case) -> list[dict[str, Any]]:
+def held(case: Case) -> list[HeldDocument]:
     """Who holds memory on which set of NUMA nodes; smaller sets first, then by name and type."""
     sizes: dict[tuple[tuple[int, ...], str, str], int] = {}
     for uid, containers in case.node.snapshot.memory.blocks.items():
@@ -72,11 +78,6 @@ def held(case: Case) -> list[dict[str, Any]]:
                 key = (block.nodes, case.name_of(uid), block.resource)
                 sizes[key] = sizes.get(key, 0) + block.size_bytes
     return [
-        {
-            "nodes": list(mask),
-            "pod": pod,
-            "type": resource,
-            "size_bytes": sizes[mask, pod, resource],
-        }
+        HeldDocument(list(mask), pod, resource, sizes[mask, pod, resource])
         for mask, pod, resource in sorted(sizes, key=lambda key: (len(key[0]), key))
     ]

@@ -1,17 +1,13 @@
-"""A matrix as plain data: what ``numalet what-if -o json`` and ``-o csv`` print."""
+"""A matrix as rows with figures: for a DataFrame, and for ``numalet what-if -o csv``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from numalet.core.model import numa_mask, resources
-from numalet.insight import decision_notes
-from numalet.insight.explain import document
-from numalet.insight.explain.matrix import Run, VariantRow
+from numalet.core.model import resources
+from numalet.insight.explain.matrix import VariantRow
 from numalet.wording import kubelet, kubelet_start
-
-SCHEMA: Final = "numalet.what-if/1"
 
 COLUMNS: Final = (
     "machine",
@@ -39,52 +35,18 @@ COLUMNS: Final = (
 """Columns of the CSV form, one row per variant."""
 
 
-def matrix(rows: Iterable[VariantRow], seed: int) -> dict[str, Any]:
-    """All rows with all their runs."""
-    return {"schema": SCHEMA, "seed": seed, "variants": [_row(row) for row in rows]}
-
-
-def _row(row: VariantRow) -> dict[str, Any]:
-    found = _names(row)
-    if row.refused is not None:
-        return found | {"start_error": kubelet_start.text(row.refused), "runs": []}
-    return found | {"start_error": None, "runs": [_run(run) for run in row.runs]}
-
-
-def _names(row: VariantRow) -> dict[str, Any]:
+def figures(row: VariantRow) -> dict[str, Any]:
+    """One row with its figures as numbers; None where there is none."""
     variant = row.variant
-    options = None if variant.options is None else dict(variant.options)
-    return {
+    found: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "machine": variant.machine.name,
         "config": variant.config.name,
         "mode": variant.config.behaviour.mode.value,
         "policy": variant.policy,
         "scope": variant.scope,
-        "options": options,
+        "options": "" if variant.options is None else option_text(variant.options),
         "pods": row.pods,
     }
-
-
-def _run(run: Run) -> dict[str, Any]:
-    return {
-        "admitted": run.admitted,
-        "rejected": [document.refused(*each) for each in run.rejected],
-        "replay_refused": [document.refused(*each) for each in run.replay_refused],
-        **decision_notes.document(run.beside),
-        "groups": [list(numa_mask.ids(group)) for group in run.groups],
-        "mean_span": run.mean_span,
-        "mean_distance": run.mean_distance,
-        "stranded": [
-            {"node": each.node_id, "memory_bytes": dict(each.memory_bytes), "cpus": each.cpus}
-            for each in run.stranded
-        ],
-    }
-
-
-def figures(row: VariantRow) -> dict[str, Any]:
-    """One row with its figures as numbers; None where there is none."""
-    found = dict.fromkeys(COLUMNS) | _names(row)
-    found["options"] = "" if row.variant.options is None else option_text(row.variant.options)
     if row.refused is not None:
         return found | {"start_error": kubelet_start.text(row.refused)}
     fewest, middle, most = row.admitted

@@ -1,7 +1,6 @@
-"""The schema of ``numalet explain -o json``: what ``explain.document`` builds, field by field.
+"""The form of an explanation: what ``numalet explain -o json`` prints, field by field.
 
-The core builds plain data; here its shape is written down once more as types, from which the
-JSON Schema in ``docs/schemas`` is generated. A test holds real documents against them.
+``explanation_document`` and ``explanation_nodes`` build it; an agent sends it to commands.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.pod import ContainerKind, QosClass
+from numalet.insight.explain.considered_sets import AnswerKind
+from numalet.insight.explain.tally import Category
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.insight.output.simulation_schema import NotAskedDocument
 
@@ -29,7 +31,7 @@ class ExplanationContainerDocument(OutputDocument):
     """A container of the pod; requests are Kubernetes quantities."""
 
     name: str
-    kind: Literal["init", "sidecar", "app"]
+    kind: ContainerKind
     requests: dict[str, str]
 
 
@@ -39,7 +41,7 @@ class PodDocument(OutputDocument):
     namespace: str
     name: str
     uid: str
-    qos_class: Literal["Guaranteed", "Burstable", "BestEffort"]
+    qos_class: QosClass
     containers: list[ExplanationContainerDocument]
 
 
@@ -105,7 +107,7 @@ class ExplanationHolderDocument(OutputDocument):
     container: str
 
 
-class SetDocument(OutputDocument):
+class SetDocument(OutputDocument, omit_defaults=True):
     """A set of NUMA nodes: ``preferred`` is null where it is not offered, or not known.
 
     ``brief`` says in few words why it is not offered, and who holds it then.
@@ -127,7 +129,7 @@ class AnswerDocument(OutputDocument):
 
     provider: str
     resources: list[str]
-    answer: Literal["no-preference", "impossible", "sets", "nothing-fits"]
+    answer: AnswerKind
     reason: ReasonDocument | None
     sets: list[SetDocument]
     all_sets: bool
@@ -195,7 +197,7 @@ class RefusalDocument(OutputDocument):
     chosen_among: AnswerDocument | None
 
 
-class OfferDocument(OutputDocument):
+class OfferDocument(OutputDocument, omit_defaults=True):
     """A change that admits the pod: where it would be, and who would be rejected for it.
 
     With ``start_error`` it is a change after which the kubelet would not start.
@@ -212,14 +214,7 @@ class OfferDocument(OutputDocument):
 class CategoryDocument(OutputDocument):
     """One kind of change: how many were tried, and which would have admitted the pod."""
 
-    category: Literal[
-        "policy-or-scope",
-        "smaller-request",
-        "fewer-containers",
-        "freed-pods",
-        "queue-order",
-        "other-machine",
-    ]
+    category: Category
     tried: int
     ended_early: bool
     offers: list[OfferDocument]
@@ -249,8 +244,8 @@ class Explanation(OutputDocument):
     schema: Literal["numalet.explanation/1"]
     pod: PodDocument
     mode: Mode
-    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
-    scope: Literal["container", "pod"]
+    policy: TopologyPolicy
+    scope: Scope
     queue: list[QueuedDocument]
     replay_refused: list[ExplanationRefusedDocument]
     admitted: bool
@@ -276,80 +271,6 @@ class ExplanationNotStartedDocument(OutputDocument):
     schema: Literal["numalet.explanation/1"]
     start_error: str
     start_error_stage: str
-
-
-class StrandedDocument(OutputDocument):
-    """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
-
-    node: int
-    memory_bytes: dict[str, int]
-    cpus: int
-
-
-class EvictedDocument(OutputDocument):
-    """Pods that end so that a critical pod has room."""
-
-    pod: str
-    evicted: list[str]
-
-
-class PodsNotAskedDocument(OutputDocument):
-    """A predicate that might have refused these pods, had more been known."""
-
-    predicate: str
-    why: Unknown
-    pods: list[str]
-
-
-class PassedOverDocument(OutputDocument):
-    """An extended resource that no node offers, and the pods that run without it."""
-
-    resource: str
-    pods: list[str]
-
-
-class OrderRunDocument(OutputDocument):
-    """What became of the pods in one order. Means are null where no pod has a placement.
-
-    ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
-    the user's own node, what is said of it stands on another state than that of the node.
-    """
-
-    admitted: int
-    rejected: list[ExplanationRefusedDocument]
-    replay_refused: list[ExplanationRefusedDocument]
-    evicted: list[EvictedDocument]
-    not_asked: list[PodsNotAskedDocument]
-    passed_over: list[PassedOverDocument]
-    groups: list[list[int]]
-    mean_span: float | None
-    mean_distance: float | None
-    stranded: list[StrandedDocument]
-
-
-class VariantDocument(OutputDocument):
-    """One node that might be; ``options`` null leaves those of the configuration.
-
-    The first run is in the order of the list.
-    """
-
-    machine: str
-    config: str
-    mode: Mode
-    policy: Literal["none", "best-effort", "restricted", "single-numa-node"]
-    scope: Literal["container", "pod"]
-    options: dict[str, str] | None
-    pods: int
-    start_error: str | None
-    runs: list[OrderRunDocument]
-
-
-class Matrix(OutputDocument):
-    """The same pods on every variant; ``seed`` is that of the shuffled orders."""
-
-    schema: Literal["numalet.what-if/1"]
-    seed: int
-    variants: list[VariantDocument]
 
 
 def of(found: Any) -> Explanation:

@@ -1,0 +1,238 @@
+"""An explanation made: what ``numalet explain -o json`` prints.
+
+Every reason is there with its code, its figures and a sentence; sets of NUMA nodes are lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.rules import StartRefused
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.pod import Pod
+from numalet.core.model.quantity import Quantity
+from numalet.insight.explain import measures
+from numalet.insight.explain.case import Case
+from numalet.insight.explain.change import Change, ChangeOutcome
+from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
+from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
+from numalet.insight.explain.tally import Tally
+from numalet.insight.output import explanation_nodes
+from numalet.insight.output.explanation_types import (
+    AllocatedDocument,
+    AnswerDocument,
+    CategoryDocument,
+    Explanation,
+    ExplanationBlockDocument,
+    ExplanationContainerDocument,
+    ExplanationHintDocument,
+    ExplanationHolderDocument,
+    ExplanationMergedDocument,
+    ExplanationNotStartedDocument,
+    ExplanationRefusedDocument,
+    OfferDocument,
+    PodDocument,
+    QueuedDocument,
+    ReasonDocument,
+    RefusalDocument,
+    SetDocument,
+    SubjectDocument,
+)
+from numalet.insight.output.simulation_schema import NotAskedDocument
+from numalet.wording import english, explanations, kubelet, kubelet_start
+
+NameOf = Callable[[str], str]
+
+
+def explanation(
+    case: Case, told: Story, tallies: Iterable[Tally], assumed_running: int = 0
+) -> Explanation:
+    """The decision, its story, and what would have admitted the pod.
+
+    ``assumed_running`` is how many pods only the state files know.
+    """
+    decision = told.decision
+    rejection = decision.rejection
+    rules = told.roster.rules
+    return Explanation(
+        schema="numalet.explanation/1",
+        pod=_pod(case.pod),
+        mode=rules.behaviour.mode,
+        policy=rules.topology.policy,
+        scope=rules.topology.scope,
+        queue=[QueuedDocument(str(pod), pod.uid, pod.uid in case.admitted) for pod in case.queue],
+        replay_refused=[
+            refused(pod, case.refused[pod.uid]) for pod in case.queue if pod.uid in case.refused
+        ],
+        admitted=decision.admitted,
+        reason=kubelet.reason(rejection),
+        message=kubelet.message(rejection),
+        why=None if rejection is None else _reason(rejection),
+        evicted=list(decision.evicted),
+        not_asked=[NotAskedDocument(each.predicate, each.why) for each in decision.not_asked],
+        passed_over=list(decision.passed_over),
+        nodes=list(numa_mask.ids(measures.span_of(told.roster, decision.after, decision.pod))),
+        nodes_before=explanation_nodes.nodes(case.node),
+        held_before=explanation_nodes.held(case),
+        subjects=[_subject(each, case.name_of) for each in told.subjects],
+        allocated=[_allocated(each, case.name_of) for each in told.taken],
+        refused_allocation=_refusal(told, case.name_of),
+        would_admit=[_tally(each, case) for each in tallies],
+        assumed_running=assumed_running,
+    )
+
+
+def refused(pod: Pod, rejection: Rejection) -> ExplanationRefusedDocument:
+    """A pod that was rejected, in the kubelet's words."""
+    return ExplanationRefusedDocument(
+        str(pod), kubelet.reason(rejection), kubelet.message(rejection)
+    )
+
+
+def not_started(refused: StartRefused) -> ExplanationNotStartedDocument:
+    """The document where the kubelet does not even start."""
+    return ExplanationNotStartedDocument(
+        "numalet.explanation/1", kubelet_start.text(refused), refused.stage.value
+    )
+
+
+def _pod(pod: Pod) -> PodDocument:
+    return PodDocument(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        qos_class=pod.qos_class,
+        containers=[
+            ExplanationContainerDocument(
+                container.name,
+                container.kind,
+                {name: str(q) for name, q in sorted(container.requests.items())},
+            )
+            for container in pod.containers()
+        ],
+    )
+
+
+def _reason(reason: Reason) -> ReasonDocument:
+    figures = {name: _plain(name, value) for name, value in english.fields_of(reason).items()}
+    return ReasonDocument(reason.code, english.of_reason(reason), figures)
+
+
+def _plain(name: str, value: Any) -> Any:
+    match value:
+        case Hint():
+            return _hint(value)
+        case Quantity():
+            return str(value)
+        case Reason():
+            return _reason(value)
+        case int() if name in ("mask", "group", "best", "affinity", "nodes"):
+            return list(numa_mask.ids(value))
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def _hint(hint: Hint) -> ExplanationHintDocument:
+    return ExplanationHintDocument(_nodes(hint), hint.preferred)
+
+
+def _nodes(hint: Hint) -> list[int] | None:
+    return None if hint.mask is None else list(numa_mask.ids(hint.mask))
+
+
+def _subject(subject: AlignedSubject, name_of: NameOf) -> SubjectDocument:
+    merged = subject.merged
+    ranking = subject.ranking
+    return SubjectDocument(
+        subject=subject.name,
+        answers=[_answer(each, name_of) for each in subject.answers],
+        finalists=None if ranking is None else [_hint(each) for each in ranking.finalists],
+        wanted_size=None if ranking is None else ranking.wanted_size,
+        by_distance=None if ranking is None else ranking.by_distance,
+        merged=ExplanationMergedDocument(
+            nodes=_nodes(merged.affinity),
+            preferred=merged.affinity.preferred,
+            admit=merged.admit,
+            bounded=merged.bounded,
+        ),
+    )
+
+
+def _answer(answer: ProviderAnswer, name_of: NameOf) -> AnswerDocument:
+    return AnswerDocument(
+        provider=answer.provider,
+        resources=list(answer.resources),
+        answer=answer.kind,
+        reason=None if answer.reason is None else _reason(answer.reason),
+        sets=[_set(each, name_of) for each in answer.sets],
+        all_sets=answer.is_complete,
+    )
+
+
+def _set(each: SetAnswer, name_of: NameOf) -> SetDocument:
+    found = SetDocument(list(numa_mask.ids(each.mask)), each.offered, each.preferred)
+    if each.reason is not None:
+        names = dict.fromkeys(name_of(uid) for uid, _ in each.holders)
+        found.why_not = _reason(each.reason)
+        found.brief = explanations.brief(each.reason, tuple(names))
+        found.held_by = [
+            ExplanationHolderDocument(name_of(uid), container) for uid, container in each.holders
+        ]
+    return found
+
+
+def _allocated(allocated: AllocatedResources, name_of: NameOf) -> AllocatedDocument:
+    among = allocated.looked_at
+    return AllocatedDocument(
+        container=allocated.container,
+        memory=[
+            ExplanationBlockDocument(list(block.nodes), block.resource, block.size_bytes)
+            for block in allocated.memory
+        ],
+        cpus_by_node={str(node): cpu_set.text(cpus) for node, cpus in allocated.cpus.items()},
+        devices={name: list(ids) for name, ids in allocated.devices.items()},
+        chosen_among=None if among is None else _answer(among, name_of),
+    )
+
+
+def _refusal(told: Story, name_of: NameOf) -> RefusalDocument | None:
+    refusal = told.refusal
+    if refusal is None:
+        return None
+    among = refusal.looked_at
+    return RefusalDocument(
+        container=refusal.container,
+        provider=refusal.provider,
+        reason=_reason(refusal.reason),
+        chosen_among=None if among is None else _answer(among, name_of),
+    )
+
+
+def _tally(tally: Tally, case: Case) -> CategoryDocument:
+    return CategoryDocument(
+        category=tally.category,
+        tried=tally.tried,
+        ended_early=tally.ended_early,
+        offers=[_offer(each.change, each.outcome, case) for each in tally.offers],
+        would_not_start=[_offer(each.change, each.outcome, case) for each in tally.refusals],
+    )
+
+
+def _offer(change: Change, result: ChangeOutcome, case: Case) -> OfferDocument:
+    why = _reason(change)
+    if isinstance(result.decision, StartRefused):
+        text = kubelet_start.text(result.decision)
+        return OfferDocument(why.code, why.text, why.figures, start_error=text)
+    return OfferDocument(
+        why.code,
+        why.text,
+        why.figures,
+        nodes=list(numa_mask.ids(result.span)),
+        lost=[case.name_of(uid) for uid in result.lost],
+    )

@@ -1,0 +1,137 @@
+"""What ``numalet what-if -o json`` prints: the same pods on every variant of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from numalet.core.admission.reasons import Unknown
+from numalet.core.config.behaviour import Mode
+from numalet.core.model import numa_mask
+from numalet.insight.explain.matrix import Run, VariantRow
+from numalet.insight.output import explanation_document
+from numalet.insight.output.explanation_types import ExplanationRefusedDocument
+from numalet.insight.output.json_schema import OutputDocument
+from numalet.wording import kubelet_start
+
+
+class StrandedDocument(OutputDocument):
+    """What is free on a NUMA node and out of reach: bytes by memory type, number of CPUs."""
+
+    node: int
+    memory_bytes: dict[str, int]
+    cpus: int
+
+
+class EvictedDocument(OutputDocument):
+    """Pods that end so that a critical pod has room."""
+
+    pod: str
+    evicted: list[str]
+
+
+class PodsNotAskedDocument(OutputDocument):
+    """A predicate that might have refused these pods, had more been known."""
+
+    predicate: str
+    why: Unknown
+    pods: list[str]
+
+
+class PassedOverDocument(OutputDocument):
+    """An extended resource that no node offers, and the pods that run without it."""
+
+    resource: str
+    pods: list[str]
+
+
+class OrderRunDocument(OutputDocument):
+    """What became of the pods in one order. Means are null where no pod has a placement.
+
+    ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
+    the user's own node, what is said of it stands on another state than that of the node.
+    """
+
+    admitted: int
+    rejected: list[ExplanationRefusedDocument]
+    replay_refused: list[ExplanationRefusedDocument]
+    evicted: list[EvictedDocument]
+    not_asked: list[PodsNotAskedDocument]
+    passed_over: list[PassedOverDocument]
+    groups: list[list[int]]
+    mean_span: float | None
+    mean_distance: float | None
+    stranded: list[StrandedDocument]
+
+
+class VariantDocument(OutputDocument):
+    """One node that might be; ``options`` null leaves those of the configuration.
+
+    ``policy`` and ``scope`` are as they were given, even if no kubelet starts with them.
+
+    The first run is in the order of the list.
+    """
+
+    machine: str
+    config: str
+    mode: Mode
+    policy: str
+    scope: str
+    options: dict[str, str] | None
+    pods: int
+    start_error: str | None
+    runs: list[OrderRunDocument]
+
+
+class Matrix(OutputDocument):
+    """The same pods on every variant; ``seed`` is that of the shuffled orders."""
+
+    schema: Literal["numalet.what-if/1"]
+    seed: int
+    variants: list[VariantDocument]
+
+
+def matrix(rows: Iterable[VariantRow], seed: int) -> Matrix:
+    """All rows with all their runs."""
+    return Matrix("numalet.what-if/1", seed, [_variant(row) for row in rows])
+
+
+def _variant(row: VariantRow) -> VariantDocument:
+    variant = row.variant
+    refused = row.refused
+    return VariantDocument(
+        machine=variant.machine.name,
+        config=variant.config.name,
+        mode=variant.config.behaviour.mode,
+        policy=variant.policy,
+        scope=variant.scope,
+        options=None if variant.options is None else dict(variant.options),
+        pods=row.pods,
+        start_error=None if refused is None else kubelet_start.text(refused),
+        runs=[] if refused is not None else [_run(run) for run in row.runs],
+    )
+
+
+def _run(run: Run) -> OrderRunDocument:
+    beside = run.beside
+    return OrderRunDocument(
+        admitted=run.admitted,
+        rejected=[explanation_document.refused(*each) for each in run.rejected],
+        replay_refused=[explanation_document.refused(*each) for each in run.replay_refused],
+        evicted=[EvictedDocument(pod, list(names)) for pod, names in beside.evicted],
+        not_asked=[
+            PodsNotAskedDocument(each.predicate, each.why, list(pods))
+            for each, pods in beside.not_asked.items()
+        ],
+        passed_over=[
+            PassedOverDocument(resource, list(pods))
+            for resource, pods in beside.passed_over.items()
+        ],
+        groups=[list(numa_mask.ids(group)) for group in run.groups],
+        mean_span=run.mean_span,
+        mean_distance=run.mean_distance,
+        stranded=[
+            StrandedDocument(each.node_id, dict(each.memory_bytes), each.cpus)
+            for each in run.stranded
+        ],
+    )
