@@ -287,7 +287,7 @@ def test_the_bucket_fills_again_up_to_its_burst() -> None:
         (("get",), "needs the name of a pod"),
         (("list", "web"), "takes no name, but 'web'"),
         (("allocatable", "--api", "v1alpha1"), "v1alpha1 has no 'allocatable'"),
-        (("--socket", "/nonexistent/kubelet.sock"), "nobody listens at"),
+        (("--socket", "/nonexistent/kubelet.sock"), "no server listens at"),
     ],
 )
 def test_the_command_says_what_can_not_be_asked(

@@ -83,7 +83,7 @@ _FLAGS: Final = {
         "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
     ),
     "flag/two-values": (
-        "{flag} gives {key} two values, {first} and {second}, of which the kubelet would take the"
+        "{flag} gives {key} two values, {first} and {second}, of which the kubelet would use the"
         " last; write the one that is meant"
     ),
 }
@@ -157,7 +157,7 @@ _CONFIG: Final = {
         "option prefer-closest-numa-nodes needs distances, and a NUMA node of this machine has none"
     ),
     "config/topology-too-many-nodes": (
-        "the machine has {numa_nodes} NUMA nodes, and the topology policy takes at most {limit}; "
+        "the machine has {numa_nodes} NUMA nodes, and the topology policy accepts at most {limit}; "
         "the option max-allowable-numa-nodes allows more"
     ),
     "config/cpu-policy": ("cpuManagerPolicy {policy!r} is unknown; allowed are none and static"),

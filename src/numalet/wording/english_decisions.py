@@ -13,7 +13,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "hints/too-many-comparisons": (
         "prefer-closest-numa-nodes finds no distance to NUMA node {node}, whose number is higher"
-        " than the rows of distances are long; there are too many sets of nodes to tell whether the"
+        " than the rows of distances are long; there are too many sets of nodes to know whether the"
         " kubelet would compare one with that node."
     ),
     "admission/not-aligned": (
@@ -49,7 +49,7 @@ SENTENCES: Mapping[str, str] = {
         "{pods}: {predicates} could not be asked to their end; what pods of the state files request"
         " is not known without their manifests"
     ),
-    "decision/not-measured": "{pods}: {predicates} could not be asked; nobody here measures it",
+    "decision/not-measured": "{pods}: {predicates} could not be asked; numalet does not measure it",
     "decision/predicates-switched-off": (
         "the managers alone decided on {pods}; the general predicates (OutOfcpu, NodeAffinity, ...)"
         " are switched off (generalPredicates)"

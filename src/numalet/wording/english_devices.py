@@ -84,7 +84,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "devices/numa-node-twice": ("device {device!r} names NUMA node {value} twice; once is enough"),
     "devices/absent-numa-node": (
-        "device {device!r} of {resource} is said to be on NUMA node {value}, which the machine"
+        "device {device!r} of {resource} is listed on NUMA node {value}, which the machine"
         " does not have; it has {nodes}"
     ),
     "devices/health": "{value} is no health of device {device!r}; Healthy and Unhealthy are",

@@ -1,4 +1,4 @@
-"""Words for looking after state files: breaches and their rules, drift, what a rebase loses.
+"""Sentences about state files: breaches and their rules, drift, what a rebase loses.
 
 ``SENTENCES`` are templates over the fields of a finding. ``RULES`` say, for every breach, what
 must hold; they need no fields. Sizes are exact bytes, because the kubelet compares bytes.
@@ -24,7 +24,7 @@ _MEMORY: Final[Mapping[str, str]] = {
         " {nodes}"
     ),
     "state/native-many-nodes": (
-        "the file is about {count} NUMA nodes; a kubelet with a topology policy takes more than"
+        "the file is about {count} NUMA nodes; a kubelet with a topology policy accepts more than"
         " {most} only with the option max-allowable-numa-nodes"
     ),
     "state/native-reserved-pages": (
@@ -121,7 +121,7 @@ _CPUS: Final[Mapping[str, str]] = {
         "the policy is none, but the pool is {default!r} and {pods} pods hold CPUs"
     ),
     "state/unsealed": (
-        "the checksum is {checksum}, which v1.32 takes as right; its content has {expected}"
+        "the checksum is {checksum}, which v1.32 accepts; its content has {expected}"
     ),
     "state/first-format": (
         "the file is of the first format, and its checksum {checksum} is right by the rule of that"
@@ -256,7 +256,7 @@ _REBASE: Final[Mapping[str, str]] = {
         " files are written"
     ),
     "rebase/changed-meanwhile": (
-        "{path!r} has changed since it was read, so somebody is at work there; nothing was written"
+        "{path!r} has changed since it was read, so another process writes it; nothing was written"
     ),
     "rebase/no-state-files": (
         "there are no state files in {path!r}; name a kubelet's root directory, or a copy of files"
@@ -266,8 +266,8 @@ _REBASE: Final[Mapping[str, str]] = {
 
 _INPUTS: Final[Mapping[str, str]] = {
     "state/file-missing": (
-        "{file} is missing, and {beside} has {pods} pods: a kubelet that starts takes it for empty"
-        " and may give away once more what these pods hold"
+        "{file} is missing, and {beside} has {pods} pods: a kubelet that starts treats it as empty"
+        " and may allocate again what these pods hold"
     ),
     "files/no-state-file": "{path!r} is none of the kubelet's state files, which are {known}",
     "files/pod-resources-number": (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 REFUSED: Final = "Refused: the program would do something else than its author meant."
-WARNED: Final = "The pod runs, but nobody keeps what this promises; creating it warns of that."
+WARNED: Final = "The pod runs, but this has no effect; creating it prints a warning."
 IGNORED: Final = "Ignored: it means nothing to a program of the host."
 KEPT: Final = "Kept and shown; nothing follows from it."
 PART: Final = "A part of a pod."

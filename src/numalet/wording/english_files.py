@@ -27,7 +27,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "files/others-write": (
         "{path!r} has mode {mode}, so other users could change what root runs or writes there;"
-        " take that right away (chmod go-w), or name a place that is root's all the way down"
+        " remove that right (chmod go-w), or use a path on which root owns every folder"
     ),
     "files/extra-missing": (
         "this command needs the package {module!r}, which is not installed;"
@@ -54,11 +54,11 @@ SENTENCES: Mapping[str, str] = {
         " configuration and pods; leave one of them out"
     ),
     "files/no-config-file": (
-        "{option} {value!r} does not go together with --no-config-file, which stands for a kubelet"
+        "{option} {value!r} conflicts with --no-config-file, which describes a kubelet"
         " without any configuration file; leave one of them out"
     ),
     "files/several-scenarios": (
-        "{path!r} holds {count} documents, some of them scenarios; simulate takes exactly one"
+        "{path!r} holds {count} documents, some of them scenarios; simulate accepts exactly one"
         " scenario (use replay for many)"
     ),
     "files/no-pods": "no pod manifests were given; name at least one file with pods",

@@ -22,7 +22,7 @@ SENTENCES: Mapping[str, str] = {
         "not installed here: {packages}; on Debian and Ubuntu: apt-get install {packages}"
     ),
     "lab/too-large": (
-        "{nodes} NUMA nodes with {cpus} CPUs are more than QEMU takes: {most_nodes} nodes,"
+        "{nodes} NUMA nodes with {cpus} CPUs are more than QEMU supports: {most_nodes} nodes,"
         " {most_cpus} CPUs"
     ),
     "lab/too-much-memory": (
@@ -65,8 +65,8 @@ SENTENCES: Mapping[str, str] = {
     "lab/note-flat": "packages and cores are uneven, so in the guest every CPU is a package",
     "lab/note-offline": "offline CPUs are left out: {value}",
     "lab/note-empty-nodes": "nodes without memory and CPUs are left out: {value}",
-    "lab/note-no-distances": "the distances can not be told to the guest: {value}",
+    "lab/note-no-distances": "the distances can not be given to the guest: {value}",
     "lab/note-scaled": "the guest has {guest} of memory, one part in {factor} of the machine's",
-    "lab/timed-out": "the guest was ended after {seconds} s; its console said last:\n{console}",
-    "lab/guest-died": "the guest ended before its command did; its console said last:\n{console}",
+    "lab/timed-out": "the guest was ended after {seconds} s; its console ended with:\n{console}",
+    "lab/guest-died": "the guest ended before its command did; end of its console:\n{console}",
 }

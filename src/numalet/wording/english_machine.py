@@ -34,7 +34,7 @@ _DOORS = {
     ),
     "machine/two-machines": ("{one!r} and {other!r} both name a machine; give one of them"),
     "machine/list-alone": (
-        "--profiles lists the machines that come with numalet and takes none; {value!r} is one "
+        "--profiles lists the machines that come with numalet and needs none; {value!r} is one "
         "too many"
     ),
     "machine/documents": (
@@ -60,10 +60,10 @@ _ARCHIVES = {
         "the name {name!r} leads out of the tarball; names must be relative and without '..'"
     ),
     "machine/archive-kind": (
-        "{name!r} is a hard link, a device or a pipe where a file is looked for; allowed are "
+        "{name!r} is a hard link, a device or a pipe where a file is expected; allowed are "
         "files, directories and symbolic links"
     ),
-    "machine/odd-file": "{path} says {value!r}, which is no {wanted}; taken as not said",
+    "machine/odd-file": "{path} contains {value!r}, which is no {wanted}; ignored",
 }
 
 _DESCRIPTIONS = {
@@ -84,7 +84,7 @@ _DESCRIPTIONS = {
     "machine/no-such-page-size": "{machine!r} has no {value}; it has {known}",
     "machine/page-size-twice": "huge pages of {size_kib} KiB are there twice; a size comes once",
     "machine/both": "{one!r} and {other!r} say the same thing; give one of them",
-    "machine/no-memory-said": "the node has no 'memory'; say how much it has, 0 for none",
+    "machine/no-memory-said": "the node has no 'memory'; give its size, 0 for none",
     "machine/node-twice": "a second node has the id {value}; every node needs an id of its own",
     "machine/too-many-nodes": "these are {value} nodes; at most {most} are possible",
     "machine/distances-shape": (
@@ -124,11 +124,11 @@ _NOTES = {
         "no memory was given for this shape; every node gets {value} (--memory-per-node)"
     ),
     "machine/note-no-numa": (
-        "the kernel knows no NUMA nodes; the kubelet takes every socket for one, without memory"
+        "the kernel knows no NUMA nodes; the kubelet treats every socket as one, without memory"
     ),
     "machine/note-cpuless": "no CPUs: NUMA nodes {value}",
     "machine/note-memoryless": "no memory: NUMA nodes {value}",
-    "machine/note-memory-unknown": "memory not said: NUMA nodes {value}; taken as none",
+    "machine/note-memory-unknown": "memory unknown: NUMA nodes {value}; assumed to have none",
     "machine/note-offline": "offline CPUs: {value}",
     "machine/note-homeless": (
         "CPUs {value} are online and in no NUMA node; the kubelet does not see them"
@@ -149,7 +149,7 @@ _NOTES = {
         "NUMA node ids have gaps ({value}); prefer-closest-numa-nodes does not work with them in "
         "the kubelet"
     ),
-    "machine/note-no-distances": "distances not said: NUMA nodes {value}",
+    "machine/note-no-distances": "distances unknown: NUMA nodes {value}",
     "machine/note-row-length": (
         "rows of distances of NUMA nodes {value} do not have one number per node"
     ),

@@ -10,14 +10,14 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         "document/field-missing": "the field {name!r} is missing and has no default",
         "document/one-of": "{value} is not allowed here; these are: {allowed}",
         "document/range": "{value} is not allowed here; {least} to {most} are",
-        "document/type": "{got} stands where {expected} is expected",
+        "document/type": "{expected} is expected, not {got}",
         "document/unknown-field": "no field is called {name!r} here; known: {nearest}",
         "pods/duplicate-container": (
             "two containers are called {name!r}; every container of a pod, init containers "
             "included, needs a name of its own"
         ),
         "pods/duplicate-name": (
-            "{count} pods are called {pod}; they are taken for different pods, though a cluster"
+            "{count} pods are called {pod}; they are treated as different pods, though a cluster"
             " has one of a name at a time: is one of them there by mistake?"
         ),
         "pods/duplicate-uid": (
@@ -43,7 +43,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         ),
         "pods/name-missing": "the {what} has no name; every {what} needs one",
         "pods/negative": "{value} of {resource!r} is negative; 0 or more is allowed",
-        "pods/nested-list": "a {kind} stands inside a list; lists hold single objects only",
+        "pods/nested-list": "a {kind} is inside a list; lists hold single objects only",
         "pods/too-many-containers": "the pod has {count} containers; {most} are possible",
         "pods/no-containers": "the pod has no containers; at least one is needed",
         "pods/not-whole": "{value} of {resource!r} is not whole; devices are counted in ones",

@@ -16,7 +16,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "reserve/not-whole-bytes": (
         "kubeReserved, systemReserved and the hard eviction threshold come to {total} of memory,"
-        " which is no whole number of bytes; reservedMemory takes whole bytes only"
+        " which is no whole number of bytes; reservedMemory accepts whole bytes only"
     ),
     "reserve/too-little-memory": (
         "{total} of memory are to be kept back, and the NUMA nodes have {usable} in all that is"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 SENTENCES: Mapping[str, str] = {
     "rpc/no-socket": (
-        "nobody listens at {path!r}: {error}; is the kubelet or the numalet agent running, and"
+        "no server listens at {path!r}: {error}; is the kubelet or the numalet agent running, and"
         " is --socket its PodResources socket?"
     ),
     "rpc/not-a-socket": "{path!r} is no socket; name the PodResources socket of a node",

@@ -9,7 +9,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
     {
         "scenarios/empty": "there is no scenario in it; at least one is needed",
         "scenarios/not-json": "this line is no JSON: {problem}; every line holds one scenario",
-        "scenarios/nothing-expected": "it says nothing about what should come out (no 'expect')",
+        "scenarios/nothing-expected": "it has no expected outcome (no 'expect')",
         "scenarios/state-file": "no state file is called {value!r}; allowed: {allowed}",
         "scenarios/step": (
             "{value} is no step; a step is an object with exactly one of these fields: {allowed}"

@@ -12,8 +12,8 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "its own, init containers come first, and at least one app container is there"
         ),
         "record/damaged-line": (
-            "line {line} is not as it was written, its checksum says; restore the file, or take "
-            "the line away: then its pods are as earlier lines say, and who is unknown is ended"
+            "the checksum of line {line} is wrong; restore the file, or take "
+            "the line away: its pods are then as in earlier lines, and pods without one are ended"
         ),
         "record/not-json": "the record of a pod is no JSON: {problem}",
         "record/unknown-container": (
@@ -24,8 +24,8 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "the annotations have {size_bytes} bytes together; {most_bytes} are allowed"
         ),
         "workload/deadline": (
-            "{field} is set, and no deadline is kept here: the pod would run on after it; take it "
-            "away, or end the command with timeout(1)"
+            "{field} is set, but deadlines are not enforced here; remove it, or end the command "
+            "with timeout(1)"
         ),
         "workload/env-from": (
             "{field} is set, and there are no config maps and secrets here; write the variables "
@@ -88,7 +88,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "another id than 0"
         ),
         "workload/scheduling-gates": (
-            "{field} is set, so the pod should not run yet, and nobody here takes gates away"
+            "{field} is set, so the pod should not run yet, and nothing here removes the gates"
         ),
         "workload/system": "the pod is for {value}; only linux programs can be run",
         "workload/uid": (

@@ -1,6 +1,6 @@
 """Explanations in words: brief reasons, changes, figures of the ranking.
 
-Whatever shows an explanation to people takes its words from here.
+All texts of an explanation are here, whichever surface shows it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
         if asked in values and there in values:
             values[short] = values[asked] - values[there]
     shown = {name: _shown(name, value) for name, value in values.items()}
-    return template.format(**shown, holders=_few(holders) or "nobody known")
+    return template.format(**shown, holders=_few(holders) or "unknown")
 
 
 def _shown(name: str, value: object) -> object:
@@ -98,7 +98,7 @@ def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -
     more = len(refused) - _MOST_REFUSED
     return [
         f"! {len(refused)} of {count} {pods} {which} {was} refused in this replay; if they run,",
-        "! the answer stands on another state than that of your node:",
+        "! the answer is based on a state that differs from that of your node:",
         *shown,
         *([f"!   and {more} more"] if more > 0 else []),
     ]
@@ -110,8 +110,8 @@ def variants_refuse(refused: Sequence[tuple[str, str]]) -> list[str]:
     shown = [f"!   {name}: {variants}" for name, variants in refused[:_MOST_REFUSED]]
     more = len(refused) - _MOST_REFUSED
     return [
-        f"! {len(refused)} {runs} {are} refused here; a variant that is your node as it is stands",
-        "! on another state than that of your node, if it refuses one:",
+        f"! {len(refused)} {runs} {are} refused here; for a variant that describes your node as it",
+        "! is, this means that the state differs from that of your node:",
         *shown,
         *([f"!   and {more} more"] if more > 0 else []),
     ]
@@ -128,7 +128,7 @@ def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
 
 
 NO_FINALISTS: Final = "no set of NUMA nodes is common to all providers"
-SEARCHING: Final = "looking for what would have admitted the pod"
+SEARCHING: Final = "searching for what would have admitted the pod"
 NOTHING_FITS: Final = "no set fits, so the manager states no preference"
 NOT_ALL_SETS: Final = "other sets: too many to be listed on this machine"
 NOT_SEARCHED: Final = "not searched (--budget 0)"

@@ -65,8 +65,8 @@ def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
 
 
 def drift_mended(settings: str) -> str:
-    """Somebody else changed settings of a container, and they were put right."""
-    return f"Settings changed by somebody else were put right: {settings}"
+    """Another process changed settings of a container, and they were restored."""
+    return f"Settings changed from outside were restored: {settings}"
 
 
 def not_held(text: str) -> str:

@@ -18,8 +18,8 @@ POD_INITIALIZING: Final = "PodInitializing"
 NODE_MESSAGES: Final[Mapping[str, str]] = {
     "": "the agent is running and admits pods",
     "AgentObserves": "the agent only observes this node: another owner of its CPUs was found",
-    "SourcesNotReady": "the agent has not heard every source of pods since its start",
-    "BooksNotWritable": "the books can not be written, so nothing is decided",
+    "SourcesNotReady": "not all sources of pods are ready since the agent started",
+    "BooksNotWritable": "the node state can not be written, so no pods are admitted",
     "AgentStops": "the agent is stopping; what runs goes on running",
 }
 """By the reason why the node is not ready."""
@@ -34,12 +34,12 @@ def waiting_to_restart(
 
 
 def waiting_for(pods: Iterable[str]) -> str:
-    """A container waits for the end of pods that were evicted; the words are ours."""
+    """A container waits for the end of pods that were evicted; the text is numalet's."""
     return f"waits for evicted pods to end: {', '.join(pods)}"
 
 
 def lost() -> str:
-    """A container ended while nobody watched."""
+    """A container ended while its shim was not running."""
     return "The container could not be located when the pod was terminated"
 
 

@@ -1,4 +1,4 @@
-"""What a kube-apiserver says when a request comes to nothing: the texts that clients know.
+"""Messages of a kube-apiserver for requests that fail: the texts that clients know.
 
 Kubernetes v1.32: ``apimachinery/pkg/api/errors``, ``kubelet/server`` for logs.
 """
@@ -97,15 +97,15 @@ OBSERVING: Final = (
     "another owner of CPUs and memory was found on this node, so this agent only observes"
 )
 CORDONED: Final = (
-    "the node is cordoned: it takes no pods without a toleration of"
+    "the node is cordoned: it admits no pods without a toleration of"
     " node.kubernetes.io/unschedulable until it is uncordoned (kubectl uncordon)"
 )
 UNCHANGEABLE_NODE: Final = "Forbidden: of a node only spec.unschedulable may be changed here"
 STOPPING: Final = "the agent is stopping; try again when it has started anew"
-STORAGE: Final = "the books of the node can not be written, so nothing is decided: {problem}"
+STORAGE: Final = "the node state can not be written, so the request is refused: {problem}"
 STARVED: Final = "the machine lacks something for this request at the moment ({error}); try again"
 CLIENT_LEFT: Final = "the client went away before its request was complete"
-BUG: Final = "an error in the agent; its log says more"
+BUG: Final = "internal error in the agent; see its log"
 BUSY: Final = "too many explanations are being worked out; try again"
 
 CONTAINER_NEEDED: Final = (

@@ -76,12 +76,15 @@ _OWN: Mapping[str, str] = {
     "numalet_container_misplaced_bytes": (
         "Memory of a running container on NUMA nodes that it was not promised."
     ),
-    "numalet_guarantee_level": "1 for the level at which containers are held to their promise.",
+    "numalet_guarantee_level": (
+        "1 for the level at which the allocations of containers are enforced."
+    ),
     "numalet_build_info": (
         "1, with the versions of the agent, of Python, and of the Kubernetes that it follows."
     ),
     "numalet_accept_pauses_total": (
-        "Times that no connection was taken for a second, because no more files could be opened."
+        "Times that accepting connections paused for a second, because the limit of open files"
+        " was reached."
     ),
     "numalet_starts_delayed_total": (
         "Starts of containers that are tried again because the host lacked something for them."
@@ -90,17 +93,17 @@ _OWN: Mapping[str, str] = {
         "Records of containers in state files that did not fit the machine when the agent started."
     ),
     "numalet_unpromised_pods": (
-        "Pods that go on running although their promise does not fit the machine any more."
+        "Pods that keep running although their allocation no longer fits the machine."
     ),
     "numalet_kubelet_state_changes_total": (
         "Changes of the state files of the kubelet that owns this node, as far as they were seen."
     ),
     "numalet_kubelet_state_soundness": (
-        "1 for what a state file of the kubelet that owns this node is found to be."
+        "1 for the status of a state file of the kubelet that owns this node."
     ),
     "numalet_kubelet_problems": (
-        "What is wrong now with the books of the kubelet that owns this node, or with what the"
-        " kernel has of them."
+        "Problems with the state files of the kubelet that owns this node, or with how the kernel"
+        " enforces them."
     ),
     "numalet_kubelet_up": "1 while the kubelet that owns this node runs, else 0.",
     "numalet_kubelet_shared_pool_millicores": (

@@ -30,7 +30,7 @@ class Behaviour:
     ``default_node_limit``: how many NUMA nodes an active topology policy accepts without
     max-allowable-numa-nodes; None for any number, whatever that option says.
     ``distances_by_node_id``: a distance row is indexed by node id, not by position.
-    ``release_at_once``: a refused or removed pod leaves the books in the same step, and not
+    ``release_at_once``: what a refused or removed pod holds is released in the same step, and not
     at the next admission.
     ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
     offers, so never on a single node inside a group.

@@ -51,7 +51,7 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
     ``starts`` is null if the input can not be used, so that nothing is known but the findings.
-    ``not_looked_at`` is what can keep a kubelet from starting, too, and was not looked at.
+    ``not_looked_at`` is what can also keep a kubelet from starting, and was not checked.
     """
 
     schema: Literal["numalet.check/1"]

@@ -168,7 +168,7 @@ class SubjectDocument(OutputDocument):
 
 
 class ExplanationBlockDocument(OutputDocument):
-    """Memory that was taken."""
+    """Memory that was allocated."""
 
     nodes: list[int]
     type: str
@@ -233,7 +233,7 @@ class Explanation(OutputDocument):
     """One decision, its story, and what would have admitted the pod.
 
     ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
-    they run on the node, the answer stands on another state than that of the node.
+    they run on the node, the answer is based on a state that differs from that of the node.
 
     ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
     NUMA node. ``evicted`` are uids of pods that end for a critical one, ``not_asked`` predicates

@@ -1,7 +1,7 @@
 """What a command finds wrong with its input, as a document: what ``-o json`` prints then.
 
-The other documents of a command are about its answer; where there is none, this one takes their
-place, with exit status 2.
+The other documents of a command are about its answer; where there is none, this one
+replaces it, with exit status 2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JSON Schemas (draft 2020-12) of documents, made from the types that describe these.
 
 A *document* is what a command prints with ``-o json``. The types are strict, so that tests notice
-a field that nobody described; the schemas are not, because a new field may come without a new
+an undescribed field; the schemas are not, because a new field may come without a new
 number in the document's name, and who checks what they read must not trip over it.
 """
 

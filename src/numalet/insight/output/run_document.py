@@ -49,7 +49,7 @@ class RunDocument(OutputDocument, kw_only=True):
     ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
     not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
-    not be enforced. ``decided_by`` is the agent, or the books that commands share.
+    not be enforced. ``decided_by`` is the agent, or the node state that commands share (``books``).
 
     ``explanation`` tells a dry run why there is no place, as ``numalet explain -o json`` would.
     """

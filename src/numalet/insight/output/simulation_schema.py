@@ -68,7 +68,7 @@ class GroupMaskDocument(OutputDocument):
 
 
 class RuntimeDocument(OutputDocument):
-    """What the container runtime would be told, in the words of its API.
+    """The settings that the container runtime would get, with the names of its API.
 
     ``affinity_cpus`` on Windows, the others on Linux. What is empty is not set.
     """
@@ -108,7 +108,7 @@ class DecisionDocument(OutputDocument):
     container: ``devices`` ids by resource, ``devices_by_numa`` how many of them have which nodes.
     ``evicted`` are uids of pods that end so that a critical pod has room, ``passed_over`` extended
     resources that no node offers. Only a rejected pod has ``why`` (a sentence), ``code`` and what
-    follows; ``left_behind`` are containers whose resources stay taken until the next admission.
+    follows; ``left_behind`` are containers whose resources stay allocated until the next admission.
     """
 
     namespace: str

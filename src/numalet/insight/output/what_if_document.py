@@ -49,7 +49,7 @@ class OrderRunDocument(OutputDocument):
     """What became of the pods in one order. Means are null where no pod has a placement.
 
     ``replay_refused`` are those of the rejected pods that run by their status: where the variant is
-    the user's own node, what is said of it stands on another state than that of the node.
+    the user's own node, its row is based on a state that differs from that of the node.
     """
 
     admitted: int

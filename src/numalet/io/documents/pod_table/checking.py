@@ -1,7 +1,7 @@
 """Checks a value against the table: types, formats, bounds, what is needed, what is unknown.
 
 Most values are fine, so the walk makes no places on its way: a path is a text until there is a
-finding. What Kubernetes takes for absent (null) is absent here too.
+finding. What Kubernetes treats as absent (null) is absent here too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numalet.io.documents.pod_table.kinds import (
 from numalet.io.documents.typed import Place
 
 MOST_FINDINGS: Final = 100
-"""Of one object; a hostile one may have millions, and nobody reads them."""
+"""Of one object; a hostile one may have millions, and no one reads them."""
 
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})"
@@ -97,7 +97,7 @@ def as_kept(value: Any, kind: Kind) -> Any:
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk over an object. ``needs``: whether what is missing is looked for."""
+    """One walk over an object. ``needs``: whether missing fields are reported."""
 
     place: Place
     strictness: Strictness

@@ -53,11 +53,11 @@ ENV_VAR: Final = object_type(
     "EnvVar",
     "A variable of the program's environment.",
     name=needed(honoured(TEXT, "Letters, digits, _, - and ., and no digit at the beginning.")),
-    value=honoured(TEXT, "$(NAME) is replaced by a variable that stands before."),
+    value=honoured(TEXT, "$(NAME) is replaced by a variable that is defined before it."),
     valueFrom=refused(
         ENV_VAR_SOURCE,
         "workload/value-from",
-        "There are no config maps, secrets and fields to take a value from.",
+        "There are no config maps, secrets and fields to get a value from.",
     ),
 )
 
@@ -82,7 +82,7 @@ ENV_FROM_SOURCE: Final = object_type(
 
 CONTAINER_PORT: Final = object_type(
     "ContainerPort",
-    "A port; hostPort may be taken by one pod of the node alone.",
+    "A port; each hostPort may be used by one pod of the node.",
     containerPort=needed(PORT),
     hostIP=TEXT,
     hostPort=honoured(
@@ -168,7 +168,7 @@ CONTAINER: Final = object_type(
     envFrom=refused(
         ListOf(ENV_FROM_SOURCE),
         "workload/env-from",
-        "There are no config maps and secrets to take variables from.",
+        "There are no config maps and secrets to get variables from.",
     ),
     image=ignored(TEXT, "Kept and shown. It may change while the pod lives."),
     imagePullPolicy=ignored(PULL_POLICY),
@@ -183,7 +183,7 @@ CONTAINER: Final = object_type(
     ),
     ports=honoured(
         ListOf(CONTAINER_PORT, "containerPort"),
-        "A port of the host is asked for: a pod whose hostPort is taken is rejected.",
+        "A port of the host is requested: a pod whose hostPort is in use is rejected.",
         rule="constraints_are_asked",
     ),
     readinessProbe=warned(PROBE, NO_PROBES),
@@ -217,6 +217,6 @@ CONTAINER: Final = object_type(
 EPHEMERAL_CONTAINER: Final = replace(
     CONTAINER,
     name="EphemeralContainer",
-    words="A container that is added to look into the others; none is run here.",
+    words="A container that is added to inspect the others; none is run here.",
     fields={**CONTAINER.fields, "targetContainerName": Field(kind=TEXT)},
 )

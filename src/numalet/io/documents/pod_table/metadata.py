@@ -52,7 +52,7 @@ OBJECT_META: Final = object_type(
     creationTimestamp=kept(MOMENT, "Written by the agent, whatever is given."),
     deletionGracePeriodSeconds=kept(LONG, "Written by the agent, whatever is given."),
     deletionTimestamp=kept(MOMENT, "Written by the agent, whatever is given."),
-    finalizers=kept(TEXTS, "Nobody waits for them."),
+    finalizers=kept(TEXTS, "Nothing waits for them."),
     generateName=honoured(
         TEXT, "The beginning of a name that the agent makes, where there is no name."
     ),

@@ -87,7 +87,7 @@ POD_SPEC: Final = object_type(
     "PodSpec",
     "What is to run, and what it asks for. It is decided on once, when the pod comes.",
     activeDeadlineSeconds=refused(
-        LONG, "workload/deadline", "Nobody would end the pod at its deadline."
+        LONG, "workload/deadline", "The pod would not be ended at its deadline."
     ),
     affinity=honoured(
         AFFINITY,
@@ -153,7 +153,7 @@ POD_SPEC: Final = object_type(
     schedulingGates=refused(
         ListOf(POD_SCHEDULING_GATE, "name"),
         "workload/scheduling-gates",
-        "The pod should not run yet, and nobody here takes gates away.",
+        "The pod should not run yet, and nothing here removes the gates.",
     ),
     schedulingGroup=since("1.36", ignored(POD_SCHEDULING_GROUP)),
     securityContext=honoured(POD_SECURITY_CONTEXT, "For containers that say nothing themselves."),
