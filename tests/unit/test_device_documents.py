@@ -154,7 +154,7 @@ def test_the_place_of_an_inner_document_is_kept() -> None:
         (f"{GPU}=a@1+1", "device 'a' names NUMA node 1 twice"),
         (
             f"{GPU}=a@3",
-            "device 'a' of example.com/gpu is said to be on NUMA node 3, which the machine does"
+            "device 'a' of example.com/gpu is listed on NUMA node 3, which the machine does"
             " not have; it has 0-1",
         ),
     ],

@@ -213,7 +213,7 @@ def test_reasons_are_brief(reason: Reason, text: str) -> None:
 
 
 def test_a_group_that_nobody_is_known_to_hold_says_so() -> None:
-    assert explanations.brief(memory.NodeInGroup(1, 0b11)).endswith("of nobody known")
+    assert explanations.brief(memory.NodeInGroup(1, 0b11)).endswith("of unknown pods")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
         if asked in values and there in values:
             values[short] = values[asked] - values[there]
     shown = {name: _shown(name, value) for name, value in values.items()}
-    return template.format(**shown, holders=_few(holders) or "unknown")
+    return template.format(**shown, holders=_few(holders) or "unknown pods")
 
 
 def _shown(name: str, value: object) -> object:
