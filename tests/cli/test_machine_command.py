@@ -118,7 +118,7 @@ def test_distances_of_another_shape_are_shown_as_they_are(
     out = _out(capsys, "--sysfs", str(tmp_path))
     assert re.search(r"^ +0 +10 20 30$", out, re.MULTILINE)
     assert re.search(r"^ +1 +-$", out, re.MULTILINE)
-    assert "not said" in out
+    assert "distances unknown" in out
 
 
 def test_a_node_over_several_sockets_says_so(
