@@ -91,11 +91,11 @@ class Rounds:
         if left:
             self.problems.append(f"left at the end: {left}")
 
-    def _note(self, number: int, life_seconds: float, look_seconds: float) -> None:
+    def _note(self, number: int, life_seconds: float, poll_seconds: float) -> None:
         if self.log is not None:
             with self.log.open("a") as file:
                 file.write(
-                    f"round {number}: lived {life_seconds:.1f} s, seen after {look_seconds:.1f} s,"
+                    f"round {number}: lived {life_seconds:.1f} s, seen after {poll_seconds:.1f} s,"
                     f" {len(self.alive)} running, problems so far: {self.problems}\n"
                 )
 
@@ -155,7 +155,7 @@ class Rounds:
     async def _look(self, untouched: set[str]) -> list[str]:
         """What a next agent finds, when it has nothing left to do."""
         runtime = self._runtime()
-        hooks = Hooks(runtime=runtime, look_every_seconds=3600)
+        hooks = Hooks(runtime=runtime, resync_seconds=3600)
         async with wiring.opened(self._settings(), hooks) as keeper:
             deadline = time.monotonic() + self.patience_seconds
             while problems := await self._problems(keeper, runtime):

@@ -156,9 +156,9 @@ def test_a_folder_that_could_not_be_read_is_read_again_soon(tmp_path: Path) -> N
         # What is needed to wait is in memory from here on, as it is in an agent.
         await folder_news.wait([tmp_path], 0.01)
         folder = ManifestFolder(
-            tmp_path, "node-a", utc_now, runs_here=False, full_look_seconds=3600.0
+            tmp_path, "node-a", utc_now, runs_here=False, full_read_seconds=3600.0
         )
-        looks = folder.looks()
+        looks = folder.readings()
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
             found = [await anext(looks), await anext(looks)]

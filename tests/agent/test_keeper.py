@@ -200,10 +200,10 @@ def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
             for name in ("one", "two"):
                 await agent.keeper.create(agents.pod(name))
                 await agent.keeper.settled()
-                agent.keeper.look()
+                agent.keeper.resync()
                 await agent.keeper.settled()
             agent.runtime.tree["burstable"] = CgroupSettings(cpu_weight=7)
-            agent.keeper.look()
+            agent.keeper.resync()
             await agent.until(lambda: bool(_mended(agent)))
             assert {(("setting", "cgroup"),): 1.0} == _mended(agent)
 

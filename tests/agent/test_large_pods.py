@@ -59,25 +59,25 @@ def _life(root: Path, count: int) -> None:
     )
     workload = agents.workload(_manifest(count))
     state = decisions.create(NodeState(node=node), workload, NOW, lambda: 0.0).state
-    taken = steps.take(state, workload.uid, NOW)
+    taken = steps.advance(state, workload.uid, NOW)
     state = taken.state
     for number in range(count):
         key = ContainerKey(workload.uid, f"c{number}")
         wanted.branch(state, workload.uid)
         wanted.container(state, key)
         started = Started(NOW, 1, GuaranteeLevel.NONE)
-        state = transitions.told(state, Began(key, 1, started), NOW)
+        state = transitions.after_fact(state, Began(key, 1, started), NOW)
     record = state.records[workload.uid]
     assert record == pod_record.decode(pod_record.encode(record), "record")
     kube_pod.pod_object(record)
     pod_placement.pod_placement(record, state.node.snapshot, {})
     state = decisions.with_deletion(state, workload.uid, 0.0, NOW)
-    state = steps.take(state, workload.uid, NOW + timedelta(seconds=1)).state
+    state = steps.advance(state, workload.uid, NOW + timedelta(seconds=1)).state
     exit_ = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=NOW)
     for number in range(count):
         ended = Ended(ContainerKey(workload.uid, f"c{number}"), 1, exit_)
-        state = transitions.told(state, ended, NOW)
-    assert steps.take(state, workload.uid, NOW).tasks
+        state = transitions.after_fact(state, ended, NOW)
+    assert steps.advance(state, workload.uid, NOW).tasks
 
 
 def _calls(root: Path, count: int) -> int:

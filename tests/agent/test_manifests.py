@@ -139,18 +139,18 @@ def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
 
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path / "root")) as agent:
-            agent.keeper.tell(read)
+            agent.keeper.enqueue(read)
             await agent.keeper.settled()
             assert "running" == agent.phase("one-node-a")
             with monkeypatch.context() as patch:
                 patch.setattr(Path, "iterdir", broken)
                 unread, again = source.read(), source.read()
             assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
-            agent.keeper.tell(unread)
+            agent.keeper.enqueue(unread)
             await agent.keeper.settled()
             assert "running" == agent.phase("one-node-a")
             (folder / "a.yaml").unlink()
-            agent.keeper.tell(source.read())
+            agent.keeper.enqueue(source.read())
             await agent.until(lambda: not agent.names())
 
     asyncio.run(scene())

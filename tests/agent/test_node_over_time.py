@@ -32,7 +32,7 @@ from numalet.core.enforcement.settings import CgroupSettings
 
 T = TypeVar("T")
 NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])
-HOOKS = Hooks(look_every_seconds=3600)
+HOOKS = Hooks(resync_seconds=3600)
 
 
 PATIENCE_SECONDS = 60.0
@@ -103,7 +103,7 @@ class NodeOverTime(RuleBasedStateMachine):
         if running:
             key = data.draw(st.sampled_from(running))
             self.agent.runtime.drift(key, CgroupSettings(memory_nodes=(0, 1)))
-            self._run(self._call(self.agent.keeper.look))
+            self._run(self._call(self.agent.keeper.resync))
 
     @rule()
     def restart(self) -> None:

@@ -62,7 +62,7 @@ class Observer:
         self.clock[0] += timedelta(seconds=seconds)
 
     def codes(self) -> set[str]:
-        return {each.finding.code for each in self.look.told}
+        return {each.finding.code for each in self.look.lasting_problems}
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(agents.PATIENCE_SECONDS):
@@ -95,8 +95,8 @@ async def observing(
     asked = agents.settings(tmp_path / "root", kubelet_root=kubelet.root, **given)
     hooks = Hooks(
         clock=wiring.utc_now if real_time else lambda: clock[0],
-        told=said.extend,
-        look_every_seconds=every_seconds,
+        on_findings=said.extend,
+        resync_seconds=every_seconds,
         kubelet=KubeletPlaces(cgroups=kubelet.cgroups, logs=kubelet.logs, proc=processes),
     )
     seeing = settings.observing(asked, processes)
@@ -124,7 +124,7 @@ def test_it_shows_the_kubelet_s_books_and_decides_nothing(
             assert OwnershipMode.OBSERVING is view.standing
             assert kubelet.node.state_files() == view.node.state_files()
             assert {Soundness.SOUND} == {each.soundness for each in observer.look.files}
-            assert [] == list(observer.look.told)
+            assert [] == list(observer.look.lasting_problems)
             assert view.audits[ONE].aligned
             answer = await observer.keeper.create(agents.pod("two"))
             assert isinstance(answer, RequestRefused)
@@ -305,7 +305,7 @@ def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
     later = tmp_path / "later"
 
     async def scene() -> None:
-        hooks = Hooks(look_every_seconds=0.05)
+        hooks = Hooks(resync_seconds=0.05)
         given = agents.settings(tmp_path / "root", kubelet_root=later / "root")
         async with wiring.opened(replace(given, observe=True), hooks) as keeper:
             observer = Observer(keeper)

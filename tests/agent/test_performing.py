@@ -34,7 +34,7 @@ def _told(agent: Agent, reason: str) -> list[tuple[str, str, int]]:
 
 
 async def _look(agent: Agent) -> None:
-    agent.keeper.look()
+    agent.keeper.resync()
     await agent.keeper.settled()
 
 
@@ -175,7 +175,7 @@ def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             why = NotStarted("runtime/failed", {"error": "x"}, is_passing=True)
-            agent.keeper.tell(Delayed(ContainerKey("gone", "main"), why))
+            agent.keeper.enqueue(Delayed(ContainerKey("gone", "main"), why))
             await agent.keeper.settled()
             assert agent.keeper.counts().of(STARTS_DELAYED) == 1
             assert _told(agent, "StartDelayed") == []

@@ -94,7 +94,7 @@ def test_on_a_described_machine_pods_ask_again_in_the_order_that_was_said(
         await _two_pods(tmp_path)
         (tmp_path / RUNS / "order.json").write_text(json.dumps(said))
         asked: list[str] = []
-        hooks = Hooks(heard=lambda each: asked.append(each.decision.pod.uid))
+        hooks = Hooks(on_decision=lambda each: asked.append(each.decision.pod.uid))
         async with agents.running(agents.settings(tmp_path), hooks=hooks):
             assert heard == asked
 
@@ -164,7 +164,7 @@ def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path
         )
         rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
         told: list[Finding] = []
-        hooks = replace(agents.NO_HOOKS, told=told.extend)
+        hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
         mended = replace(changed, premises=rebasing)
         async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
             await agent.keeper.settled()

@@ -47,7 +47,7 @@ def test_a_device_without_an_id_is_refused_and_the_others_are_not(
 
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
-            agent.keeper.tell(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
+            agent.keeper.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
             await agent.until(lambda: bool(agent.keeper.view().events))
             (event,) = agent.keeper.view().events
             assert ("DeviceWithoutId", EventKind.WARNING) == (event.reason, event.kind)

@@ -251,8 +251,8 @@ def _looked_at(tmp_path: Path) -> KubeletObservation:
         realities={ContainerKey("uid-one", "main"): seen},
         pods={"uid-one": PodName("shop", "one")},
     )
-    first = observed.look(None, evidence, MACHINE, NOW)
-    return observed.look(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
+    first = observed.observe(None, evidence, MACHINE, NOW)
+    return observed.observe(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
 
 
 def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(

@@ -79,9 +79,9 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) 
 
 def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    notify.tell("READY=1")
+    notify.send("READY=1")
     monkeypatch.setenv("NOTIFY_SOCKET", "@no-such-socket-of-anybody")
-    notify.tell("READY=1")
+    notify.send("READY=1")
 
 
 @pytest.mark.slow

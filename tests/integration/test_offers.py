@@ -34,7 +34,7 @@ class Looking(threading.Thread):
 
     def run(self) -> None:
         while self.taken is None and not self.stops:
-            self.taken = joining.take(self.folder)
+            self.taken = joining.accept(self.folder)
 
 
 @contextmanager

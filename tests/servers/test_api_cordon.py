@@ -22,7 +22,7 @@ from servers.served import Api
 
 NODE = "/api/v1/nodes/node7"
 PATIENCE_SECONDS = 20.0
-HOOKS = Hooks(look_every_seconds=3600)
+HOOKS = Hooks(resync_seconds=3600)
 KINDS = ("application/strategic-merge-patch+json", "application/merge-patch+json")
 
 

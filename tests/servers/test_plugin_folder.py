@@ -24,7 +24,7 @@ INFO = registration.PluginInfo(type="DevicePlugin", name=GPU, supported_versions
 async def looked_after(root: Path) -> AsyncIterator[tuple[PluginFolder, Heard]]:
     settings = replace(QUICK, grace_seconds=3600.0)
     async with registry(root, settings) as (plugins, heard):
-        folder = PluginFolder(plugins, QUICK.deadlines, look_seconds=0.02)
+        folder = PluginFolder(plugins, QUICK.deadlines, poll_seconds=0.02)
         folder.start(root)
         try:
             yield folder, heard
@@ -173,7 +173,7 @@ def test_a_plugin_that_registered_anew_elsewhere_is_not_let_go_of_with_its_old_s
             await heard.until("reported", ["two"])
             await old.stop()
             (root / FOLDER / "one.sock").unlink(missing_ok=True)
-            await until(lambda: not folder._found)
+            await until(lambda: not folder._sockets_by_path)
             answer = await asyncio.to_thread(folder.plugins.allocate, KEY, GPU, ("two",))
             assert isinstance(answer, Accepted)
             assert "stopped" not in {what for what, _, _ in heard.told}

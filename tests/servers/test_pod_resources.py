@@ -274,11 +274,11 @@ def test_sockets_where_nobody_answers_are_told_apart(root: Path) -> None:
 def test_the_bucket_fills_again_up_to_its_burst() -> None:
     now = 0.0
     bucket = TokenBucket(2.0, 3, lambda: now)
-    assert [True, True, True, False] == [bucket.take() for _ in range(4)]
+    assert [True, True, True, False] == [bucket.acquire() for _ in range(4)]
     now = 0.5
-    assert [True, False] == [bucket.take() for _ in range(2)]
+    assert [True, False] == [bucket.acquire() for _ in range(2)]
     now = 100.0
-    assert [True, True, True, False] == [bucket.take() for _ in range(4)]
+    assert [True, True, True, False] == [bucket.acquire() for _ in range(4)]
 
 
 @pytest.mark.parametrize(

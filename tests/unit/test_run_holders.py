@@ -58,22 +58,22 @@ def test_a_holder_of_the_former_format_is_its_process(tmp_path: Path) -> None:
 
 def test_an_id_of_another_namespace_says_nothing_here(tmp_path: Path) -> None:
     holders = Holders(tmp_path)
-    lock = holders.take("uid-one")
+    lock = holders.lock("uid-one")
     assert os.getpid() == holders.pid_here(holder())
     for about in (b'{"pid_namespace": 1}', b"", b"[]"):
         os.ftruncate(lock, 0)
         os.pwrite(lock, about, 0)
         assert holders.pid_here(holder()) is None
     assert holders.is_alive(holder())
-    holders.let_go("uid-one", lock)
+    holders.unlock("uid-one", lock)
     assert [] == list((tmp_path / FOLDER).iterdir())
 
 
 def test_files_of_those_who_are_gone_are_removed_and_no_others(tmp_path: Path) -> None:
     holders = Holders(tmp_path)
-    kept = holders.take("uid-held")
+    kept = holders.lock("uid-held")
     for uid in ("uid-known", "uid-gone"):
-        os.close(holders.take(uid))
+        os.close(holders.lock(uid))
     holders.sweep(["uid-known"])
     assert {"uid-held", "uid-known"} == {path.name for path in (tmp_path / FOLDER).iterdir()}
     os.close(kept)

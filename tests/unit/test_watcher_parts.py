@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.host.runtime.watcher import attempt_files, begin, process_tree
-from numalet.agent.host.runtime.watcher.attempt_files import Paper
+from numalet.agent.host.runtime.watcher.attempt_files import PreallocatedFile
 from numalet.agent.host.runtime.watcher.outputs import AttemptLog, Stream, stamp
 
 
@@ -85,7 +85,7 @@ def test_moments_are_in_utc_with_nanoseconds() -> None:
 
 
 def test_a_paper_appears_whole(tmp_path: Path) -> None:
-    paper = Paper(tmp_path, "end.json")
+    paper = PreallocatedFile(tmp_path, "end.json")
     assert attempt_files.read(tmp_path, "end.json") is None
     paper.write({"code": 1})
     assert {"code": 1} == attempt_files.read(tmp_path, "end.json")
@@ -93,7 +93,7 @@ def test_a_paper_appears_whole(tmp_path: Path) -> None:
 
 
 def test_a_paper_that_is_not_needed_leaves_nothing(tmp_path: Path) -> None:
-    Paper(tmp_path, "end.json").discard()
+    PreallocatedFile(tmp_path, "end.json").discard()
     assert [] == list(tmp_path.iterdir())
 
 

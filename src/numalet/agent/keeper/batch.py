@@ -44,7 +44,7 @@ class Batch:
     folder: FolderRead | None
     stopwatch: Stopwatch
     answers: list[tuple[Request, PodRecord | RequestRefused]] = field(default_factory=list)
-    heard: list[TracedDecision] = field(default_factory=list)
+    traces: list[TracedDecision] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     audits: dict[ContainerKey, Audit] | None = None
     facts: list[Fact] = field(default_factory=list)
@@ -56,12 +56,12 @@ class Batch:
         state = self.state.at(self.state.node.asking(plugins))
         return Batch(state, self.folder, self.stopwatch, splits_folder=self.splits_folder)
 
-    def take(self, other: Batch) -> None:
+    def merge(self, other: Batch) -> None:
         """Go on from the decisions of a batch ``apart``, with the plugins of this one."""
         node = replace(other.state.node, roster=self.state.node.roster)
         self.state, self.folder = other.state.at(node), other.folder
         self.answers += other.answers
-        self.heard += other.heard
+        self.traces += other.traces
         self.facts += other.facts
         self.further += other.further
 
@@ -82,18 +82,18 @@ class Batch:
             case requests.Create() | requests.Revise() | requests.Delete():
                 decided = decisions.of_request(before, message, now, self.stopwatch)
                 self.state = decided.state
-                self.heard += decided.heard
+                self.traces += decided.traces
                 self.answers.append((message, decided.answer))
             case FolderRead():
                 self.folder = message
                 self._follow(message, now)
             case FolderPod(workload):
-                self._take_from_folder(workload, now)
+                self._admit_from_folder(workload, now)
             case ResyncResult() | KubeletSeen():
                 self.audits = dict(message.audits)
-                self.state = transitions.told(before, message, now)
+                self.state = transitions.after_fact(before, message, now)
             case _:
-                self.state = transitions.told(before, message, now)
+                self.state = transitions.after_fact(before, message, now)
                 if self.folder is not None and before.records.keys() - self.state.records.keys():
                     # Whoever waits for the place of a pod that kept its uid may come now.
                     self.further.append(replace(self.folder, broken={}))
@@ -107,17 +107,17 @@ class Batch:
         later = frozenset(each.uid for each in apart)
         followed = decisions.follow(self.state, read, now, self.stopwatch, later)
         self.state = followed.state
-        self.heard += followed.heard
+        self.traces += followed.traces
         self.further += [FolderPod(each) for each in apart if each.uid not in self.state.records]
 
-    def _take_from_folder(self, workload: Workload, now: datetime) -> None:
+    def _admit_from_folder(self, workload: Workload, now: datetime) -> None:
         """Decide on a pod of the folder, if it is still there as it was and not yet known."""
         read = self.folder
         if read is None or workload.uid in self.state.records or workload not in read.workloads:
             return
-        taken = decisions.take_from_folder(self.state, read, workload, now, self.stopwatch)
-        self.state = taken.state
-        self.heard += taken.heard
+        followed = decisions.admit_from_folder(self.state, read, workload, now, self.stopwatch)
+        self.state = followed.state
+        self.traces += followed.traces
 
     def advance(
         self, before: NodeState, wakes: Mapping[str, datetime], now: datetime
@@ -135,12 +135,12 @@ class Batch:
             or (record.run.evicted and self._concerns(record, before))
         ]
         for uid in due:
-            taken = steps.take(self.state, uid, now)
-            self.state = taken.state
-            self.tasks += taken.tasks
+            advanced = steps.advance(self.state, uid, now)
+            self.state = advanced.state
+            self.tasks += advanced.tasks
             later.pop(uid, None)
-            if taken.look_again_at is not None:
-                later[uid] = max(taken.look_again_at, now + timedelta(milliseconds=1))
+            if advanced.due_again_at is not None:
+                later[uid] = max(advanced.due_again_at, now + timedelta(milliseconds=1))
         old, new = before.node.snapshot, self.state.node.snapshot
         if new.cpu is not old.cpu or new.memory is not old.memory:
             self.tasks.append(Settle())

@@ -25,16 +25,16 @@ BUSY_SECONDS: Final = 0.02
 
 
 class Decider:
-    """The part of a keeper that decides; ``tell`` is how an aside comes back to it.
+    """The part of a keeper that decides; ``enqueue`` is how an aside comes back to it.
 
     ``group`` is where asides run; the keeper sets it when its life begins.
     """
 
-    def __init__(self, around: KeeperDependencies, tell: Callable[[Rehearsed], None]) -> None:
+    def __init__(self, around: KeeperDependencies, enqueue: Callable[[Rehearsed], None]) -> None:
         self.group: asyncio.TaskGroup | None = None
         self._stopwatch = around.stopwatch
         self._asks_plugins = around.plugins is not NO_SAY
-        self._tell = tell
+        self._enqueue = enqueue
         self._asides = Asides(around.plugins)
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -100,10 +100,10 @@ class Decider:
     def _ask(self, aside: Aside, batch: Batch, now: datetime) -> None:
         asked = self._asides.ask(aside, batch, now)
 
-        async def told() -> None:
-            self._tell(await asked)
+        async def answered() -> None:
+            self._enqueue(await asked)
 
         assert self.group is not None
-        task = self.group.create_task(told())
+        task = self.group.create_task(answered())
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)

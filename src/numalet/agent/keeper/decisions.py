@@ -46,7 +46,7 @@ class Decided:
 
     state: NodeState
     answer: PodRecord | RequestRefused
-    heard: tuple[TracedDecision, ...] = ()
+    traces: tuple[TracedDecision, ...] = ()
 
 
 def create(state: NodeState, workload: Workload, now: datetime, stopwatch: Stopwatch) -> Decided:
@@ -82,7 +82,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
     collector = Collector()
     began = stopwatch()
     node, decision = state.node.admit(pod, collector)
-    heard = TracedDecision(node.rules, decision, tuple(collector.events), stopwatch() - began)
+    traced = TracedDecision(node.rules, decision, tuple(collector.events), stopwatch() - began)
     verdict = verdict_of(decision.rejection)
     run = record.run
     if verdict != run.verdict:
@@ -92,7 +92,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
     if may_evict and verdict.admitted and not run.has_begun:
         run = folding.after_evicted(run, _leaving(state))
     counts = admission_counts.after_admission(
-        state.counts, node.rules, decision, heard.recording, heard.seconds
+        state.counts, node.rules, decision, traced.recording, traced.seconds
     )
     after = replace(state.at(node), counts=counts)
     if record.run is not run or pod.uid not in state.records:
@@ -101,7 +101,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
         after = after.with_event(
             event_of(pod, EventKind.WARNING, verdict.reason, verdict.message, now)
         )
-    return Decided(after, after.records[pod.uid], (heard,))
+    return Decided(after, after.records[pod.uid], (traced,))
 
 
 def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> NodeState:
@@ -126,10 +126,10 @@ def is_leaving(record: PodRecord) -> bool:
 def _leaving(state: NodeState) -> Iterator[Evicted]:
     """Every evicted pod of which something may still run, and how long it is waited for."""
     for record in state.records.values():
-        told_at = record.run.decided_at
-        if told_at is not None and is_leaving(record):
+        evicted_at = record.run.decided_at
+        if evicted_at is not None and is_leaving(record):
             patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
-            until = told_at + timedelta(seconds=patience)
+            until = evicted_at + timedelta(seconds=patience)
             yield Evicted(record.uid, str(record.workload.pod), until)
 
 
@@ -229,7 +229,7 @@ class Followed:
     """The state after the manifest folder was read, and what was decided."""
 
     state: NodeState
-    heard: tuple[TracedDecision, ...]
+    traces: tuple[TracedDecision, ...]
 
 
 def follow(
@@ -241,7 +241,7 @@ def follow(
 ) -> Followed:
     """Pods whose files went are to go, pods of new files are decided upon; first the former.
 
-    The pods with the uids ``later`` are left to ``take_from_folder`` if they are new.
+    The pods with the uids ``later`` are left to ``admit_from_folder`` if they are new.
 
     A pod that keeps its uid while its file says something else goes first, and comes back when
     the folder is read after that.
@@ -259,13 +259,13 @@ def follow(
         if not state.node.rules.behaviour.release_at_once:
             # The kubelet's pod manager forgets it while its containers still stop.
             state = state.at(state.node.remove(uid))
-    heard: list[TracedDecision] = []
+    traces: list[TracedDecision] = []
     for uid, workload in wanted.items():
         if uid in state.records or uid in later:
             continue
-        taken = take_from_folder(state, read, workload, now, stopwatch)
-        state = taken.state
-        heard += taken.heard
+        followed = admit_from_folder(state, read, workload, now, stopwatch)
+        state = followed.state
+        traces += followed.traces
     for path, findings in read.broken.items():
         message = unquoted.sentences(findings)
         state = state.with_event(
@@ -277,15 +277,15 @@ def follow(
                 resource_version=0,
             )
         )
-    return Followed(state, tuple(heard))
+    return Followed(state, tuple(traces))
 
 
-def take_from_folder(
+def admit_from_folder(
     state: NodeState, read: FolderRead, workload: Workload, now: datetime, stopwatch: Stopwatch
 ) -> Followed:
     """The state after a pod of the folder was decided upon."""
     decided = create(state, workload, now, stopwatch)
-    return Followed(_with_remarks(decided.state, workload, read, now), decided.heard)
+    return Followed(_with_remarks(decided.state, workload, read, now), decided.traces)
 
 
 def _places(origin: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 class KeeperDependencies:
     """What the keeper works with.
 
-    ``heard`` is told of every decision that is safe on the disk, for logs and tests.
+    ``on_decision`` is called with every decision that is safe on the disk, for logs and tests.
     ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
     counters of others that are shown with the agent's, ``also_noted`` their notes; ``handing`` is
     what devices come with.
@@ -42,8 +42,8 @@ class KeeperDependencies:
     standing: OwnershipMode = OwnershipMode.ENFORCING
     notes: tuple[str, ...] = ()
     config: KubeletConfig = field(default_factory=KubeletConfig)
-    heard: Callable[[TracedDecision], None] = field(default=lambda heard: None)
-    look_every_seconds: float = 10.0
+    on_decision: Callable[[TracedDecision], None] = field(default=lambda traced: None)
+    resync_seconds: float = 10.0
     start_patience_seconds: float = START_PATIENCE_SECONDS
     plugins: PreferredDevices = NO_SAY
     handing: DeviceInjection = field(default_factory=NothingHanded)

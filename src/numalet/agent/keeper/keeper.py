@@ -78,7 +78,7 @@ class Keeper:
             around.runtime,
             around.wanted,
             lambda: self._state,
-            self.tell,
+            self.enqueue,
             around.clock,
             around.handing,
             around.start_patience_seconds,
@@ -210,7 +210,7 @@ class Keeper:
 
     # The work.
 
-    def tell(self, fact: Fact) -> None:
+    def enqueue(self, fact: Fact) -> None:
         """Let the keeper know of something that happened."""
         self._inbox.put_nowait(fact)
 
@@ -218,13 +218,13 @@ class Keeper:
         """Wait until there is another view."""
         await self._news.wait()
 
-    def look(self) -> None:
+    def resync(self) -> None:
         """Compare what runs with what is wanted now, and mend it."""
-        self._performer.ask([Resync()])
+        self._performer.enqueue([Resync()])
 
     def begin(self, tasks: Iterable[Task]) -> None:
         """What a recovery left to do."""
-        self._performer.ask(tasks)
+        self._performer.enqueue(tasks)
 
     async def stop(self) -> None:
         """Take no more requests, and return when what is being written is written.
@@ -262,7 +262,7 @@ class Keeper:
                 if self._around.standing is OwnershipMode.ENFORCING:
                     group.create_task(self._performer.run())
                     group.create_task(self._listen())
-                    group.create_task(self._look())
+                    group.create_task(self._resync_periodically())
                 group.create_task(self._keep())
         finally:
             self._decider.close()
@@ -273,12 +273,12 @@ class Keeper:
 
     async def _listen(self) -> None:
         async for each in self._around.runtime.news():
-            self.tell(each)
+            self.enqueue(each)
 
-    async def _look(self) -> None:
+    async def _resync_periodically(self) -> None:
         while True:
-            self.look()
-            await asyncio.sleep(self._around.look_every_seconds)
+            self.resync()
+            await asyncio.sleep(self._around.resync_seconds)
 
     async def _keep(self) -> None:
         while True:
@@ -349,7 +349,7 @@ class Keeper:
             journal.line_of(each.event) for each in fresh if each.kind is not ChangeKind.DELETED
         ]
         now = self._around.clock()
-        for decision in (each.decision for each in batch.heard):
+        for decision in (each.decision for each in batch.traces):
             verdict = decisions.verdict_of(decision.rejection)
             lines.append(journal.verdict_line(decision.pod, verdict, now))
         await asyncio.to_thread(self._around.store.commit, before, after, lines)
@@ -363,9 +363,9 @@ class Keeper:
         self._pods.publish(changes.of_pods(before, after))
         self._events.publish(changes.of_events(before, after))
         self._answer([(request, self._current(answer)) for request, answer in batch.answers])
-        self._performer.ask(batch.tasks)
-        for heard in batch.heard:
-            self._around.heard(heard)
+        self._performer.enqueue(batch.tasks)
+        for traced in batch.traces:
+            self._around.on_decision(traced)
 
     def _current(self, answer: PodRecord | RequestRefused) -> PodRecord | RequestRefused:
         """A record as it is after the whole batch."""

@@ -35,12 +35,12 @@ def run(settings: AgentSettings) -> None:
     # The thread that writes the node state asks for the interpreter after every file; with the
     # default of 5 ms every client that waits for an answer would wait for that many of them.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    _take_all_files()
+    _raise_open_files_limit()
     atomic.share_out()
     asyncio.run(_run(settings))
 
 
-def _take_all_files() -> None:
+def _raise_open_files_limit() -> None:
     """Let as many files be open as may be: every container and every client takes one.
 
     What is started has the limit with which the agent was started (``starting``), because programs
@@ -63,14 +63,14 @@ async def _run(settings: AgentSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
 
-    def say(what: TracedDecision) -> None:
-        log.write(admission_log.of_admission(what.rules, what.decision, what.recording))
+    def write_decision(traced: TracedDecision) -> None:
+        log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
 
-    def heard(what: TracedDecision) -> None:
-        # Whoever asked gets the answer first.
-        loop.call_soon(say, what)
+    def log_decision(traced: TracedDecision) -> None:
+        # The client that asked gets its answer first.
+        loop.call_soon(write_decision, traced)
 
-    def told(findings: Sequence[Finding]) -> None:
+    def log_findings(findings: Sequence[Finding]) -> None:
         log.write([_line(each) for each in findings])
 
     def fail(message: str, bug: Exception) -> None:
@@ -84,9 +84,11 @@ async def _run(settings: AgentSettings) -> None:
         # Files are read beside the loop.
         loop.call_soon_threadsafe(fail, "A bug in reading a manifest file", bug)
 
-    shortage = Shortage(lambda finding: told([finding]))
+    shortage = Shortage(lambda finding: log_findings([finding]))
     loop.set_exception_handler(shortage.handle)
-    hooks = Hooks(heard=heard, told=told, report_bug=misread, shortage=shortage)
+    hooks = Hooks(
+        on_decision=log_decision, on_findings=log_findings, report_bug=misread, shortage=shortage
+    )
     near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
     if near is not None:
         near.relay.log = lambda line: log.write([line])
@@ -96,12 +98,12 @@ async def _run(settings: AgentSettings) -> None:
             await _ready(keeper)
             log.write(lines)
             garbage.after_start()
-            notify.tell("READY=1")
+            notify.send("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             tidying = asyncio.create_task(garbage.whenever_quiet(keeper.changed))
             await stopped.wait()
             tidying.cancel()
-            notify.tell("STOPPING=1")
+            notify.send("STOPPING=1")
             # Before the plugins are let go of, whose calls would fail as if they had said no.
             await keeper.stop()
             log.write([LogLine("Agent stops; what runs goes on running")])

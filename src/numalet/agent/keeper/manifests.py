@@ -25,7 +25,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import Programs, WorkloadOptions
 from numalet.io.files import folder_news, trust
 
-FULL_LOOK_SECONDS: Final = 20.0
+FULL_READ_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024
 """Of one file, as in the kubelet; a whole folder of larger ones would be read again and again."""
 UNREAD: Final = "document/unreadable"
@@ -46,7 +46,7 @@ class _Seen:
 
 
 class ManifestFolder:
-    """A folder, or one file. ``read`` blocks; ``looks`` reads whenever something changed.
+    """A folder, or one file. ``read`` blocks; ``readings`` reads whenever something changed.
 
     ``runs_here`` says that programs of this machine are started: for root, then, no file counts
     that another user could have written.
@@ -62,7 +62,7 @@ class ManifestFolder:
         runs_here: bool = True,
         behaviour: Behaviour = EXACT,
         report_bug: Callable[[Exception], None] = lambda _bug: None,
-        full_look_seconds: float = FULL_LOOK_SECONDS,
+        full_read_seconds: float = FULL_READ_SECONDS,
     ) -> None:
         self._path = path
         self._node_name = node_name
@@ -71,7 +71,7 @@ class ManifestFolder:
         self._runs_here = runs_here
         self._behaviour = behaviour
         self._report_bug = report_bug
-        self._full_look_seconds = full_look_seconds
+        self._full_read_seconds = full_read_seconds
         self._seen: dict[str, _Seen] = {}
         self._problem: Finding | None = None
 
@@ -93,7 +93,7 @@ class ManifestFolder:
         broken: dict[str, tuple[Finding, ...]] = {}
         unreadable = set()
         for path in files:
-            seen = self._look_at(path, before.get(str(path)))
+            seen = self._read_file(path, before.get(str(path)))
             self._seen[str(path)] = seen
             if seen.workload is not None:
                 continue
@@ -113,12 +113,12 @@ class ManifestFolder:
         return FolderRead(tuple(by_name.values()), broken, frozenset(unreadable), remarks)
 
     def _unread(self, finding: Finding) -> FolderRead:
-        told, self._problem = self._problem, finding
+        known, self._problem = self._problem, finding
         path = str(self._path)
-        broken = {} if finding == told else {path: (finding,)}
+        broken = {} if finding == known else {path: (finding,)}
         return FolderRead((), broken, frozenset([path]))
 
-    async def looks(self) -> AsyncIterator[FolderRead]:
+    async def readings(self) -> AsyncIterator[FolderRead]:
         """The folder now, then after every change and from time to time."""
         while True:
             found = await asyncio.to_thread(self.read)
@@ -132,8 +132,8 @@ class ManifestFolder:
         findings = (finding for each in self._seen.values() for finding in each.findings)
         is_unread = self._problem is not None or any(each.code == UNREAD for each in findings)
         # The agent may have had no more files to open; nobody tells it when it has.
-        shortest = min(folder_news.UNWATCHED_SECONDS, self._full_look_seconds)
-        return shortest if is_unread else self._full_look_seconds
+        shortest = min(folder_news.UNWATCHED_SECONDS, self._full_read_seconds)
+        return shortest if is_unread else self._full_read_seconds
 
     async def _news(self, seconds: float) -> None:
         """Wait until something in the folder changes, but no longer than this."""
@@ -150,7 +150,7 @@ class ManifestFolder:
             return []
         return [each for each in entries if not each.name.startswith(".") and _may_be_a_file(each)]
 
-    def _look_at(self, path: Path, before: _Seen | None) -> _Seen:
+    def _read_file(self, path: Path, before: _Seen | None) -> _Seen:
         finding = trust.doubt_of_entry(path) if self._runs_here else None
         if finding is not None:
             return _Seen(b"", None, (finding,))

@@ -1,4 +1,4 @@
-"""Telling systemd how the agent is. Kubernetes knows nothing of it; ``sd_notify(3)`` says how."""
+"""Notifications to systemd of how the agent is, as ``sd_notify(3)`` describes them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final
 _VARIABLE: Final = "NOTIFY_SOCKET"
 
 
-def tell(state: str) -> None:
-    """Send a state such as ``READY=1``, if somebody wants to know."""
+def send(state: str) -> None:
+    """Send a state such as ``READY=1``, if a service manager asked for it."""
     address = os.environ.get(_VARIABLE, "")
     if not address.startswith(("/", "@")):
         return

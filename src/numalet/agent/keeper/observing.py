@@ -65,13 +65,13 @@ class KubeletWatch:
     _read: tuple[object, ...] = field(default=(), init=False)
     """The signatures of the state files that were read last."""
 
-    async def looks(self) -> AsyncIterator[KubeletSeen]:
+    async def observations(self) -> AsyncIterator[KubeletSeen]:
         """A look now, then after every change of a state file and from time to time."""
         while True:
-            yield await asyncio.to_thread(self.look)
+            yield await asyncio.to_thread(self.observe)
             await self._news()
 
-    def look(self) -> KubeletSeen:
+    def observe(self) -> KubeletSeen:
         """What there is now. Blocks."""
         # Before the files are read: what is written meanwhile is a change.
         self._read = tuple(self._signatures())
@@ -93,7 +93,7 @@ class KubeletWatch:
             app_containers=self._app_containers(),
         )
         machine = configuration.premises.machine
-        self._last = observed.look(self._last, evidence, machine, self.clock())
+        self._last = observed.observe(self._last, evidence, machine, self.clock())
         return KubeletSeen(node, self._last)
 
     def _running(self) -> str | None:
@@ -218,10 +218,13 @@ def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node
     return empty.at(snapshot)
 
 
-def log_findings(look: KubeletObservation) -> tuple[Finding, ...]:
+def log_findings(observation: KubeletObservation) -> tuple[Finding, ...]:
     """What the log says of a look: which files changed, and problems that were not told before."""
-    news = [*look.notes, *(each.finding for each in look.news)]
-    for code, names in (("state-changed", look.changed), ("state-removed", look.removed)):
+    news = [*observation.notes, *(each.finding for each in observation.news)]
+    for code, names in (
+        ("state-changed", observation.changed),
+        ("state-removed", observation.removed),
+    ):
         if names:
             fields = {"files": ", ".join(names)}
             news.insert(0, Finding(f"kubelet/{code}", fields, severity=Severity.NOTE))

@@ -124,7 +124,7 @@ def _pins(root: Path) -> bool:
         files = state_directory.read(root).files
     except BadInput:
         return True
-    return _tell_of_static(files) if files else True
+    return _name_static_policy(files) if files else True
 
 
 def _says_it_pins(root: Path) -> bool:
@@ -133,10 +133,10 @@ def _says_it_pins(root: Path) -> bool:
         files = state_directory.read(root).files
     except BadInput as bad:
         return any(each.code != "files/no-such-directory" for each in bad.findings)
-    return _tell_of_static(files)
+    return _name_static_policy(files)
 
 
-def _tell_of_static(files: Mapping[str, str]) -> bool:
+def _name_static_policy(files: Mapping[str, str]) -> bool:
     texts = [files.get(name, "") for name in (cpu_file.FILE_NAME, memory_file.FILE_NAME)]
     return any('"policyname":"static"' in text.lower() for text in texts)
 

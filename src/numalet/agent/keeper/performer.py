@@ -81,7 +81,7 @@ class DesiredSettings(Protocol):
 class DeviceInjection(Protocol):
     """What containers get with their devices."""
 
-    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
+    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
         """Whether a plugin is asked before the container starts."""
 
     async def before_start(
@@ -93,7 +93,7 @@ class DeviceInjection(Protocol):
 class NothingHanded:
     """No plugins, nothing to hand out."""
 
-    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
+    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
         """Never."""
         return False
 
@@ -129,21 +129,21 @@ class Performer:
         self._given: dict[ContainerKey, ContainerSettings] = {}
         self._arranged: Mapping[str, CgroupSettings] = {}
         self._failed: list[Task] = []
-        self._look_waits = False
+        self._resync_is_queued = False
         self._delayed: dict[StartContainer, tuple[float, float]] = {}
         self._handed: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
         self._handing_over: dict[StartContainer, asyncio.Task[None]] = {}
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
         self.problem = ""
 
-    def ask(self, tasks: Iterable[Task]) -> None:
+    def enqueue(self, tasks: Iterable[Task]) -> None:
         """Put tasks at the end of the line."""
         for task in tasks:
             if isinstance(task, Resync):
-                if self._look_waits:
+                if self._resync_is_queued:
                     # The next one sees what this one would; else they pile up where one is slow.
                     continue
-                self._look_waits = True
+                self._resync_is_queued = True
             self._tasks.put_nowait(task)
 
     async def idle(self) -> None:
@@ -194,8 +194,8 @@ class Performer:
             case Settle():
                 await self._settle()
             case Resync():
-                self._look_waits = False
-                await self._look()
+                self._resync_is_queued = False
+                await self._resync()
             case _:
                 assert_never(task)
 
@@ -223,7 +223,7 @@ class Performer:
         if lifecycle.is_ending(record.workload, record.run):
             self._report(StartWithdrawn(key))
             return
-        if given is None and self._handing.may_take_long(state, key):
+        if given is None and self._handing.may_block(state, key):
             if delayed is not None:
                 self._delayed[task] = delayed
             self._hand_over(task, state)
@@ -270,7 +270,7 @@ class Performer:
         if loop.time() - since >= self._start_patience:
             return False
         self._delayed[task] = since, min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        loop.call_later(pause, self.ask, [task])
+        loop.call_later(pause, self.enqueue, [task])
         return True
 
     async def _settle(self) -> None:
@@ -303,7 +303,7 @@ class Performer:
             and state.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
         ]
 
-    async def _look(self) -> None:
+    async def _resync(self) -> None:
         failed, self._failed = self._failed, []
         for task in failed:
             await self._try(task)

@@ -147,7 +147,7 @@ class Asides:
         scratch = batch.apart(again)
         scratch.decide(aside.message, now)
         if again.is_complete:
-            batch.take(scratch)
+            batch.merge(scratch)
         return again.is_complete
 
     def end(self, aside: Aside) -> list[Message]:

@@ -26,7 +26,7 @@ from numalet.core.model.pod import ContainerKey
 class Relay:
     """Tells a keeper what plugins do, and writes it to the log; before these are there, nobody."""
 
-    tell: Callable[[PluginNews], None] = field(default=lambda news: None)
+    enqueue: Callable[[PluginNews], None] = field(default=lambda news: None)
     log: Callable[[LogLine], None] = field(default=lambda line: None)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -48,20 +48,20 @@ class Relay:
             self._counts[resource] = counts
             keys = {"resourceName": resource, "totalCount": counts[0], "healthyCount": counts[1]}
             self.log(LogLine("Processed device updates for resource", keys, level=2))
-        self.tell(PluginReported(resource, devices))
+        self.enqueue(PluginReported(resource, devices))
 
     def plugin_stopped(self, resource: str) -> None:
         """The plugin went."""
         self._counts.pop(resource, None)
         message = "Device plugin stopped; its devices are not given out"
         self.log(LogLine(message, {"resourceName": resource}, is_error=True))
-        self.tell(PluginStopped(resource))
+        self.enqueue(PluginStopped(resource))
 
     def plugin_expired(self, resource: str) -> None:
         """The plugin went long ago."""
         message = "Device plugin did not come back; the node has its resource no more"
         self.log(LogLine(message, {"resourceName": resource}, is_error=True))
-        self.tell(PluginExpired(resource))
+        self.enqueue(PluginExpired(resource))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FromPlugins:
 
     plugins: DevicePlugins
 
-    def may_take_long(self, state: NodeState, key: ContainerKey) -> bool:
+    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
         """Whether a plugin is asked: it may take its time, and others are not to wait for it."""
         records = state.node.snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
         return any(map(self.plugins.asks_before_start, records))

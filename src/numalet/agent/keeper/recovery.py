@@ -80,7 +80,7 @@ class Recovered:
 
     state: NodeState
     tasks: tuple[Task, ...]
-    heard: tuple[TracedDecision, ...]
+    traces: tuple[TracedDecision, ...]
     findings: tuple[Finding, ...] = ()
 
 
@@ -198,7 +198,7 @@ def recover(
         resource_version=max(version + 1, first_version),
         cpu_gauges=cpu_gauges.at_start(node),
     )
-    state = transitions.taken_over(state, observed, now)
+    state = transitions.with_observed(state, observed, now)
     state = unpromised.with_lost(state, started.lost, now)
     state, asked = _readmitted(state, premises, started.lost, now, stopwatch)
     tasks: list[Task] = [
@@ -224,16 +224,16 @@ def _readmitted(
     state: NodeState, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
 ) -> tuple[NodeState, tuple[TracedDecision, ...]]:
     """Every pod that may run asks again, the oldest first."""
-    heard: list[TracedDecision] = []
+    traces: list[TracedDecision] = []
     expected = {each.key for each in lost}
     for uid, record in state.records.items():
         if not _asks_again(record, now):
-            state = _let_go(state, uid)
+            state = _released(state, uid)
             continue
         held = placement.of_pod(state.node.snapshot, record.workload.pod)
         decided = decisions.readmit(state, record, now, stopwatch)
-        decision = decided.heard[0].decision
-        heard += decided.heard
+        decision = decided.traces[0].decision
+        traces += decided.traces
         if not decision.admitted and unpromised.goes_on(state, record):
             state = unpromised.kept(state, decided, record, now)
             continue
@@ -247,11 +247,11 @@ def _readmitted(
             _refuse_lost_holds(premises, record, [n for n in moved if (uid, n) not in expected])
         state = unpromised.admitted(decided.state, record, moved, now)
         if not decision.admitted:
-            state = _let_go(state, uid)
-    return state, tuple(heard)
+            state = _released(state, uid)
+    return state, tuple(traces)
 
 
-def _let_go(state: NodeState, uid: str) -> NodeState:
+def _released(state: NodeState, uid: str) -> NodeState:
     """Release a pod; the kubelet does at the next admission once all its sources are ready."""
     at_once = state.node.rules.behaviour.release_at_once
     return state.at(state.node.remove(uid)) if at_once else state

@@ -125,12 +125,12 @@ class KubeletSeen:
     """A look at the kubelet that owns this node; ``node`` is its node, None if it is not known."""
 
     node: Node | None
-    look: KubeletObservation
+    observation: KubeletObservation
 
     @property
     def audits(self) -> Mapping[ContainerKey, Audit]:
         """Of the kubelet's containers."""
-        return self.look.audits
+        return self.observation.audits
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ class NextSteps:
 
     state: NodeState
     tasks: tuple[Task, ...] = ()
-    look_again_at: datetime | None = None
+    due_again_at: datetime | None = None
 
 
-def take(state: NodeState, uid: str, now: datetime) -> NextSteps:
+def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
     """The steps of a pod that are due."""
     record = state.records[uid]
     ending = _still_ending(state, record)

@@ -29,7 +29,7 @@ from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic, state_directory
 from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
 
-_LETTING_GO_SECONDS: Final = 3.0
+_RELEASE_SECONDS: Final = 3.0
 """So long a lock may outlive a holder that was killed while it started a program."""
 _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
@@ -190,8 +190,8 @@ def _locked(path: Path) -> int:
     """The descriptor of the lock file, locked; the process that holds it is written in it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
-    patience = time.monotonic() + _LETTING_GO_SECONDS
-    while not _is_taken(descriptor):
+    patience = time.monotonic() + _RELEASE_SECONDS
+    while not _acquired(descriptor):
         holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
         if _is_gone(holder) and time.monotonic() < patience:
             time.sleep(_PAUSE_SECONDS)
@@ -206,7 +206,7 @@ def _locked(path: Path) -> int:
     return descriptor
 
 
-def _is_taken(descriptor: int) -> bool:
+def _acquired(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -28,7 +28,7 @@ from numalet.agent.keeper.requests import (
     SourcesReady,
     StartWithdrawn,
 )
-from numalet.agent.kubelet import observed as kubelet_look
+from numalet.agent.kubelet import observed as observed_kubelet
 from numalet.agent.kubelet.observed import KubeletObservation, KubeletProblem, PodName
 from numalet.agent.telemetry.metric_definitions import (
     DRIFT_MENDED,
@@ -46,7 +46,7 @@ from numalet.core.workload.run import ContainerPhase, PodRun
 from numalet.wording import english, kubelet_events
 
 
-def told(state: NodeState, fact: Fact, now: datetime) -> NodeState:
+def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
     """The state after a fact, but for those that call for a decision."""
     match fact:
         case Began(key, attempt, result) | Answered(key, attempt, result):
@@ -62,11 +62,11 @@ def told(state: NodeState, fact: Fact, now: datetime) -> NodeState:
             is_to_go = record is not None and record.run.deletion is not None
             return state.without(pod_uid) if is_to_go else state
         case ResyncResult():
-            return _looked(state, fact, now)
+            return _resynced(state, fact, now)
         case KubeletSeen():
             return _kubelet_seen(state, fact, now)
         case SourcesReady():
-            return heard(state)
+            return sources_are_ready(state)
         case PluginReported(resource, devices):
             return _devices_reported(state, resource, devices, now)
         case PluginStopped(resource):
@@ -97,16 +97,16 @@ def _of_node(state: NodeState, node: Node) -> NodeState:
     return state if node is state.node else state.at(node).renumbered()
 
 
-def heard(state: NodeState) -> NodeState:
+def sources_are_ready(state: NodeState) -> NodeState:
     """The state once every source of pods is ready: what is held for no pod may go."""
     if state.node.snapshot.sources_ready:
         return state
     node = state.node.sources_ready()
-    let_go = node.release_stale() if node.rules.behaviour.release_at_once else node
-    return _of_node(state, let_go)
+    released = node.release_stale() if node.rules.behaviour.release_at_once else node
+    return _of_node(state, released)
 
 
-def taken_over(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
+def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
     """The state after a start, with what the runtime says became of every program."""
     found = {each.key: each for each in observed}
     for uid, record in state.records.items():
@@ -185,8 +185,8 @@ def _ended(state: NodeState, end: Ended, now: datetime) -> NodeState:
     return _with_event(after, key, EventKind.WARNING, kubelet_events.BACK_OFF, message, now)
 
 
-def _looked(state: NodeState, look: ResyncResult, now: datetime) -> NodeState:
-    for key, settings in look.mended.items():
+def _resynced(state: NodeState, result: ResyncResult, now: datetime) -> NodeState:
+    for key, settings in result.mended.items():
         for setting in settings:
             state = state.counted(DRIFT_MENDED, (("setting", setting),))
         if key.pod_uid in state.records:
@@ -194,7 +194,7 @@ def _looked(state: NodeState, look: ResyncResult, now: datetime) -> NodeState:
             state = _with_event(
                 state, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
             )
-    for key, refusal in look.not_held.items():
+    for key, refusal in result.not_held.items():
         if key.pod_uid in state.records:
             message = kubelet_events.not_held(
                 english.of_finding(Finding(refusal.code, refusal.fields))
@@ -206,27 +206,27 @@ def _looked(state: NodeState, look: ResyncResult, now: datetime) -> NodeState:
 
 
 def _kubelet_seen(state: NodeState, seen: KubeletSeen, now: datetime) -> NodeState:
-    look = seen.look
-    after = replace(state, kubelet=look)
+    observation = seen.observation
+    after = replace(state, kubelet=observation)
     if seen.node is not None:
         # What another owner holds is not stale, though nobody here knows its pods.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
         node = node.sources_ready() if state.node.snapshot.sources_ready else node
         after = _of_node(after, node)
-    for name in (*look.changed, *look.removed):
+    for name in (*observation.changed, *observation.removed):
         after = after.counted(KUBELET_STATE_CHANGES, (("file", name),))
-    for note in look.notes:
+    for note in observation.notes:
         after = after.with_event(
             _node_event(EventKind.NORMAL, kubelet_events.KUBELET_STARTED, note, now)
         )
-    for problem in look.news:
-        after = after.with_event(_problem_event(look, problem, now))
+    for problem in observation.news:
+        after = after.with_event(_problem_event(observation, problem, now))
     return after
 
 
 _REASONS: Final[Mapping[str, str]] = {
-    kubelet_look.NOT_RUNNING: kubelet_events.KUBELET_NOT_RUNNING,
-    kubelet_look.KEEPS_RESTARTING: kubelet_events.KUBELET_KEEPS_RESTARTING,
+    observed_kubelet.NOT_RUNNING: kubelet_events.KUBELET_NOT_RUNNING,
+    observed_kubelet.KEEPS_RESTARTING: kubelet_events.KUBELET_KEEPS_RESTARTING,
 }
 
 
@@ -241,13 +241,15 @@ def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -
     )
 
 
-def _problem_event(look: KubeletObservation, problem: KubeletProblem, now: datetime) -> NodeEvent:
+def _problem_event(
+    observation: KubeletObservation, problem: KubeletProblem, now: datetime
+) -> NodeEvent:
     """An event about a container of the kubelet, or about the node."""
     key = problem.key
     if key is None:
         reason = _REASONS.get(problem.finding.code, kubelet_events.BOOKS_IN_DOUBT)
         return _node_event(EventKind.WARNING, reason, problem.finding, now)
-    name = look.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
+    name = observation.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
     return NodeEvent(
         kind=EventKind.WARNING,
         reason=kubelet_events.NOT_AS_PROMISED,

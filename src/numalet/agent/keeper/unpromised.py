@@ -49,7 +49,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
 
     ``node_state`` are those before it asked; of what was decided only the counts are taken.
     """
-    verdict = decisions.verdict_of(decided.heard[0].decision.rejection)
+    verdict = decisions.verdict_of(decided.traces[0].decision.rejection)
     state = replace(state, counts=decided.state.counts)
     state = state.at(state.node.keep_active(record.workload.pod))
     if record.run.unpromised == verdict.message:

@@ -59,8 +59,8 @@ def view(
 
 def _config(around: KeeperDependencies, state: NodeState) -> KubeletConfig:
     """The configuration that decides here: that of the kubelet, which may get another one."""
-    look = state.kubelet
-    theirs = None if look is None else look.evidence.settings
+    observation = state.kubelet
+    theirs = None if observation is None else observation.evidence.settings
     return around.config if theirs is None else theirs
 
 

@@ -55,11 +55,11 @@ class Hooks:
 
     runtime: Runtime | None = None
     clock: Callable[[], datetime] = utc_now
-    heard: Callable[[TracedDecision], None] = field(default=lambda heard: None)
-    told: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
+    on_decision: Callable[[TracedDecision], None] = field(default=lambda traced: None)
+    on_findings: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
     report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
     shortage: Shortage = field(default_factory=Shortage)
-    look_every_seconds: float = 10.0
+    resync_seconds: float = 10.0
     start_patience_seconds: float = START_PATIENCE_SECONDS
     kubelet: KubeletPlaces = field(default_factory=KubeletPlaces)
 
@@ -87,7 +87,7 @@ async def opened(
             _claimed(settings, runtime) as remarks,
             hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None),
         ):
-            hooks.told(remarks)
+            hooks.on_findings(remarks)
             try:
                 recovered = await _recovered(settings, found, hooks, store, runtime, age)
                 around = _surroundings(settings, hooks, store, runtime, near)
@@ -99,7 +99,7 @@ async def opened(
                 )
                 begun = _begun(recovered, settings, hooks, around)
                 if near is not None:
-                    near.relay.tell = begun.keeper.tell
+                    near.relay.enqueue = begun.keeper.enqueue
                 async with _running(begun) as keeper:
                     yield keeper
             finally:
@@ -169,9 +169,9 @@ def _begun(
             raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
     keeper = Keeper(state, around)
     keeper.begin(recovered.tasks)
-    hooks.told(recovered.findings)
-    for heard in recovered.heard:
-        hooks.heard(heard)
+    hooks.on_findings(recovered.findings)
+    for traced in recovered.traces:
+        hooks.on_decision(traced)
     return _Begun(keeper, settings, hooks)
 
 
@@ -226,10 +226,10 @@ async def reached(
 async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
     """Hear the manifest folder, if there is one; then every source has been heard."""
     if settings.observe:
-        await _follow(keeper, settings, hooks)
+        await _follow_kubelet(keeper, settings, hooks)
         return
     if settings.manifests is None:
-        keeper.tell(SourcesReady())
+        keeper.enqueue(SourcesReady())
         return
     folder = ManifestFolder(
         settings.manifests,
@@ -240,14 +240,14 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
         report_bug=hooks.report_bug,
     )
     is_first = True
-    async for read in folder.looks():
-        keeper.tell(read)
+    async for read in folder.readings():
+        keeper.enqueue(read)
         if is_first:
-            keeper.tell(SourcesReady())
+            keeper.enqueue(SourcesReady())
             is_first = False
 
 
-async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
+async def _follow_kubelet(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
     """Look at the kubelet that owns this node, again and again."""
     places = replace(hooks.kubelet, root=settings.kubelet_root)
     watch = KubeletWatch(
@@ -255,14 +255,14 @@ async def _follow(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None
         configuration=configuration_reader(settings, places.proc),
         page_sizes=_limits(settings).page_sizes,
         clock=hooks.clock,
-        every_seconds=hooks.look_every_seconds,
+        every_seconds=hooks.resync_seconds,
     )
     is_first = True
-    async for seen in watch.looks():
-        keeper.tell(seen)
-        hooks.told(observing.log_findings(seen.look))
+    async for seen in watch.observations():
+        keeper.enqueue(seen)
+        hooks.on_findings(observing.log_findings(seen.observation))
         if is_first:
-            keeper.tell(SourcesReady())
+            keeper.enqueue(SourcesReady())
             is_first = False
 
 
@@ -284,8 +284,8 @@ def _surroundings(
         standing=OwnershipMode.OBSERVING if settings.observe else OwnershipMode.ENFORCING,
         notes=runtime.capabilities().shortfalls,
         config=premises.config,
-        heard=hooks.heard,
-        look_every_seconds=hooks.look_every_seconds,
+        on_decision=hooks.on_decision,
+        resync_seconds=hooks.resync_seconds,
         start_patience_seconds=hooks.start_patience_seconds,
         also_counted=(hooks.shortage.counted,),
         also_noted=hooks.shortage.notes,

@@ -23,23 +23,23 @@ STALE: Final = "Stale"
 """The status of one that its kubelet does not know any more, though its state files do."""
 
 
-def kubelet_document(look: KubeletObservation | None) -> dict[str, Any] | None:
+def kubelet_document(observation: KubeletObservation | None) -> dict[str, Any] | None:
     """What was seen, but for what the containers hold; None where nobody else owns the node."""
-    if look is None:
+    if observation is None:
         return None
-    evidence = look.evidence
+    evidence = observation.evidence
     asked = bool(evidence.config and evidence.files)
     return {
         "root": evidence.root,
         "configuration": evidence.config or None,
-        "at": moments.seconds(look.at),
+        "at": moments.seconds(observation.at),
         "running": None if evidence.running is None else bool(evidence.running),
         "process": evidence.running or None,
-        "since": moments.seconds(look.state_since),
+        "since": moments.seconds(observation.state_since),
         "startsWithItsFiles": evidence.refusal is None if asked else None,
-        "files": [_file(each) for each in look.files],
-        "containersFound": len(look.audits),
-        "problems": [_problem(each) for each in look.told],
+        "files": [_file(each) for each in observation.files],
+        "containersFound": len(observation.audits),
+        "problems": [_problem(each) for each in observation.lasting_problems],
     }
 
 
@@ -62,17 +62,23 @@ def _problem(problem: KubeletProblem) -> dict[str, Any]:
     }
 
 
-def placements(look: KubeletObservation) -> list[dict[str, Any]]:
+def placements(observation: KubeletObservation) -> list[dict[str, Any]]:
     """The placement of every pod of the kubelet that its state files know, as of our own pods."""
     pods: dict[str, dict[str, Placement]] = {}
-    for key, held in look.held.items():
+    for key, held in observation.held.items():
         pods.setdefault(key.pod_uid, {})[key.container] = held
-    return [_placement(look, uid, held) for uid, held in pods.items()]
+    return [_placement(observation, uid, held) for uid, held in pods.items()]
 
 
-def _placement(look: KubeletObservation, uid: str, held: Mapping[str, Placement]) -> dict[str, Any]:
-    named = look.evidence.pods.get(uid, PodName("default", uid))
-    audits = [look.audits[key] for name in held if (key := ContainerKey(uid, name)) in look.audits]
+def _placement(
+    observation: KubeletObservation, uid: str, held: Mapping[str, Placement]
+) -> dict[str, Any]:
+    named = observation.evidence.pods.get(uid, PodName("default", uid))
+    audits = [
+        observation.audits[key]
+        for name in held
+        if (key := ContainerKey(uid, name)) in observation.audits
+    ]
     return {
         "metadata": {
             "name": named.name,
@@ -80,26 +86,26 @@ def _placement(look: KubeletObservation, uid: str, held: Mapping[str, Placement]
             "uid": uid,
             "creationTimestamp": None,
         },
-        "ready": _ready(look, uid, named, held),
-        "status": STALE if look.is_stale(uid) else OBSERVED,
+        "ready": _ready(observation, uid, named, held),
+        "status": STALE if observation.is_stale(uid) else OBSERVED,
         "restarts": 0,
         **pod_placement.whole(held, audits),
         "containers": [
-            pod_placement.container(name, each, look.audits.get(ContainerKey(uid, name)))
+            pod_placement.container(name, each, observation.audits.get(ContainerKey(uid, name)))
             for name, each in held.items()
         ],
     }
 
 
 def _ready(
-    look: KubeletObservation, uid: str, named: PodName, held: Mapping[str, Placement]
+    observation: KubeletObservation, uid: str, named: PodName, held: Mapping[str, Placement]
 ) -> str:
     """How many containers run, of how many, as ``kubectl get pods`` counts them.
 
     Init containers that are no sidecars do not count. Which those are only the kubelet knows; if it
     does not say, all containers count that have a name here.
     """
-    running = {key.container for key in look.evidence.realities if key.pod_uid == uid}
-    counted = (look.evidence.app_containers or {}).get(named)
+    running = {key.container for key in observation.evidence.realities if key.pod_uid == uid}
+    counted = (observation.evidence.app_containers or {}).get(named)
     names = frozenset(held) | running if counted is None else counted
     return f"{len(running & names)}/{len(names)}"

@@ -89,13 +89,13 @@ class Evidence:
 class KubeletProblem:
     """Something that is not as it should be since a moment; ``key`` if it is about a container.
 
-    ``is_told`` says that it has lasted, or needs not to.
+    ``has_lasted`` says that it has lasted, or needs not to.
     """
 
     finding: Finding
     key: ContainerKey | None
     since: datetime
-    is_told: bool
+    lasts: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class KubeletObservation:
     @property
     def is_unsettled(self) -> bool:
         """Whether there is something about the node that may turn out to be a problem soon."""
-        return any(each.key is None and not each.is_told for each in self.problems)
+        return any(each.key is None and not each.lasts for each in self.problems)
 
     def is_stale(self, pod_uid: str) -> bool:
         """Whether the files promise something to a pod that the kubelet does not know any more.
@@ -139,12 +139,12 @@ class KubeletObservation:
         return known is not None and pod_uid not in known
 
     @property
-    def told(self) -> tuple[KubeletProblem, ...]:
+    def lasting_problems(self) -> tuple[KubeletProblem, ...]:
         """The problems that people should know of."""
-        return tuple(each for each in self.problems if each.is_told)
+        return tuple(each for each in self.problems if each.lasts)
 
 
-def look(
+def observe(
     before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
 ) -> KubeletObservation:
     """What the evidence comes to, after the look before."""
@@ -162,7 +162,7 @@ def look(
             for finding, key in _of_containers(evidence, wanted, audits)
         ),
     )
-    told_before = {same for same, each in known.items() if each.is_told}
+    lasted_before = {same for same, each in known.items() if each.lasts}
     old = evidence.files if before is None else before.evidence.files
     return KubeletObservation(
         at=at,
@@ -171,7 +171,7 @@ def look(
         held=placement.of_all(snapshot),
         audits=audits,
         problems=problems,
-        news=tuple(each for each in problems if each.is_told and _same(each) not in told_before),
+        news=tuple(each for each in problems if each.lasts and _same(each) not in lasted_before),
         changed=tuple(
             name for name in sorted(evidence.files) if old.get(name) != evidence.files[name]
         ),
@@ -222,7 +222,7 @@ def _process_problems(history: _History, evidence: Evidence) -> Iterator[Kubelet
     if len(history.starts) >= MANY_RESTARTS:
         fields = {"root": evidence.root, "minutes": int(RESTARTS_COUNTED_FOR.total_seconds() // 60)}
         finding = Finding(KEEPS_RESTARTING, fields, severity=Severity.WARNING)
-        yield KubeletProblem(finding, None, history.starts[0], is_told=True)
+        yield KubeletProblem(finding, None, history.starts[0], lasts=True)
 
 
 def _file_problems(
@@ -234,14 +234,14 @@ def _file_problems(
 ) -> Iterator[KubeletProblem]:
     """What is wrong about the files, told when it is not only the middle of a write."""
     earlier = {} if before is None else {_kind(each.finding): each for each in before.problems}
-    told = () if before is None else {_same(each) for each in before.problems if each.is_told}
+    lasting = () if before is None else {_same(each) for each in before.problems if each.lasts}
     are_settled = at - history.files_since >= SETTLED_WITHIN
     for finding in _of_files(evidence, files):
         old = earlier.get(_kind(finding))
         since = at if old is None else old.since
-        lasts = are_settled or at - since >= RECONCILED_WITHIN
-        problem = KubeletProblem(finding, None, since, lasts)
-        yield replace(problem, is_told=lasts or _same(problem) in told)
+        has_lasted = are_settled or at - since >= RECONCILED_WITHIN
+        problem = KubeletProblem(finding, None, since, has_lasted)
+        yield replace(problem, lasts=has_lasted or _same(problem) in lasting)
 
 
 def _kind(finding: Finding) -> tuple[object, ...]:
@@ -273,10 +273,10 @@ def _aged(
     at: datetime,
 ) -> KubeletProblem:
     """A problem of a container, with its age."""
-    fresh = KubeletProblem(finding, key, at, is_told=False)
+    fresh = KubeletProblem(finding, key, at, lasts=False)
     old = known.get(_same(fresh))
     since = at if old is None else old.since
-    return KubeletProblem(finding, key, since, is_told=at - since >= RECONCILED_WITHIN)
+    return KubeletProblem(finding, key, since, lasts=at - since >= RECONCILED_WITHIN)
 
 
 def _same(problem: KubeletProblem) -> tuple[object, ...]:

@@ -42,7 +42,7 @@ _PREPARATION_SECONDS: Final = 60.0
 """How long it may take to prepare a place that it has promised, one restart of its own included;
 an agent waits as long for the command to take the place."""
 _PAUSE_SECONDS: Final = 0.1
-_LOOK_SECONDS: Final = 0.25
+_POLL_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
 """How long one question may be held back: less than a connection is waited for."""
 _LONGEST_NAME: Final = 40
@@ -67,7 +67,7 @@ def run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter)
         try:
             place = _placed(agent, options, waiter)
             if isinstance(place, Finding):
-                voice.tell(place)
+                voice.report(place)
                 return EXIT_REFUSED
             return _go_on(agent, place, options, voice)
         except AgentRefused as refused:
@@ -75,7 +75,7 @@ def run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter)
             finding = Finding("run/agent-says-no", fields)
             if refused.code in _BAD:
                 raise BadInput([finding]) from None
-            voice.tell(finding)
+            voice.report(finding)
             return EXIT_REFUSED
 
 
@@ -100,7 +100,7 @@ def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) 
     if not place.admitted:
         placement_notes.refused(place, agent.explanation(), voice)
         fields = {"command": options.request.command[0], "root": str(agent.root)}
-        voice.tell(Finding("run/no-place-beside-agent", fields))
+        voice.report(Finding("run/no-place-beside-agent", fields))
         return EXIT_REFUSED
     if voice.show is not None:
         voice.show(place)
@@ -108,16 +108,16 @@ def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) 
         for finding in placement_notes.held(
             place, english.of_finding(Finding("run/agent-has-no-tree"))
         ):
-            voice.tell(finding)
+            voice.report(finding)
     if options.dry_run:
         return 0
-    taken = agent.take()
-    if isinstance(taken, Finding):
-        voice.tell(taken)
+    accepted = agent.accept()
+    if isinstance(accepted, Finding):
+        voice.report(accepted)
         return EXIT_REFUSED
-    outcome = joining.run(taken, place, options.request.command)
+    outcome = joining.run(accepted, place, options.request.command)
     if outcome.finding is not None:
-        voice.tell(outcome.finding)
+        voice.report(outcome.finding)
     return outcome.status
 
 
@@ -170,18 +170,18 @@ class Agent:
             if place.admitted or not place.fits_when_empty or time.monotonic() >= last:
                 return place
 
-    def take(self) -> AcceptedOrder | Finding:
+    def accept(self) -> AcceptedOrder | Finding:
         """What the agent has prepared, as soon as it has; or why it has not."""
         key = ContainerKey(self._pod.uid, CONTAINER)
         folder = Attempts(self.root / RUNS).of(key, 1).folder
         last = time.monotonic() + _PREPARATION_SECONDS
-        look_at = time.monotonic() + _LOOK_SECONDS
+        poll_at = time.monotonic() + _POLL_SECONDS
         while time.monotonic() < last:
-            taken = joining.take(folder)
-            if taken is not None:
-                return taken
-            if time.monotonic() >= look_at:
-                look_at = time.monotonic() + _LOOK_SECONDS
+            accepted = joining.accept(folder)
+            if accepted is not None:
+                return accepted
+            if time.monotonic() >= poll_at:
+                poll_at = time.monotonic() + _POLL_SECONDS
                 if self._is_gone():
                     break
             time.sleep(joining.PAUSE_SECONDS)

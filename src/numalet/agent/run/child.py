@@ -137,7 +137,7 @@ def accompany(pid: int) -> int:
             if info.si_code != _FROM_TERMINAL:
                 os.kill(pid, info.si_signo)
             continue
-        status = _looked(pid)
+        status = _status_of(pid)
         if status is None:
             continue
         if os.WIFSTOPPED(status):
@@ -153,7 +153,7 @@ def exit_status(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _looked(pid: int) -> int | None:
+def _status_of(pid: int) -> int | None:
     """The status of the command if it stopped or ended; orphans that ended are put to rest."""
     found = None
     while True:

@@ -42,9 +42,9 @@ def run(options: RunOptions, voice: Voice) -> int:
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = (options.root or places.default_root()).absolute()
     for finding in (*_of_owners(options), *other_roots.remarks(root)):
-        voice.tell(finding)
+        voice.report(finding)
     folder, words = root / FOLDER / queue.FOLDER, " ".join(options.request.command)
-    with Waiter(folder, options.wait_seconds, words, voice.tell) as waiter:
+    with Waiter(folder, options.wait_seconds, words, voice.report) as waiter:
         return _decide_and_run(pod, root, options, voice, waiter)
 
 
@@ -80,13 +80,13 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
         if too_late is None and not _wait_for_agent(root, waiter.last, voice):
             too_late = alone
         if too_late is not None:
-            voice.tell(too_late)
+            voice.report(too_late)
             return EXIT_REFUSED
 
 
 def _wait_for_agent(root: Path, last: float, voice: Voice) -> bool:
     """Whether an agent came back, or what the last one started has ended, in this time."""
-    voice.tell(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
+    voice.report(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
     while leftovers.agents_programs(root):
         # Its lock is not asked for: an agent that starts would be refused for that moment.
         with suppress(BadInput, AgentRefused), AgentClient(root / places.SOCKET_NAME) as client:
@@ -107,7 +107,7 @@ def _run_first(
         if not others:
             return _run_alone(pod, state, root, options, voice, waiter)
     for finding in others:
-        voice.tell(finding)
+        voice.report(finding)
     return EXIT_REFUSED
 
 
@@ -139,26 +139,28 @@ def _placed(
     else:
         queued = _placed_in_turn(pod, words, placer, waiter)
         if isinstance(queued, Finding):
-            voice.tell(queued)
+            voice.report(queued)
             return EXIT_REFUSED
         answer = queued
     for finding in placer.remarks:
-        voice.tell(finding)
+        voice.report(finding)
     document = _document(answer, placer.ground)
     if isinstance(answer, NoPlace):
         placement_notes.refused(document, _explained(answer, premises, voice), voice)
         fields = {"command": options.request.command[0], "running": answer.running}
-        voice.tell(Finding("run/no-place", {**fields, "holders": placement_notes.holders(answer)}))
+        voice.report(
+            Finding("run/no-place", {**fields, "holders": placement_notes.holders(answer)})
+        )
         policy = placer.admitting_policy(answer)
         if policy is not None:
-            voice.tell(Finding("run/other-policy", {"policy": policy}))
+            voice.report(Finding("run/other-policy", {"policy": policy}))
         return EXIT_REFUSED
     try:
         if voice.show is not None:
             voice.show(document)
         else:
             for finding in placement_notes.held(document, _why(placer.ground)):
-                voice.tell(finding)
+                voice.report(finding)
         return 0 if options.dry_run else _run(answer, options, placer.ground, voice)
     finally:
         if not options.dry_run:
@@ -183,7 +185,7 @@ def _placed_in_turn(
 def _run(placed: Placed, options: RunOptions, ground: HostCapabilities, voice: Voice) -> int:
     outcome = program.run(placed, options.request.command, ground)
     if outcome.finding is not None:
-        voice.tell(outcome.finding)
+        voice.report(outcome.finding)
     return outcome.status
 
 

@@ -60,7 +60,7 @@ class Holders:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
 
-    def take(self, uid: str) -> int:
+    def lock(self, uid: str) -> int:
         """Take the lock of a new run, as a descriptor that its process keeps.
 
         Raises ``OSError``.
@@ -74,7 +74,7 @@ class Holders:
         )
         return descriptor
 
-    def let_go(self, uid: str, descriptor: int) -> None:
+    def unlock(self, uid: str, descriptor: int) -> None:
         """Give the lock back, and remove its file."""
         self._path(uid).unlink(missing_ok=True)
         os.close(descriptor)

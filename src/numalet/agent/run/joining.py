@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.watcher import attempt_files, begin, process_tree, watch
-from numalet.agent.host.runtime.watcher.attempt_files import Paper
+from numalet.agent.host.runtime.watcher.attempt_files import PreallocatedFile
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.agent.run import child, leftovers, program
@@ -29,7 +29,7 @@ from numalet.insight.output.run_document import RunDocument
 PAUSE_SECONDS: Final = 0.005
 _RELEASE_SECONDS: Final = 5.0
 """How long to wait at the end for the agent to let go, so that whoever comes next finds it free."""
-_RING: Final = b"!"
+_NOTIFICATION: Final = b"!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AcceptedOrder:
     order: Mapping[str, Any]
 
 
-def take(folder: Path) -> AcceptedOrder | None:
+def accept(folder: Path) -> AcceptedOrder | None:
     """Take the order that lies in an attempt's folder; None if there is none now.
 
     The lock is touched only where an order lies. Held for a moment at every look, it would tell an
@@ -63,27 +63,27 @@ def take(folder: Path) -> AcceptedOrder | None:
     return None
 
 
-def run(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> CommandOutcome:
+def run(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> CommandOutcome:
     """Run the command to its end; nothing of it is left, and the agent has let go of its place."""
-    setup = _setup(taken, place, command)
+    setup = _setup(accepted, place, command)
     begin.adopt_orphans()
     with child.signals_held():
         try:
-            return _run(setup, taken, place)
+            return _run(setup, accepted, place)
         except OSError as error:
             fields = {"error": error.strerror or str(error)}
             return CommandOutcome(EXIT_REFUSED, Finding("runtime/storage", fields))
         finally:
             leftovers.reap()
-            os.close(taken.lock)
-            _ring(taken.folder)
-            _wait_for_release(taken.folder)
+            os.close(accepted.lock)
+            _notify_agent(accepted.folder)
+            _wait_for_release(accepted.folder)
 
 
-def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutcome:
-    order, cgroup = taken.order, setup.cgroup
+def _run(setup: Setup, accepted: AcceptedOrder, place: RunDocument) -> CommandOutcome:
+    order, cgroup = accepted.order, setup.cgroup
     started, refused, end = (
-        Paper(taken.folder, name)
+        PreallocatedFile(accepted.folder, name)
         for name in (attempt_files.STARTED, attempt_files.REFUSED, attempt_files.END)
     )
     before, since = watch.out_of_memory(cgroup), stamp()
@@ -93,35 +93,37 @@ def _run(setup: Setup, taken: AcceptedOrder, place: RunDocument) -> CommandOutco
         return program.not_started(child.why(pid, setup))
     refused.discard()
     _write_start(started, pid, since)
-    _ring(taken.folder)
+    _notify_agent(accepted.folder)
     status = child.accompany(pid)
     until = stamp()
     leftovers.reap()
-    told = watch.end_paper(status, (since, until), cgroup, before)
-    end.write(told)
+    ended = watch.end_document(status, (since, until), cgroup, before)
+    end.write(ended)
     code = child.exit_status(status)
-    if told["oom_kills"] <= 0 or code != 128 + 9:
+    if ended["oom_kills"] <= 0 or code != 128 + 9:
         return CommandOutcome(code)
     limit = order["memory_max_bytes"] or 0
     return CommandOutcome(
-        code, program.killed_for_memory(told["limit_hits"], limit, place.numa_nodes)
+        code, program.killed_for_memory(ended["limit_hits"], limit, place.numa_nodes)
     )
 
 
-def _write_start(started: Paper, pid: int, since: str) -> None:
-    found = process_tree.process(pid)
-    ticks = 0 if found is None else found.started
+def _write_start(started: PreallocatedFile, pid: int, since: str) -> None:
+    program_process = process_tree.process(pid)
+    ticks = 0 if program_process is None else program_process.started
     started.write({"pid": pid, "ticks": ticks, "at": since, "notes": [], "watcher": os.getpid()})
 
 
-def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> Setup:
-    given = taken.order["setup"]
-    own = program.told_to_command(taken.order["granted_cpus"], place.numa_nodes, place.devices)
+def _setup(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> Setup:
+    given = accepted.order["setup"]
+    own = program.command_environment(
+        accepted.order["granted_cpus"], place.numa_nodes, place.devices
+    )
     return Setup(
         argv=command,
         env={
             **os.environ,
-            **taken.order["handed"],
+            **accepted.order["handed"],
             **own,
             process_tree.MARK: given["env"][process_tree.MARK],
         },
@@ -131,25 +133,29 @@ def _setup(taken: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -
     )
 
 
-def _ring(folder: Path) -> None:
+def _notify_agent(folder: Path) -> None:
     """Tell the agent that there is news; without an agent nobody hears it."""
     with suppress(OSError):
-        bell = os.open(folder / attempt_files.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fifo = os.open(
+            folder / attempt_files.NOTIFY_FIFO, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        )
         try:
-            os.write(bell, _RING)
+            os.write(fifo, _NOTIFICATION)
         finally:
-            os.close(bell)
+            os.close(fifo)
 
 
-def _is_heard(folder: Path) -> bool:
+def _agent_listens(folder: Path) -> bool:
     with suppress(OSError):
-        os.close(os.open(folder / attempt_files.BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        os.close(
+            os.open(folder / attempt_files.NOTIFY_FIFO, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        )
         return True
     return False
 
 
 def _wait_for_release(folder: Path) -> None:
-    until(lambda: not folder.exists() or not _is_heard(folder), _RELEASE_SECONDS)
+    until(lambda: not folder.exists() or not _agent_listens(folder), _RELEASE_SECONDS)
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:

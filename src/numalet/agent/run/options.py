@@ -42,7 +42,7 @@ class Voice:
     ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
     """
 
-    tell: Callable[[Finding], None]
+    report: Callable[[Finding], None]
     explained: Callable[[Case, int], Explained]
     explain: Callable[[Explained], None]
     show: Callable[[RunDocument], None] | None = None

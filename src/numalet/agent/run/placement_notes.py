@@ -47,7 +47,7 @@ def refused(place: RunDocument, told: Explained | None, voice: Voice) -> None:
     elif told is not None:
         voice.explain(told)
     else:
-        voice.tell(Finding("run/refused", {"reason": place.reason, "message": place.message}))
+        voice.report(Finding("run/refused", {"reason": place.reason, "message": place.message}))
 
 
 def holders(answer: NoPlace) -> str:

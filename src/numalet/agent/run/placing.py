@@ -127,7 +127,7 @@ class Placer:
     def _write(self, after: Node, live: Sequence[RunHolder], ours: RunHolder) -> None:
         """Write the state with this run in it, which exists from now on. Raises ``BadInput``."""
         try:
-            self._lock = self._state.holders.take(ours.uid)
+            self._lock = self._state.holders.lock(ours.uid)
         except OSError as error:
             fields = {"path": str(self._state.folder), "error": error.strerror or str(error)}
             raise BadInput([Finding("agent/root-unusable", fields)]) from None
@@ -139,7 +139,7 @@ class Placer:
 
     def _unlock(self, uid: str) -> None:
         if self._lock is not None:
-            self._state.holders.let_go(uid, self._lock)
+            self._state.holders.unlock(uid, self._lock)
             self._lock = None
 
     def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:

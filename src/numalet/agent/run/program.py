@@ -78,7 +78,7 @@ def _enclose(placed: Placed, ground: HostCapabilities) -> SettingRefusal | None:
 def _setup(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -> Setup:
     held, cgroup, tree = placed.placement, placed.settings.cgroup, ground.tree
     nodes = cgroup.memory_nodes if ground.binds_memory else None
-    own = told_to_command(
+    own = command_environment(
         cpu_set.text(cgroup.cpus or ()), cgroup.memory_nodes or held.memory_nodes, held.devices
     )
     return Setup(
@@ -90,7 +90,7 @@ def _setup(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -
     )
 
 
-def told_to_command(
+def command_environment(
     cpus: str, memory_nodes: Iterable[int], devices: Mapping[str, Iterable[str]]
 ) -> dict[str, str]:
     """What a command finds in its environment of its place."""

@@ -91,11 +91,11 @@ class Waiter:
     """
 
     def __init__(
-        self, folder: Path, seconds: float | None, command: str, tell: Callable[[Finding], None]
+        self, folder: Path, seconds: float | None, command: str, report: Callable[[Finding], None]
     ) -> None:
         self._folder = folder
         self._command = command
-        self._tell = tell
+        self._report = report
         self._ticket: Ticket | None = None
         self._held = ExitStack()
         self.waits = seconds is not None
@@ -119,7 +119,7 @@ class Waiter:
             ahead = self._ticket.ahead()
             if ahead:
                 fields = {"ahead": ahead, "command": self._command}
-                self._tell(Finding("run/waits", fields, severity=Severity.NOTE))
+                self._report(Finding("run/waits", fields, severity=Severity.NOTE))
         if self._ticket.wait_for_turn(self.last):
             return None
         fields = {"ahead": self._ticket.ahead(), "command": self._command}

@@ -130,7 +130,7 @@ class DevicePlugins:
             await self._server.stop(0)
             (self._folder / SOCKET).unlink(missing_ok=True)
         for member in self._members.values():
-            await _let_go(member)
+            await _disconnect(member)
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
         """What the plugin of the resource prefers. Waits for it, up to its deadline."""
@@ -182,7 +182,7 @@ class DevicePlugins:
         await endpoint.open()
         # Before its first list, which may come at once.
         self.listener.plugin_registered(resource, str(socket))
-        await self._take(endpoint)
+        await self._replace(endpoint)
         return endpoint
 
     async def disconnect(self, endpoint: Endpoint) -> None:
@@ -190,7 +190,7 @@ class DevicePlugins:
         member = self._members.get(endpoint.resource)
         if member is None or member.endpoint is not endpoint or endpoint.stopped:
             return
-        await _let_go(member)
+        await _disconnect(member)
         self.listener.plugin_stopped(endpoint.resource)
         self._expire_later(endpoint.resource, member)
 
@@ -210,13 +210,13 @@ class DevicePlugins:
             await call.abort(grpc.StatusCode.UNKNOWN, str(unusable))
         return messages.Empty()
 
-    async def _take(self, endpoint: Endpoint) -> None:
+    async def _replace(self, endpoint: Endpoint) -> None:
         """Put the endpoint in the place of the one before, whose list is not heard any more."""
         member = self._members.setdefault(endpoint.resource, _Member())
         before = _Member(member.endpoint, member.watching, member.expiry)
         member.endpoint, member.expiry = endpoint, None
         member.watching = asyncio.create_task(self._watch(endpoint, member))
-        await _let_go(before)
+        await _disconnect(before)
 
     async def _watch(self, endpoint: Endpoint, member: _Member) -> None:
         async for devices in endpoint.device_lists():
@@ -252,7 +252,7 @@ def _complaint(request: messages.RegisterRequest) -> str:
     return ""
 
 
-async def _let_go(member: _Member) -> None:
+async def _disconnect(member: _Member) -> None:
     if member.expiry is not None:
         member.expiry.cancel()
     if member.watching is not None:

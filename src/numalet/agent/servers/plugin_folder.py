@@ -29,7 +29,7 @@ from numalet.wording import kubelet_rpc
 
 FOLDER: Final = "plugins_registry"
 TYPE: Final = "DevicePlugin"
-LOOK_SECONDS: Final = 1.0
+POLL_SECONDS: Final = 1.0
 _INFO_SECONDS: Final = 1.0
 _NOTIFY_SECONDS: Final = 5.0
 _FIRST_PAUSE_SECONDS: Final = 0.5
@@ -41,7 +41,7 @@ class _Refused(Exception):  # noqa: N818 - it is an answer
 
 
 @dataclass(slots=True)
-class _Found:
+class _RegisteredSocket:
     """A socket: which one it is by its inode, and what became of asking there."""
 
     identity: tuple[int, int]
@@ -57,52 +57,54 @@ class PluginFolder:
 
     plugins: DevicePlugins
     deadlines: Deadlines = field(default_factory=Deadlines)
-    look_seconds: float = LOOK_SECONDS
-    _found: dict[Path, _Found] = field(default_factory=dict)
-    _looking: asyncio.Task[None] | None = None
+    poll_seconds: float = POLL_SECONDS
+    _sockets_by_path: dict[Path, _RegisteredSocket] = field(default_factory=dict)
+    _scanning: asyncio.Task[None] | None = None
 
     def start(self, root: Path) -> Path:
         """Begin to look below the root folder; the folder's path."""
         folder = root / FOLDER
         folder.mkdir(mode=0o750, exist_ok=True)
-        self._looking = asyncio.create_task(self._look_forever(folder))
+        self._scanning = asyncio.create_task(self._scan_forever(folder))
         return folder
 
     async def stop(self) -> None:
         """Look no more. Plugins that are connected stay so."""
-        if self._looking is None:
+        if self._scanning is None:
             return
-        asking = [found.asking for found in self._found.values() if found.asking is not None]
-        for task in (self._looking, *asking):
+        asking = [
+            found.asking for found in self._sockets_by_path.values() if found.asking is not None
+        ]
+        for task in (self._scanning, *asking):
             task.cancel()
-        await asyncio.gather(self._looking, *asking, return_exceptions=True)
+        await asyncio.gather(self._scanning, *asking, return_exceptions=True)
 
-    async def _look_forever(self, folder: Path) -> None:
+    async def _scan_forever(self, folder: Path) -> None:
         while True:
-            await self._look(dict(_sockets(folder)))
-            await asyncio.sleep(self.look_seconds)
+            await self._scan(dict(_sockets(folder)))
+            await asyncio.sleep(self.poll_seconds)
 
-    async def _look(self, there: dict[Path, tuple[int, int]]) -> None:
-        for path, found in [*self._found.items()]:
+    async def _scan(self, there: dict[Path, tuple[int, int]]) -> None:
+        for path, found in [*self._sockets_by_path.items()]:
             if there.get(path) != found.identity:
-                del self._found[path]
-                await self._let_go(found)
+                del self._sockets_by_path[path]
+                await self._unregister(found)
         now = asyncio.get_running_loop().time()
         for path, identity in there.items():
-            found = self._found.setdefault(path, _Found(identity))
+            found = self._sockets_by_path.setdefault(path, _RegisteredSocket(identity))
             is_due = found.endpoint is None and found.try_at <= now
             if is_due and (found.asking is None or found.asking.done()):
                 # One that does not answer does not hold up the others.
                 found.asking = asyncio.create_task(self._ask(path, found))
 
-    async def _let_go(self, found: _Found) -> None:
+    async def _unregister(self, found: _RegisteredSocket) -> None:
         if found.asking is not None:
             found.asking.cancel()
             await asyncio.gather(found.asking, return_exceptions=True)
         if found.endpoint is not None:
             await self.plugins.disconnect(found.endpoint)
 
-    async def _ask(self, path: Path, found: _Found) -> None:
+    async def _ask(self, path: Path, found: _RegisteredSocket) -> None:
         """Connect the plugin, or see to it that it is tried again later."""
         options = (*methods.OPTIONS, ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:

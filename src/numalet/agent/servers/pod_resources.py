@@ -141,7 +141,7 @@ class _Limit(grpc.aio.ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         handler = await continuation(handler_call_details)
-        return handler if handler is None or self._bucket.take() else _REFUSING
+        return handler if handler is None or self._bucket.acquire() else _REFUSING
 
 
 async def _refuse(_request: object, call: _Call) -> None:

@@ -20,7 +20,7 @@ class TokenBucket:
     def __post_init__(self) -> None:
         self._tokens, self._at = float(self.burst), self.clock()
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Take one token; False if there is none."""
         now = self.clock()
         self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)

@@ -24,7 +24,7 @@ from numalet.io.rpc import methods
 
 _NODE_SOCKET: Final = "kubelet.sock"
 _API_VERSION: Final = "v1beta1"
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 
 
 def environment_name(resource: str) -> str:
@@ -34,12 +34,12 @@ def environment_name(resource: str) -> str:
 
 @dataclass(slots=True)
 class SamplePlugin:
-    """One plugin in the folder of device plugins; ``told`` hears what it does, line by line."""
+    """One plugin in the folder of device plugins; ``report`` hears what it does, line by line."""
 
     folder: Path
     resource: str
     devices: dict[str, Device]
-    told: Callable[[str], None] = lambda line: None
+    report: Callable[[str], None] = lambda line: None
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property
@@ -59,7 +59,7 @@ class SamplePlugin:
                     now = _identity(self.folder / _NODE_SOCKET)
                     if now is not None and now != registered and await self._register():
                         registered = now
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(_POLL_SECONDS)
             finally:
                 await server.stop(0)
                 # In an update the next instance may be there already.
@@ -122,9 +122,9 @@ class SamplePlugin:
             try:
                 await methods.REGISTER.call_async(channel)(request, timeout=15)
             except grpc.aio.AioRpcError as error:
-                self.told(f"not registered: {error.details()}")
+                self.report(f"not registered: {error.details()}")
                 return False
-        self.told(f"registered {self.resource}")
+        self.report(f"registered {self.resource}")
         return True
 
     async def _options(self, _request: object, _call: object) -> messages.DevicePluginOptions:
@@ -158,7 +158,7 @@ class SamplePlugin:
         answer = messages.AllocateResponse()
         for asked in request.container_requests:
             names = ",".join(sorted(asked.devices_ids))
-            self.told(f"allocated {names}")
+            self.report(f"allocated {names}")
             answer.container_responses.add(envs={environment_name(self.resource): names})
         return answer
 

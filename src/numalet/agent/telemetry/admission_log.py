@@ -44,12 +44,12 @@ def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) 
     """The lines of one admission, in order."""
     return [
         *_stale(decision),
-        *_Telling(rules, decision).lines(events),
+        *_LogWriter(rules, decision).lines(events),
         _verdict(decision),
     ]
 
 
-class _Telling:
+class _LogWriter:
     """Goes through the events once; remembers which container is being served."""
 
     def __init__(self, rules: NodeRules, decision: Decision) -> None:

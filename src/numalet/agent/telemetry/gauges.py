@@ -81,18 +81,18 @@ def gauges(
     }
 
 
-def _kubelet(look: KubeletObservation | None) -> Gauges:
+def _kubelet(observation: KubeletObservation | None) -> Gauges:
     """What was seen of a kubelet; no series without one."""
-    if look is None:
+    if observation is None:
         return dict.fromkeys(_OF_KUBELETS, ())
-    problems = Counter(each.finding.code for each in look.told)
-    aligned = Counter(each.aligned for each in look.audits.values())
-    running = look.evidence.running
+    problems = Counter(each.finding.code for each in observation.lasting_problems)
+    aligned = Counter(each.aligned for each in observation.audits.values())
+    running = observation.evidence.running
     return {
         names.KUBELET_UP: () if running is None else (((), float(bool(running))),),
         names.KUBELET_STATE: tuple(
             ((("file", each.name), ("soundness", word.value)), float(each.soundness is word))
-            for each in look.files
+            for each in observation.files
             for word in Soundness
         ),
         names.KUBELET_PROBLEMS: tuple(

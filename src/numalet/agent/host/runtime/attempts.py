@@ -55,7 +55,7 @@ class AttemptFolder:
         """What its processes carry in their environment."""
         return str(self.folder)
 
-    def paper(self, name: str) -> dict[str, Any] | None:
+    def document(self, name: str) -> dict[str, Any] | None:
         """A paper of the watcher's; None without it."""
         return attempt_files.read(self.folder, name)
 

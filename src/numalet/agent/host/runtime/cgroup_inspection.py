@@ -12,7 +12,7 @@ from numalet.core.enforcement.reality import Reality
 from numalet.core.model.findings import BadInput
 
 
-def look(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
+def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
     """Pages as they are charged to the cgroup, and what its processes may use.
 
     None if the cgroup is gone.

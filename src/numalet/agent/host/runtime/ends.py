@@ -23,8 +23,8 @@ WATCHER_GONE: Final = "runtime/watcher-gone"
 
 def of(attempt: AttemptFolder) -> Exit:
     """The end of an attempt that ended."""
-    paper = attempt.paper(attempt_files.END)
-    end = unknown(attempt) if paper is None else paper
+    document = attempt.document(attempt_files.END)
+    end = unknown(attempt) if document is None else document
     finished = moment(end["finished_at"])
     assert finished is not None
     reason, message = _reason(end)
@@ -40,7 +40,7 @@ def of(attempt: AttemptFolder) -> Exit:
 
 def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
     """The end of a program whose watcher was killed: the kernel killed the program with it."""
-    started = attempt.paper(attempt_files.STARTED) or {}
+    started = attempt.document(attempt_files.STARTED) or {}
     return {
         "code": _KILLED,
         "signal": int(signal.SIGKILL),
@@ -57,8 +57,8 @@ def write_unknown(attempt: AttemptFolder) -> None:
 
 def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
     """Kill what may be left of an attempt whose watcher is gone or does not answer."""
-    started = attempt.paper(attempt_files.STARTED) or {}
-    order = attempt.paper(attempt_files.LAUNCH) or {}
+    started = attempt.document(attempt_files.STARTED) or {}
+    order = attempt.document(attempt_files.LAUNCH) or {}
     watcher = process_tree.process(int(started.get("watcher", 0)))
     if watcher is not None and attempt.lock_is_held():
         with contextlib.suppress(ProcessLookupError, PermissionError):

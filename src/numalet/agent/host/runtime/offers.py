@@ -24,31 +24,31 @@ from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.core.workload.spec import Runner
 
 RUNNER_GONE: Final = "runtime/runner-gone"
-NOT_TAKEN: Final = "runtime/offer-not-taken"
+NOT_ACCEPTED: Final = "runtime/offer-not-taken"
 _PAUSE_SECONDS: Final = 0.05
 
 
 class NotifyFifo:
     """The bell of one attempt, heard until it is closed."""
 
-    def __init__(self, attempt: AttemptFolder, rung: Callable[[], None]) -> None:
-        path = attempt.folder / attempt_files.BELL
+    def __init__(self, attempt: AttemptFolder, notified: Callable[[], None]) -> None:
+        path = attempt.folder / attempt_files.NOTIFY_FIFO
         with contextlib.suppress(FileExistsError):
             os.mkfifo(path, 0o600)
         # Open for both ways it has no end when a runner closes its own.
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._rung = rung
-        asyncio.get_running_loop().add_reader(self._descriptor, self._heard)
+        self._on_notify = notified
+        asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
 
     def close(self) -> None:
         """Hear no more."""
         asyncio.get_running_loop().remove_reader(self._descriptor)
         os.close(self._descriptor)
 
-    def _heard(self) -> None:
+    def _readable(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 64)
-        self._rung()
+        self._on_notify()
 
 
 class StartOffer:

@@ -188,9 +188,9 @@ class ProcessRuntime:
             return None
         tree = self._ground.tree
         if tree is None or watched.cgroup is None:
-            return await asyncio.to_thread(process_inspection.look, watched.pid)
+            return await asyncio.to_thread(process_inspection.inspect, watched.pid)
         path = watched.cgroup
-        return await asyncio.to_thread(cgroup_inspection.look, tree, path, self._page_sizes)
+        return await asyncio.to_thread(cgroup_inspection.inspect, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
         """Remove everything of a pod: what may be left running, cgroups, logs, papers.
@@ -296,7 +296,7 @@ class ProcessRuntime:
             pidfd,
             self._patience,
             gone=lambda: self._poll(attempt, offers.RUNNER_GONE),
-            late=lambda: self._poll(attempt, offers.NOT_TAKEN),
+            late=lambda: self._poll(attempt, offers.NOT_ACCEPTED),
         )
         # The runner may have written to the fifo before it was open for reading.
         self._poll(attempt)
@@ -351,7 +351,7 @@ class ProcessRuntime:
         if watched is None:
             return False
         self._watched[attempt.key] = watched
-        if (attempt.folder / attempt_files.BELL).exists():
+        if (attempt.folder / attempt_files.NOTIFY_FIFO).exists():
             self._subscribe(attempt)
         return True
 
@@ -372,7 +372,7 @@ class ProcessRuntime:
             ends.write_unknown(attempt)
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
-        started = attempt.paper(attempt_files.STARTED) or {}
+        started = attempt.document(attempt_files.STARTED) or {}
         return Observed(
             key=attempt.key,
             attempt=attempt.number,
@@ -382,11 +382,11 @@ class ProcessRuntime:
         )
 
     def _started(self, attempt: AttemptFolder) -> Started:
-        paper = attempt.paper(attempt_files.STARTED) or {}
-        at = moment(paper["at"])
+        document = attempt.document(attempt_files.STARTED) or {}
+        at = moment(document["at"])
         assert at is not None
         held = self._ground.capabilities
-        return Started(at, paper["pid"], held.level, (*held.shortfalls, *paper["notes"]))
+        return Started(at, document["pid"], held.level, (*held.shortfalls, *document["notes"]))
 
 
 def _silent(attempt: AttemptFolder) -> NotStarted:

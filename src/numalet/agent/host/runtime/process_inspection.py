@@ -23,7 +23,7 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import BadInput
 
 
-def look(watcher: int) -> Reality:
+def inspect(watcher: int) -> Reality:
     """Pages and allowed sets of all processes below the watcher.
 
     A page that several processes share counts in each of them.

@@ -190,8 +190,8 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
 
 def refusal(attempt: AttemptFolder) -> NotStarted:
     """Why an attempt did not start, from the watcher's answer."""
-    answer = attempt.paper(attempt_files.REFUSED) or {}
-    launch = attempt.paper(attempt_files.LAUNCH) or {}
+    answer = attempt.document(attempt_files.REFUSED) or {}
+    launch = attempt.document(attempt_files.LAUNCH) or {}
     return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
 
 
@@ -210,7 +210,7 @@ def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted
     return NotStarted(code, fields, number in PASSING_ERRORS)
 
 
-def told(error: BadInput | OSError) -> str:
+def system_error(error: BadInput | OSError) -> str:
     """What the operating system said."""
     if isinstance(error, BadInput):
         return str(error.findings[0].fields.get("error", error))
@@ -221,4 +221,4 @@ def failed(code: str, error: BadInput | OSError) -> NotStarted:
     """A start that the operating system did not let happen."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_passing = isinstance(cause, OSError) and cause.errno in PASSING_ERRORS
-    return NotStarted(code, {"error": told(error)}, is_passing)
+    return NotStarted(code, {"error": system_error(error)}, is_passing)

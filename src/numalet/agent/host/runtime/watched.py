@@ -28,7 +28,7 @@ class Watched:
         tree: CgroupTree | None,
         gone: Callable[[], None],
     ) -> None:
-        order = attempt.paper(attempt_files.LAUNCH) or {}
+        order = attempt.document(attempt_files.LAUNCH) or {}
         self.pid = pid
         self.cgroup: str | None = order.get("path") if tree is not None else None
         self._in_foreground = bool(order.get("foreground"))
@@ -50,7 +50,7 @@ class Watched:
         The lock is looked at after the pidfd was opened: as long as it is held the id can not
         have gone to another process.
         """
-        started = attempt.paper(attempt_files.STARTED)
+        started = attempt.document(attempt_files.STARTED)
         if started is None:
             return None
         pid = int(started["watcher"])

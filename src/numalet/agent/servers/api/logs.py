@@ -25,7 +25,7 @@ from numalet.core.workload.run import ContainerPhase
 from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubernetes_api as words
 
-LOOK_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """So often a log that is followed is looked at."""
 
 _CHUNK_BYTES: Final = 64 * 1024
@@ -69,7 +69,7 @@ class Logs:
     ) -> AsyncGenerator[bytes, None]:
         # A runtime may keep no output, or not yet: that is no output, and no reason to come again.
         while file is None and follow and self._runs(key):
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             file = await asyncio.to_thread(_opened, path)
         if path is None or file is None:
             return
@@ -90,7 +90,7 @@ class Logs:
                     file.close()
                     file = newer
                     continue
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
         finally:
             file.close()
 

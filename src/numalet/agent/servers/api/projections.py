@@ -74,11 +74,11 @@ def node(view: AgentView) -> dict[str, Any]:
     return kube_node.node_object(view.node, facts)
 
 
-def _kubelet_condition(look: KubeletObservation | None) -> KubeletCondition | None:
-    if look is None:
+def _kubelet_condition(observation: KubeletObservation | None) -> KubeletCondition | None:
+    if observation is None:
         return None
-    running = look.evidence.running
-    return KubeletCondition(None if running is None else bool(running), look.state_since)
+    running = observation.evidence.running
+    return KubeletCondition(None if running is None else bool(running), observation.state_since)
 
 
 @functools.cache

@@ -21,14 +21,14 @@ REFUSED: Final = "refused.json"
 END: Final = "end.json"
 LOCK: Final = "lock"
 LOG: Final = "output.log"
-BELL: Final = "bell"
+NOTIFY_FIFO: Final = "bell"
 """A named pipe that there is only for a runner in the foreground; see ``offers``."""
 
 _ROOM_BYTES: Final = 4096
 _MODE: Final = 0o600
 
 
-class Paper:
+class PreallocatedFile:
     """A file whose room on the disk is taken before it is needed, so that a full disk is no end."""
 
     def __init__(self, folder: Path, name: str) -> None:

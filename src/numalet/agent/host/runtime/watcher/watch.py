@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
-from numalet.agent.host.runtime.watcher.attempt_files import Paper
+from numalet.agent.host.runtime.watcher.attempt_files import PreallocatedFile
 from numalet.agent.host.runtime.watcher.begin import (
     Setup,
     StageFailed,
@@ -56,7 +56,7 @@ def main(folder: Path) -> int:
         with contextlib.suppress(OSError):
             join(order["watcher_cgroup"])
     started, refused, end = (
-        Paper(folder, name)
+        PreallocatedFile(folder, name)
         for name in (attempt_files.STARTED, attempt_files.REFUSED, attempt_files.END)
     )
     set_oom_score_adj(OWN_SCORE)
@@ -194,10 +194,10 @@ class _Watch:
     def ended(self, cgroup: str | None) -> dict[str, Any]:
         """What is written when the program has ended."""
         times = (self._since, self._until)
-        return end_paper(self._status or 0, times, cgroup, self._killed_before)
+        return end_document(self._status or 0, times, cgroup, self._killed_before)
 
 
-def end_paper(
+def end_document(
     status: int, times: tuple[str, str], cgroup: str | None, before: tuple[int, int]
 ) -> dict[str, Any]:
     """How a program ended: its status as it was waited for, since when and until it ran.
