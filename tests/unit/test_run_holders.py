@@ -19,7 +19,7 @@ HOLDS = """
 import sys
 from pathlib import Path
 from numalet.agent.run.holders import Holders
-lock = Holders(Path(sys.argv[1])).take("uid-one")
+lock = Holders(Path(sys.argv[1])).lock("uid-one")
 print("held", flush=True)
 sys.stdin.readline()
 """
