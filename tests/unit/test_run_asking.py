@@ -109,14 +109,14 @@ def test_who_waits_waits_for_an_agent_that_holds_the_books_and_is_silent(
 ) -> None:
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(beside_agent, "_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(beside_agent, "_holds_books", lambda _: True)
+    monkeypatch.setattr(beside_agent, "_agent_holds_lock", lambda _: True)
     assert _silent(waits_until=0.0) == ["run/agent-silent"]
     assert _silent(waits_until=float("inf")) == []
 
 
 def test_an_agent_that_lets_go_of_the_books_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(beside_agent, "_holds_books", lambda _: False)
+    monkeypatch.setattr(beside_agent, "_agent_holds_lock", lambda _: False)
     with pytest.raises(beside_agent.AgentGone):
         _silent(waits_until=float("inf"))
 
