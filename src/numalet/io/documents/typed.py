@@ -1,38 +1,25 @@
 """A value inside a document, with where it stands, read into a typed shape.
 
-msgspec checks types and says where the first mismatch is; here that becomes a finding with
-document, path and line. What has unknown member names (labels, resources) is walked by hand,
-because msgspec does not say which member it was.
+msgspec converts; what it refuses becomes a finding with document, path and line
+(``type_mismatch``).
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io.documents import type_mismatch
 
 LineOf = Callable[[str], int | None]
 T = TypeVar("T")
 
-_MESSAGE: Final = re.compile(r"Expected `(.+)`, got `(.+)`")
-_MISSING: Final = re.compile(r"Object missing required field `(.+)`")
-_PATH: Final = re.compile(r"`\$([^`]*)`")
 _LONGEST_SHOWN: Final = 60
 _LONGEST_SHOWN_BITS: Final = 128
-_NAMES: Final = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "null": "null",
-    "object": "an object",
-    "str": "a text",
-}
 
 
 def no_line(_path: str) -> int | None:
@@ -68,8 +55,8 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
     """The value in the given shape, or None after one finding."""
     try:
         return msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
-        findings.extend([_finding(str(error), place)])
+    except msgspec.ValidationError:
+        findings.extend([_finding(value, shape, place)])
         return None
     except UnicodeEncodeError as error:
         wrong_type(error.object, "a text of whole characters", place, findings)
@@ -139,25 +126,14 @@ def described(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _finding(message: str, place: Place) -> Finding:
-    """The finding that a message of msgspec amounts to."""
-    problem, _, at = message.partition(" - at ")
-    path = _PATH.search(at)
-    where = place._replace(path=place.path + (path[1] if path else "")).location
-    missing = _MISSING.fullmatch(problem)
-    if missing is not None:
-        return Finding("document/field-missing", {"name": missing[1]}, where)
-    if at.startswith("`key`"):
-        expected, got = "an object whose member names are texts", "another kind of name"
-    else:
-        expected, got = _expected_and_got(problem)
-    return Finding("document/type", {"expected": expected, "got": got}, where)
-
-
-def _expected_and_got(problem: str) -> tuple[str, str]:
-    found = _MESSAGE.fullmatch(problem)
-    if found is None:
-        return "something else", problem
-    names = [name for name in found[1].split(" | ") if name != "null"]
-    expected = " or ".join(_NAMES.get(name, name) for name in names)
-    return expected, _NAMES.get(found[2], found[2])
+def _finding(value: object, shape: Any, place: Place) -> Finding:
+    """What is wrong with a value that is not of this shape."""
+    mismatch = type_mismatch.first(value, shape)
+    if mismatch is None:
+        fields = {"expected": "something else", "got": described(value)}
+        return Finding("document/type", fields, place.location)
+    where = place._replace(path=place.path + mismatch.path).location
+    if mismatch.missing:
+        return Finding("document/field-missing", {"name": mismatch.missing}, where)
+    fields = {"expected": mismatch.expected, "got": mismatch.got or described(mismatch.value)}
+    return Finding("document/type", fields, where)

@@ -1,0 +1,223 @@
+"""Where a value first differs from a declared type, and how, in words of a document.
+
+msgspec converts and says whether it could; why it could not is its own sentence, which is not ours
+to parse. So a value that it refused is walked here along ``msgspec.inspect``, in the order in which
+msgspec goes: the members as they stand, then what is missing. A value without parts, such as a
+number or a time, is again given to msgspec, which says yes or no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import inspect
+
+_KINDS: Final[dict[type, tuple[str, Any]]] = {
+    inspect.BoolType: ("true or false", bool),
+    inspect.IntType: ("a whole number", int),
+    inspect.FloatType: ("a number", float),
+    inspect.StrType: ("a text", str),
+    inspect.DateTimeType: ("a time such as 2026-01-31T12:00:00Z", datetime),
+    inspect.NoneType: ("null", None),
+}
+"""Types of values without parts: how they are called, and the type of Python."""
+
+_CONSTRAINTS: Final = (
+    *("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz"),
+)
+_BOUNDS: Final = {
+    "ge": "of at least {}",
+    "gt": "above {}",
+    "le": "of at most {}",
+    "lt": "below {}",
+    "multiple_of": "that {} divides",
+    "pattern": "that matches {}",
+    "min_length": "of at least {} characters",
+    "max_length": "of at most {} characters",
+}
+_ARRAYS: Final = (list, tuple, set, frozenset)
+_LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType)
+_LIST: Final = "a list"
+_OBJECT: Final = "an object"
+_KEYS: Final = "an object whose member names are texts"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMismatch:
+    """The first difference; ``path`` begins at the value that was looked at.
+
+    ``got`` is the kind of value that is there; without it the kind is right, and ``value`` is not
+    one of those that are allowed. ``missing`` is the name of a member that is not there; nothing
+    else is then said.
+    """
+
+    path: str = ""
+    expected: str = ""
+    got: str = ""
+    value: object = None
+    missing: str = ""
+
+
+def first(value: object, shape: Any) -> TypeMismatch | None:
+    """The first difference between a value and a type; None if msgspec would take it."""
+    return _first(value, _info(shape))
+
+
+@cache
+def _info(shape: Any) -> inspect.Type:
+    return inspect.type_info(shape)
+
+
+def _first(value: object, declared: inspect.Type) -> TypeMismatch | None:
+    match declared:
+        case inspect.AnyType():
+            return None
+        case inspect.UnionType():
+            return _in_union(value, declared)
+        case inspect.StructType() | inspect.DictType() if isinstance(value, Mapping):
+            return _in_object(value, declared)
+        case inspect.TupleType() if isinstance(value, _ARRAYS):
+            if len(value) != len(declared.item_types):
+                expected = f"{_LIST} of {len(declared.item_types)}"
+                return TypeMismatch(expected=expected, got=f"{_LIST} of {len(value)}")
+            return _in_list(zip(value, declared.item_types, strict=True))
+        case _ if isinstance(declared, _LISTS) and isinstance(value, _ARRAYS):
+            return _in_list((each, declared.item_type) for each in value)
+        case _:
+            return None if _fits(value, declared) else _here(value, declared)
+
+
+def _in_union(value: object, declared: inspect.UnionType) -> TypeMismatch | None:
+    found = [(each, _first(value, each)) for each in declared.types]
+    if any(mismatch is None for _, mismatch in found):
+        return None
+    for each, mismatch in found:
+        if _kind(value) == _name(each):
+            return mismatch
+    wanted = [each for each in declared.types if not isinstance(each, inspect.NoneType)]
+    return TypeMismatch(expected=" or ".join(_name(each) for each in wanted), got=_kind(value))
+
+
+def _in_object(
+    value: Mapping[Any, Any], declared: inspect.StructType | inspect.DictType
+) -> TypeMismatch | None:
+    if isinstance(declared, inspect.StructType):
+        types = {each.encode_name: each.type for each in declared.fields}
+        needed = [each.encode_name for each in declared.fields if each.required]
+        anything: inspect.Type = inspect.AnyType()
+    else:
+        types, needed, anything = {}, [], declared.value_type
+    for name, member in value.items():
+        if not isinstance(name, str):
+            return TypeMismatch(expected=_KEYS, got="another kind of name")
+        mismatch = _first(member, types.get(name, anything))
+        if mismatch is not None:
+            return replace(mismatch, path=f".{name}{mismatch.path}")
+    missing = next((name for name in needed if name not in value), None)
+    return None if missing is None else TypeMismatch(missing=missing)
+
+
+def _in_list(items: Iterator[tuple[object, inspect.Type]]) -> TypeMismatch | None:
+    for index, (item, declared) in enumerate(items):
+        mismatch = _first(item, declared)
+        if mismatch is not None:
+            return replace(mismatch, path=f"[{index}]{mismatch.path}")
+    return None
+
+
+def _here(value: object, declared: inspect.Type) -> TypeMismatch:
+    """The whole value is another one than declared: of another kind, or beyond its bounds."""
+    kind, name = _kind(value), _name(declared)
+    is_of_kind = kind == name or (isinstance(declared, inspect.FloatType) and _is_int(value))
+    if is_of_kind:
+        return TypeMismatch(expected=_allowed(declared), value=value)
+    is_time = isinstance(declared, inspect.DateTimeType)
+    return TypeMismatch(expected=_allowed(declared) if is_time else name, got=kind)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _name(declared: inspect.Type) -> str:
+    """What values of this type are called in a document: times and choices are texts there."""
+    match declared:
+        case inspect.StructType() | inspect.DictType():
+            return _OBJECT
+        case inspect.DateTimeType() | inspect.EnumType() | inspect.LiteralType():
+            return _KINDS[inspect.StrType][0]
+        case _:
+            return _KINDS.get(type(declared), (_LIST, None))[0]
+
+
+def _allowed(declared: inspect.Type) -> str:
+    match declared:
+        case inspect.EnumType():
+            return "one of " + ", ".join(str(each.value) for each in declared.cls)
+        case inspect.LiteralType():
+            return "one of " + ", ".join(map(str, declared.values))
+        case inspect.DateTimeType():
+            return _KINDS[inspect.DateTimeType][0]
+        case _:
+            bounds = [
+                _BOUNDS[name].format(bound)
+                for name, bound in _constraints(declared).items()
+                if name in _BOUNDS
+            ]
+            return f"{_name(declared)} {' and '.join(bounds)}".strip()
+
+
+def _kind(value: object) -> str:
+    """What kind of value it is."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return _KINDS[inspect.BoolType][0]
+        case int():
+            return _KINDS[inspect.IntType][0]
+        case float():
+            return _KINDS[inspect.FloatType][0]
+        case str():
+            return _KINDS[inspect.StrType][0]
+        case Mapping():
+            return _OBJECT
+        case list() | tuple() | set() | frozenset():
+            return _LIST
+        case _:
+            return type(value).__name__
+
+
+def _fits(value: object, declared: inspect.Type) -> bool:
+    """Whether msgspec takes this value, which has no parts, as this type."""
+    try:
+        msgspec.convert(value, _plain(declared))
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _plain(declared: inspect.Type) -> Any:
+    match declared:
+        case inspect.EnumType():
+            return declared.cls
+        case inspect.LiteralType():
+            return Literal[tuple(declared.values)]
+        case inspect.StructType():
+            return declared.cls
+        case inspect.DictType():
+            return dict
+        case _ if isinstance(declared, (inspect.TupleType, *_LISTS)):
+            return list
+        case _:
+            return Annotated[_KINDS[type(declared)][1], msgspec.Meta(**_constraints(declared))]
+
+
+def _constraints(declared: inspect.Type) -> dict[str, Any]:
+    found = {name: getattr(declared, name, None) for name in _CONSTRAINTS}
+    return {name: bound for name, bound in found.items() if bound is not None}
