@@ -76,7 +76,7 @@ def test_an_option_and_its_opposite_are_not_given_together(
 
 
 def test_two_spellings_of_one_option_are_the_same_option(numalet: Runner) -> None:
-    ended = numalet("check", "-c", "a.yaml", "--config=b.yaml")
+    ended = numalet("simulate", "-c", "a.yaml", "--config=b.yaml")
 
     assert (ended.status, ended.out) == (2, "")
     assert "Option '-c' / '--config' is given 2 times and takes one value" in ended.err

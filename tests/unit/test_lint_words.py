@@ -14,6 +14,7 @@ from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.go_text import GoText
 from numalet.insight.lint import github, rows, sarif
 from numalet.insight.lint.rows import FindingRow
+from numalet.insight.lint.sarif import SarifRow
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
 
 START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")
@@ -113,7 +114,7 @@ def test_mends_use_only_fields_of_their_finding() -> None:
 
 def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
     found = rows.rows([SUM, PERCENT, SUM])
-    log = sarif.document(found, "1.2.3")
+    log = sarif.document([SarifRow(each) for each in found], "1.2.3")
     (run,) = log["runs"]
 
     assert (log["version"], log["$schema"].rpartition("/")[2]) == ("2.1.0", "sarif-2.1.0.json")
@@ -127,7 +128,9 @@ def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> Non
 
 
 def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
-    results = sarif.document(rows.rows([SUM, PERCENT]), "1")["runs"][0]["results"]
+    results = sarif.document([SarifRow(each) for each in rows.rows([SUM, PERCENT])], "1")["runs"][
+        0
+    ]["results"]
     assert results[0]["locations"] == [
         {
             "physicalLocation": {
@@ -144,7 +147,7 @@ def test_sarif_locates_files_by_line_and_flags_by_name() -> None:
 
 def test_sarif_takes_places_without_line_or_file() -> None:
     found = (replace(BALANCING, where=Location("a b#.yaml")), BALANCING)
-    log = sarif.document(found, "1")
+    log = sarif.document([SarifRow(each) for each in found], "1")
     first, second = log["runs"][0]["results"]
     assert first["locations"] == [
         {

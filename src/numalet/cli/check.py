@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,8 @@ EPILOG = """Examples:
 
   numalet check -c kubelet.yaml -m node7.tar.gz --state-dir ./state pods.yaml
 
+  numalet check -c large.yaml -c small.yaml -m node7.tar.gz -m node8.tar.gz pods.yaml
+
   numalet check -m 2n16c2t --memory-per-node 128Gi --memory-manager-policy Static \\
       --reserved-memory 0:memory=100Mi
 
@@ -40,7 +43,8 @@ EPILOG = """Examples:
   numalet check --explain lint/unbalanced-reservation
 
 Exit status: 0 clean (warnings, without --strict, and notes aside), 1 the kubelet would not start
-or findings of severity error, 2 the input can not be used, 3 a bug.
+or findings of severity error, 2 the input can not be used, 3 a bug. Of several configurations and
+machines every combination is checked, and the worst counts.
 """
 
 
@@ -102,8 +106,9 @@ Explain = Annotated[
 def check(
     pods: Pods = None,
     *,
-    config: kubelet.ConfigFile = None,
-    machine: machine_options.Chosen,
+    config: kubelet.ConfigFiles = None,
+    machine: machine_options.Machines = None,
+    sizes: machine_options.Sizes,
     devices: machine_options.Devices,
     state_dir: StateDir = None,
     taken: machine_options.Taken,
@@ -124,9 +129,11 @@ def check(
         choosing.refuse_unknown("--explain", [explain])
         check_view.print_code(explain)
         return
+    configs, machines = list(dict.fromkeys(config or ())), list(dict.fromkeys(machine or ()))
+    is_one = len(configs) < 2 and len(machines) < 2
     pieces = CheckInputs(
-        machine=machine.choice(),
-        config=flags.sources(config),
+        machine=replace(sizes, machine=next(iter(machines), None)).choice(),
+        config=flags.sources(next(iter(configs), None)),
         pods=tuple(pods or ()),
         **taken.fields(),
         devices=devices.texts,
@@ -134,7 +141,9 @@ def check(
         state_dir=state_dir,
         choice=choosing.of_texts(select or (), ignore or ()),
     )
-    raise typer.Exit(_run(pieces, output, strict=strict))
+    if is_one:
+        raise typer.Exit(_run(pieces, output, strict=strict))
+    raise typer.Exit(_run_each(pieces, configs, machines, output, strict=strict))
 
 
 def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
@@ -161,6 +170,26 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
             start_error = "" if refused is None else kubelet_start.text(refused)
             _print_rows(pieces, output, result.rows, start_error, strict=strict)
     return 1 if result.fails(strict=strict) else 0
+
+
+def _run_each(
+    pieces: CheckInputs,
+    configs: Sequence[Path],
+    machines: Sequence[str],
+    output: CheckFormat,
+    *,
+    strict: bool,
+) -> int:
+    """Check every combination; the exit status is the worst."""
+    from numalet.cli import check_view
+    from numalet.insight.usecases import checking
+
+    checks = checking.check_each(pieces, configs, machines)
+    if output is CheckFormat.TABLE:
+        check_view.print_several(checks)
+    else:
+        check_view.print_several_for_program(checks, output.value, strict=strict)
+    return max(each.exit_status(strict=strict) for each in checks)
 
 
 def _print_rows(

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Final
 from numalet.cli import output
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.findings import Location, Severity
-from numalet.insight.lint import github, junit, rows, sarif
+from numalet.insight.lint import combining, github, junit, rows, sarif
+from numalet.insight.lint.combining import NamedRows
+from numalet.insight.lint.junit import JunitSuite
 from numalet.insight.lint.rows import FindingRow
+from numalet.insight.lint.sarif import SarifRow
 from numalet.wording import english_lint, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from numalet.insight.lint.rules import Checked
-    from numalet.insight.usecases.checking import CheckResult
+    from numalet.insight.usecases.checking import CheckCombination, CheckResult
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
@@ -32,7 +35,7 @@ _INDENT: Final = 9
 
 def print_findings(result: CheckResult) -> None:
     """Print everything for people."""
-    output.print_all(_drawn(result))
+    output.print_all(_drawn(result, set()))
 
 
 def print_code(code: str) -> None:
@@ -67,14 +70,17 @@ def print_sarif(rows: Sequence[FindingRow], main_file: str) -> None:
     """Print a SARIF log; what is about no file is placed at the beginning of the main one."""
     from numalet import __version__
 
-    placed = [_relative(row) for row in rows]
-    main_file = os.path.relpath(main_file) if main_file not in ("", "-") else ""
-    output.print_document(sarif.document(placed, __version__, main_file), output.OutputFormat.JSON)
+    placed = [SarifRow(_relative(row), _relative_file(main_file)) for row in rows]
+    output.print_document(sarif.document(placed, __version__), output.OutputFormat.JSON)
 
 
 def print_github(rows: Sequence[FindingRow]) -> None:
     """Print workflow commands."""
-    for line in github.lines([_relative(row) for row in rows]):
+    _print_commands([_relative(row) for row in rows])
+
+
+def _print_commands(rows: Sequence[FindingRow]) -> None:
+    for line in github.lines(rows):
         sys.stdout.write(output.printable(line) + "\n")
 
 
@@ -82,9 +88,79 @@ def print_junit(
     rows: Sequence[FindingRow], main_file: str, start_error: str, *, strict: bool
 ) -> None:
     """Print JUnit XML."""
-    placed = [_relative(row) for row in rows]
+    suite = JunitSuite(main_file, [_relative(row) for row in rows], start_error)
+    _print_suites([suite], strict=strict)
+
+
+def _print_suites(suites: Sequence[JunitSuite], *, strict: bool) -> None:
     # What no XML may hold is escaped as on the terminal, in and outside of names.
-    output.print_text(junit.document(placed, main_file, start_error, strict=strict) + "\n")
+    output.print_text(junit.document(suites, strict=strict) + "\n")
+
+
+def print_several(checks: Sequence[CheckCombination]) -> None:
+    """Print for people what was found in each of several checks."""
+    output.print_all(_several_drawn(checks))
+
+
+def print_several_for_program(
+    checks: Sequence[CheckCombination], chosen: str, *, strict: bool
+) -> None:
+    """Print what was found in each of several checks as JSON, SARIF, workflow commands or JUnit."""
+    if chosen == "json":
+        _print_several_json(checks)
+        return
+    if chosen == "junit":
+        suites = [
+            JunitSuite(
+                each.name,
+                [_relative(row) for row in each.rows],
+                _start_error(each.result),
+                skips_start=each.result is None,
+            )
+            for each in checks
+        ]
+        _print_suites(suites, strict=strict)
+        return
+    named = [
+        NamedRows(each.name, [_relative(row) for row in each.rows], _relative_file(each.config))
+        for each in checks
+    ]
+    merged = combining.merged(named)
+    if chosen == "sarif":
+        from numalet import __version__
+
+        output.print_document(sarif.document(merged, __version__), output.OutputFormat.JSON)
+    else:
+        _print_commands([each.row for each in merged])
+
+
+def _print_several_json(checks: Sequence[CheckCombination]) -> None:
+    import msgspec
+
+    from numalet.insight.output import check_document
+    from numalet.insight.output.check_document import CheckCombinationDocument
+
+    results = []
+    for each in checks:
+        one = each.result
+        of_one = check_document.of(None, each.rows)
+        if one is not None:
+            of_one = check_document.of(one.checked, one.rows, one.mode)
+        results.append(
+            CheckCombinationDocument(config=each.config, machine=each.machine, check=of_one)
+        )
+    document = msgspec.to_builtins(check_document.of_several(results))
+    output.print_document(document, output.OutputFormat.JSON)
+
+
+def _start_error(result: CheckResult | None) -> str:
+    refused = None if result is None else result.checked.refused
+    return "" if refused is None else kubelet_start.text(refused)
+
+
+def _relative_file(main_file: str | None) -> str:
+    """The file as it is called from here; empty for none, and for the standard input."""
+    return os.path.relpath(main_file) if main_file not in (None, "", "-") else ""
 
 
 def _relative(row: FindingRow) -> FindingRow:
@@ -97,7 +173,29 @@ def _relative(row: FindingRow) -> FindingRow:
     return replace(row, where=Location(path=" ".join(filter(None, (document, row.where.path)))))
 
 
-def _drawn(result: CheckResult) -> Iterator[RenderableType]:
+def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableType]:
+    rules_said: set[str] = set()
+    for each in checks:
+        yield _text(each.name, "bold underline", 0)
+        if each.result is None:
+            yield _text("This can not be checked.", "", 0)
+            yield from _blocks(each.unusable, rules_said, "")
+        else:
+            yield from _drawn(each.result, rules_said)
+        yield ""
+    results = [each.result for each in checks if each.result is not None]
+    starting = sum(result.checked.refused is None for result in results)
+    missing = len(checks) - len(results)
+    unusable = f", {missing} can not be checked" if missing else ""
+    yield _text(
+        f"{_counted(len(checks), 'combination')}: {starting} would start,"
+        f" {len(results) - starting} would not{unusable}",
+        "",
+        0,
+    )
+
+
+def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType]:
     refused = result.checked.refused
     # What native mode has no words of its own for, it says in the kubelet's.
     who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
@@ -109,15 +207,19 @@ def _drawn(result: CheckResult) -> Iterator[RenderableType]:
     else:
         yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)
-    rules_said: set[str] = set()
-    first_text = "" if refused is None else kubelet_start.text(refused)
-    for row in result.rows:
+    yield from _blocks(result.rows, rules_said, _start_error(result))
+    yield ""
+    yield _text(_summary(result), "", 0)
+
+
+def _blocks(
+    rows: Sequence[FindingRow], rules_said: set[str], first_text: str
+) -> Iterator[RenderableType]:
+    for row in rows:
         yield ""
         yield _heading(row)
         for paragraph, style in _paragraphs(row, rules_said, first_text):
             yield _text(paragraph, style, _INDENT)
-    yield ""
-    yield _text(_summary(result), "", 0)
 
 
 def _heading(row: FindingRow) -> RenderableType:

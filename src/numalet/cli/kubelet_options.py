@@ -196,16 +196,21 @@ _CLASSES: Final = option(
     ],
 )
 
+_CONFIG_FILE: Final = (
+    "KubeletConfiguration, or what holds one: a ConfigMap of kubeadm, /configz, OpenShift, Talos,"
+    " Bottlerocket, a command line; '-' reads the standard input."
+)
 ConfigFile = Annotated[
-    Path | None,
+    Path | None, typer.Option("-c", "--config", metavar="FILE", help=_CONFIG_FILE)
+]
+ConfigFiles = Annotated[
+    list[Path] | None,
     typer.Option(
         "-c",
         "--config",
         metavar="FILE",
-        help=(
-            "KubeletConfiguration, or what holds one: a ConfigMap of kubeadm, /configz, OpenShift,"
-            " Talos, Bottlerocket, a command line; '-' reads the standard input."
-        ),
+        help=f"{_CONFIG_FILE} Repeatable.",
+        show_default=False,
     ),
 ]
 AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]

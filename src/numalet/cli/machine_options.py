@@ -148,6 +148,19 @@ _DEVICES: Final = (
     ),
 )
 
+Machines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help=(
+            "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
+            " machine. Repeatable."
+        ),
+        show_default=False,
+    ),
+]
 Chosen = Annotated[MachineOptions, OptionGroup((_MACHINE, *_SIZES), MachineOptions)]
 Sizes = Annotated[MachineOptions, OptionGroup(_SIZES, MachineOptions)]
 Devices = Annotated[DeviceOptions, OptionGroup(_DEVICES, _devices)]

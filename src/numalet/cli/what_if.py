@@ -59,20 +59,6 @@ Configs = Annotated[
         show_default=False,
     ),
 ]
-Machines = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-m",
-        "--machine",
-        metavar="MACHINE",
-        help=(
-            "A folder or tarball with /sys, a description, profile:NAME, or a shape; default: this"
-            " machine."
-            " Repeatable."
-        ),
-        show_default=False,
-    ),
-]
 Policies = Annotated[
     list[str] | None,
     typer.Option(
@@ -119,7 +105,7 @@ def what_if(
     pods: Pods = None,
     *,
     config: Configs = None,
-    machine: Machines = None,
+    machine: machine_options.Machines = None,
     policies: Policies = None,
     scopes: Scopes = None,
     options: Options = None,

@@ -1,32 +1,64 @@
 """The findings as JUnit XML, which the test pages of CI systems show.
 
 One test says whether the kubelet starts; each finding is a test of its own, which fails for an
-error, and for a warning where warnings count as errors.
+error, and for a warning where warnings count as errors. Several checks are several suites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from numalet.core.model.findings import Severity
 from numalet.insight.lint.rows import FindingRow, failing
 from numalet.insight.lint.sarif import is_file, message
 
+_NUMBERS: Final = ("tests", "failures", "errors")
 
-def document(
-    rows: Sequence[FindingRow], suite: str, start_error: str, *, strict: bool = False
-) -> str:
-    """The XML of one suite; ``start_error`` is with what the kubelet ends, empty if it starts."""
+
+@dataclass(frozen=True, slots=True)
+class JunitSuite:
+    """What was found in one check; ``start_error`` is empty if the kubelet starts.
+
+    ``skips_start`` is true where a part can not be read, so that nobody knows whether it does.
+    """
+
+    name: str
+    rows: Sequence[FindingRow]
+    start_error: str = ""
+    skips_start: bool = False
+
+    def numbers(self, bad: Collection[Severity]) -> dict[str, str]:
+        """How many tests there are, and how many of them fail."""
+        failures = sum(row.severity in bad for row in self.rows) + bool(self.start_error)
+        return {"tests": str(len(self.rows) + 1), "failures": str(failures), "errors": "0"}
+
+
+def document(suites: Sequence[JunitSuite], *, strict: bool = False) -> str:
+    """The XML of these suites."""
     bad = failing(strict=strict)
-    failures = sum(row.severity in bad for row in rows) + bool(start_error)
-    numbers = {"tests": str(len(rows) + 1), "failures": str(failures), "errors": "0"}
-    root = Element("testsuites", {"name": "numalet check", **numbers})
-    tests = SubElement(root, "testsuite", {"name": suite or "numalet check", **numbers})
+    each = [suite.numbers(bad) for suite in suites]
+    total = {key: str(sum(int(numbers[key]) for numbers in each)) for key in _NUMBERS}
+    root = Element("testsuites", {"name": "numalet check", **total})
+    for suite, numbers in zip(suites, each, strict=True):
+        name = {"name": suite.name or "numalet check"}
+        _add_tests(SubElement(root, "testsuite", {**name, **numbers}), suite, bad)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(
+        root, encoding="unicode"
+    )
+
+
+def _add_tests(tests: Element, suite: JunitSuite, bad: Collection[Severity]) -> None:
     start = SubElement(tests, "testcase", {"classname": "numalet", "name": "the kubelet starts"})
-    if start_error:
-        SubElement(start, "failure", {"type": "error", "message": start_error})
-    for row in rows:
+    if suite.start_error:
+        SubElement(start, "failure", {"type": "error", "message": suite.start_error})
+    elif suite.skips_start:
+        SubElement(start, "skipped")
+    for row in suite.rows:
         names = {"classname": row.code, "name": row.place or row.code}
         if is_file(row.where):
             names["file"] = row.where.document
@@ -37,7 +69,3 @@ def document(
             SubElement(test, "failure", shown).text = message(row)
         else:
             SubElement(test, "system-out").text = f"{row.severity.value}: {message(row)}"
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(
-        root, encoding="unicode"
-    )

@@ -8,6 +8,7 @@ first line of the main file, because code hosts show nothing without a line of a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,19 +19,28 @@ VERSION: Final = "2.1.0"
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def document(rows: Sequence[FindingRow], tool_version: str, main_file: str = "") -> dict[str, Any]:
-    """The log: one run of this program with all results.
+@dataclass(frozen=True, slots=True)
+class SarifRow:
+    """A finding, and which file stands in for its own if it has none.
 
-    ``main_file`` stands in for the file of a finding that has none; paths are relative.
+    ``combinations`` names the configurations and machines that it is about, if there are several.
     """
-    codes = list(dict.fromkeys(row.code for row in rows))
-    by_code = {row.code: row for row in reversed(rows)}
+
+    row: FindingRow
+    main_file: str = ""
+    combinations: tuple[str, ...] = ()
+
+
+def document(rows: Sequence[SarifRow], tool_version: str) -> dict[str, Any]:
+    """The log: one run of this program with all results; paths are relative."""
+    codes = list(dict.fromkeys(each.row.code for each in rows))
+    by_code = {each.row.code: each.row for each in reversed(rows)}
     driver = {
         "name": "numalet",
         "semanticVersion": tool_version,
         "rules": [_rule(by_code[code]) for code in codes],
     }
-    results = [_result(row, codes.index(row.code), main_file) for row in rows]
+    results = [_result(each, codes.index(each.row.code)) for each in rows]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
@@ -46,14 +56,18 @@ def _rule(row: FindingRow) -> dict[str, Any]:
     }
 
 
-def _result(row: FindingRow, index: int, main_file: str) -> dict[str, Any]:
-    return {
+def _result(each: SarifRow, index: int) -> dict[str, Any]:
+    row = each.row
+    result = {
         "ruleId": row.code,
         "ruleIndex": index,
         "level": row.severity.value,
         "message": {"text": message(row)},
-        "locations": _locations(row.where, main_file),
+        "locations": _locations(row.where, each.main_file),
     }
+    if each.combinations:
+        result["properties"] = {"combinations": list(each.combinations)}
+    return result
 
 
 def message(row: FindingRow) -> str:

@@ -18,6 +18,7 @@ from numalet.insight.lint.rules import Checked
 from numalet.wording import kubelet_start
 
 SCHEMA: Final = "numalet.check/1"
+SCHEMA_OF_SEVERAL: Final = "numalet.checks/1"
 
 
 class CheckPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -61,6 +62,32 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     not_looked_at: list[str]
     counts: dict[str, int]
     findings: list[CheckFindingDocument]
+
+
+class CheckCombinationDocument(msgspec.Struct, kw_only=True):
+    """One configuration on one machine, by the names that were given.
+
+    ``config`` is null without a file, ``machine`` null for the machine that the command runs on.
+    """
+
+    config: str | None
+    machine: str | None
+    check: CheckDocument
+
+
+class ChecksDocument(msgspec.Struct, kw_only=True):
+    """The results of several configurations or machines: every combination, configurations first.
+
+    Each ``check`` is what a check of this combination alone prints.
+    """
+
+    schema: Literal["numalet.checks/1"]
+    results: list[CheckCombinationDocument]
+
+
+def of_several(results: list[CheckCombinationDocument]) -> ChecksDocument:
+    """The document of these results."""
+    return ChecksDocument(schema=SCHEMA_OF_SEVERAL, results=results)
 
 
 def of(

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from numalet.insight.output import json_schema, state_document
-from numalet.insight.output.check_document import CheckDocument
+from numalet.insight.output.check_document import CheckDocument, ChecksDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
 from numalet.insight.output.lab_document import LabListDocument
@@ -30,6 +30,7 @@ from numalet.insight.output.what_if_document import Matrix
 DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
     {
         "check": (CheckDocument,),
+        "checks": (ChecksDocument,),
         "explanation": (Explanation, ExplanationNotStartedDocument),
         "findings": (FindingsDocument,),
         "lab-list": (LabListDocument,),

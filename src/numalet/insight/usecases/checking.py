@@ -1,19 +1,21 @@
 """A check, from what the user named to everything that was found.
 
 Reads machine, configuration, state files and pods; whatever can not be read of any of them is
-told at once. What can be read, the rules of ``insight.lint`` judge.
+reported at once. What can be read, the rules of ``insight.lint`` judge. Of several configurations
+and machines every combination is judged, and each of them is read once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model import machine_shape
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.insight.lint import choosing, rows, rules
 from numalet.insight.lint.choosing import LintChoice
@@ -23,12 +25,14 @@ from numalet.insight.lint.subject import Host, LintSubject
 from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.files import state_directory
-from numalet.io.machines import MachineChoice
+from numalet.io.machines import LoadedMachine, MachineChoice
 from numalet.io.sysfs.trees import Tree
+
+T = TypeVar("T")
 
 _NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
 _SWAPS: Final = "proc/swaps"
@@ -75,6 +79,65 @@ class CheckResult:
         return self.checked.refused is not None or any(row.severity in bad for row in self.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckCombination:
+    """One of several configurations on one of several machines, by the names that were given.
+
+    ``config`` is None without a file, ``machine`` None for the live one. ``result`` is None where a
+    part can not be read; ``unusable`` says why then.
+    """
+
+    config: str | None
+    machine: str | None
+    result: CheckResult | None
+    unusable: tuple[FindingRow, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the combination is called in texts."""
+        return f"{self.config or 'no file'} on {self.machine or 'this machine'}"
+
+    @property
+    def rows(self) -> tuple[FindingRow, ...]:
+        """What was found and counts, or why nothing could be checked."""
+        return self.unusable if self.result is None else self.result.rows
+
+    def exit_status(self, *, strict: bool = False) -> int:
+        """0 clean, 1 it fails, 2 a part can not be read."""
+        if self.result is None:
+            return 2
+        return 1 if self.result.fails(strict=strict) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part(Generic[T]):
+    """A part of the input that was read: its value, or None and why."""
+
+    value: T | None
+    findings: tuple[Finding, ...]
+
+    def get(self, findings: Findings) -> T | None:
+        """The value; None, and the findings added to these, if it could not be read."""
+        findings.extend(self.findings)
+        return self.value
+
+
+def _read(part: Callable[[], T]) -> _Part[T]:
+    findings = Findings()
+    return _Part(findings.collect(part), findings.all)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckParts:
+    """Everything that a check reads, as far as it could be read."""
+
+    machine: _Part[LoadedMachine]
+    config: _Part[LoadedConfig]
+    pods: _Part[LoadedPods]
+    places: Mapping[str, Location]
+    files: _Part[Mapping[str, str]]
+
+
 def check(pieces: CheckInputs) -> CheckResult:
     """What is wrong with these pieces.
 
@@ -82,14 +145,71 @@ def check(pieces: CheckInputs) -> CheckResult:
         BadInput: one of them can not be read.
     """
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
+    machine = _read(pieces.machine.open)
+    config = _read(lambda: kubelet_config.load(pieces.config))
+    pods = _read(lambda: _pods(pieces))
+    files = _read(lambda: _state_files(pieces))
+    places = {} if pods.value is None else _pod_places(pieces, pods.value)
+    return _judged(pieces, _CheckParts(machine, config, pods, places, files))
+
+
+def check_each(
+    pieces: CheckInputs, configs: Sequence[Path], machines: Sequence[str]
+) -> tuple[CheckCombination, ...]:
+    """What is wrong with each of these configurations on each of these machines.
+
+    Without any the one of ``pieces`` counts; those that come twice are checked once. What can not
+    be read spoils the combinations that need it, and no others.
+
+    Raises:
+        BadInput: the standard input is named twice.
+    """
+    named_configs: list[Path | str | None] = [*dict.fromkeys(configs)]
+    named_configs = named_configs or [pieces.config.config_file]
+    named_machines: list[str | None] = [*dict.fromkeys(machines)] or [pieces.machine.text]
+    yaml_source.refuse_second_reader((*pieces.pods, *named_configs))
+    pods = _read(lambda: _pods(pieces))
+    files = _read(lambda: _state_files(pieces))
+    places = {} if pods.value is None else _pod_places(pieces, pods.value)
+    choices = [(name, _machine_choice(pieces, name)) for name in named_machines]
+    opened = [(name, choice, _read(choice.open)) for name, choice in choices]
+    combinations = []
+    for path in named_configs:
+        sources = replace(pieces.config, config_file=path)
+        config = _read(partial(kubelet_config.load, sources))
+        for name, choice, machine in opened:
+            own = replace(pieces, config=sources, machine=choice)
+            parts = _CheckParts(machine, config, pods, places, files)
+            result = _read(partial(_judged, own, parts))
+            combinations.append(
+                CheckCombination(
+                    None if path is None else str(path),
+                    name,
+                    result.value,
+                    rows.rows(result.findings),
+                )
+            )
+    return tuple(combinations)
+
+
+def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
+    """The machine of this name; others than shapes have their own memory, and keep it."""
+    if name is None or machine_shape.looks_like_shape(name):
+        return replace(pieces.machine, text=name)
+    return replace(pieces.machine, text=name, memory_per_node=None)
+
+
+def _judged(pieces: CheckInputs, parts: _CheckParts) -> CheckResult:
+    """What the rules find; raises ``BadInput`` with everything that could not be read."""
     findings = Findings()
-    machine = findings.collect(pieces.machine.open)
-    config = findings.collect(lambda: kubelet_config.load(pieces.config))
-    pods = findings.collect(lambda: _pods(pieces))
-    files = findings.collect(lambda: _state_files(pieces))
+    machine = parts.machine.get(findings)
+    config = parts.config.get(findings)
+    pods = parts.pods.get(findings)
+    files = parts.files.get(findings)
     devices = None
     if machine is not None:
-        devices = findings.collect(partial(devices_on, machine, pieces.device_file, pieces.devices))
+        on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
+        devices = findings.collect(on_it)
     findings.raise_errors()
     assert machine is not None
     assert devices is not None
@@ -101,7 +221,7 @@ def check(pieces: CheckInputs) -> CheckResult:
         machine=machine.info,
         state_files=files or {},
         pods=pods.pods,
-        pod_places=_pod_places(pieces, pods),
+        pod_places=parts.places,
         numa_balancing=numa_balancing(machine.tree),
         host=host(pieces, machine.tree, config.config),
         behaviour=config.behaviour,

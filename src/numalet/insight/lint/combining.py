@@ -1,0 +1,46 @@
+"""The findings of several checks as one list, for outputs that show each finding beside a line.
+
+A finding that several checks share comes once and names them: most findings about a configuration
+are the same on every machine, and pages of code hosts show only the first few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from numalet.insight.lint.rows import FindingRow
+from numalet.insight.lint.sarif import SarifRow, is_file
+
+_MOST_NAMED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """The findings of one check, what the check is called, and its main file, if it has one."""
+
+    name: str
+    rows: Sequence[FindingRow]
+    main_file: str = ""
+
+
+def merged(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
+    """Every finding once, in order of its first check; its sentence says which checks have it."""
+    found: dict[tuple[FindingRow, str], list[str]] = {}
+    for each in checks:
+        for row in each.rows:
+            main_file = "" if is_file(row.where) else each.main_file
+            names = found.setdefault((row, main_file), [])
+            if each.name not in names:
+                names.append(each.name)
+    return tuple(
+        SarifRow(_labelled(row, names), main_file, tuple(names))
+        for (row, main_file), names in found.items()
+    )
+
+
+def _labelled(row: FindingRow, names: Sequence[str]) -> FindingRow:
+    more = len(names) - _MOST_NAMED
+    shown = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    return replace(row, sentence=f"{row.sentence.rstrip('.')} ({shown})")
