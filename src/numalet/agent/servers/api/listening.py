@@ -6,6 +6,9 @@ in its place must be the agent's own too.
 
 At most ``MOST_CONNECTIONS`` are served; one more is closed with a 503, so that ten thousand of
 them cost nothing. A connection on which no request comes is closed after a while.
+
+uvicorn has no documented settings for this, so parts of it are overridden here:
+``docs/decisions/0016`` says which release they were tried with and which test watches them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,78 @@
+"""What the server takes of uvicorn without its being documented is as it was: see ADR 0016."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from numalet.agent.servers.api import listening
+
+OVERRIDDEN = [
+    (listening._Bounded, HttpToolsProtocol, "connection_made"),
+    (listening._Bounded, HttpToolsProtocol, "connection_lost"),
+    (listening._Bounded, HttpToolsProtocol, "data_received"),
+    (listening._Bounded, HttpToolsProtocol, "on_headers_complete"),
+    (listening._Bounded, HttpToolsProtocol, "on_message_complete"),
+    (listening._Server, uvicorn.Server, "shutdown"),
+    (listening._Server, uvicorn.Server, "capture_signals"),
+]
+OURS = {"_heads", "_head_bytes", "_in_body", "_patience", "_give_up", "end_stream"}
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+
+
+@pytest.fixture
+def protocol() -> HttpToolsProtocol:
+    """A connection of uvicorn's own class."""
+    config = uvicorn.Config(app=lambda: None, log_config=None, ws="none", lifespan="off")
+    loop = asyncio.new_event_loop()
+    loop.close()
+    return HttpToolsProtocol(config, ServerState(), {}, loop)
+
+
+def functions(owner: type) -> set[str]:
+    return {name for name, value in vars(owner).items() if inspect.isfunction(value)}
+
+
+def parameters(function: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "name"), OVERRIDDEN)
+def test_what_is_overridden_is_there_and_takes_the_same(
+    ours: type, theirs: type, name: str
+) -> None:
+    assert parameters(getattr(theirs, name)) == parameters(getattr(ours, name))
+
+
+def test_every_method_is_one_that_overrides_or_one_of_ours() -> None:
+    overridden = {name for _, _, name in OVERRIDDEN}
+    there = functions(listening._Bounded) | functions(listening._Server)
+    assert overridden | (OURS & there) == there
+
+
+def test_no_name_of_ours_is_one_of_uvicorn(protocol: HttpToolsProtocol) -> None:
+    assert set() == OURS & {*dir(protocol), *vars(protocol)}
+
+
+def test_what_is_read_is_there(protocol: HttpToolsProtocol) -> None:
+    assert {"connections", "cycle", "loop", "transport"} <= vars(protocol).keys()
+    assert "connections" in vars(ServerState())
+    made = RequestResponseCycle.__init__.__code__
+    assert {"response_started", "response_complete"} <= {*made.co_names}
+
+
+def test_the_project_takes_no_release_that_was_not_tried() -> None:
+    agent = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]["agent"]
+    (wanted,) = [each for each in agent if each.startswith("uvicorn")]
+    assert "<" in wanted
+    below = wanted.partition("<")[2]
+    assert [*map(int, uvicorn.__version__.split(".")[:2])] < [*map(int, below.split("."))]
