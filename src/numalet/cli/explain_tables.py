@@ -87,7 +87,7 @@ def _replay_refused(told: Explanation) -> Renderables:
 
 def _verdict(told: Explanation) -> Renderables:
     if told.why is None:
-        pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class})"
+        pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class.value})"
         where = (
             f" on NUMA nodes {_nodes(told.nodes)}" if told.nodes else ", and bound to no NUMA node"
         )

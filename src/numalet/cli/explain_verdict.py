@@ -41,7 +41,7 @@ _CHEAPEST_FIRST: Final = (
 
 def rejected(told: Explanation) -> str:
     """The line of a pod that is rejected."""
-    pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class})"
+    pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class.value})"
     cause = _cause(told).rstrip(".")
     return f"{pod} is rejected: {told.reason}: {cause}.{_way_out(told)}"
 

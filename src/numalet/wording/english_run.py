@@ -84,7 +84,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "run/no-devices": (
         "there are no devices {resource!r}; known are {known}: name their file with --devices"
     ),
-    "run/no-place": ("{command!r} does not fit now; {running} other commands run: {holders}"),
+    "run/no-place": (
+        "{command!r} does not fit on the node; other commands running ({running}): {holders}"
+    ),
     "run/other-policy": "with --policy {policy} it would fit now",
     "run/holder": "process {pid} ({command}) has {what}",
     "run/duration": "{value!r} is no time, such as 30 (seconds), 90s or 1h30m: {problem}",
