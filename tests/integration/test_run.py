@@ -421,7 +421,7 @@ def test_nothing_is_started_beside_a_kubelet_that_pins(kubelet: Path, tmp_path: 
         done = run(tmp_path / "root", *line)
         assert 2 == done.returncode
         assert "kubelet.sock answers) in" in done.stderr
-        assert "run it as a pod of the cluster" in done.stderr
+        assert "run the command as a pod of the cluster" in done.stderr
     assert not (tmp_path / "x").exists()
 
 
