@@ -81,7 +81,9 @@ def test_a_note_of_a_reader_has_neither_rule_nor_mend() -> None:
 
 
 def test_every_rule_of_ours_has_all_its_words() -> None:
-    assert set(english_lint.SENTENCES) == set(english_lint.RULES) == set(english_lint.MENDS)
+    found = {code for code in codes.texts() if code.startswith("lint/")}
+    assert found == set(english_lint.WORDS)
+    assert all(each.sentence and each.why and each.mend for each in english_lint.WORDS.values())
 
 
 def test_every_start_error_has_a_rule_and_a_mend() -> None:
@@ -105,7 +107,10 @@ def test_mends_use_only_fields_of_their_finding() -> None:
     by_code = {use.code: use.fields for use in codes.uses() if use.fields is not None}
     lacking = {
         code: missing
-        for code, template in {**english_lint.MENDS, **english_mends.MENDS}.items()
+        for code, template in {
+            **{code: words.mend for code, words in english_lint.WORDS.items()},
+            **english_mends.MENDS,
+        }.items()
         if code in by_code
         and (missing := {n for _, n, _, _ in Formatter().parse(template) if n} - by_code[code])
     }
@@ -198,4 +203,4 @@ def test_workflow_commands_without_a_file_say_the_place_themselves() -> None:
 def test_the_page_of_rules_has_a_row_for_every_rule_with_its_reason() -> None:
     page = (tree.DOCS / "reference" / "lint-rules.md").read_text(encoding="utf-8")
     listed = {row.cells[0].strip("`"): row.cells[3] for row in references.rows(page)}
-    assert dict(english_lint.RULES) == listed
+    assert {code: words.why for code, words in english_lint.WORDS.items()} == listed

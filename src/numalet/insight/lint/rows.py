@@ -104,8 +104,10 @@ def kubelet_text(finding: Finding) -> str:
 
 def rule(code: str) -> str:
     """Why it is wrong; the same for every finding of a code."""
-    own = english_lint.RULES.get(code) or english_mends.RULES.get(code)
-    return own or english_mends.AREA_RULES.get(_area(code), "")
+    words = english_lint.WORDS.get(code)
+    if words is not None:
+        return words.why
+    return english_mends.RULES.get(code) or english_mends.AREA_RULES.get(_area(code), "")
 
 
 def _mend(finding: Finding) -> str:
@@ -113,8 +115,10 @@ def _mend(finding: Finding) -> str:
 
 
 def _mend_template(code: str) -> str:
-    own = english_lint.MENDS.get(code) or english_mends.MENDS.get(code)
-    return own or english_mends.AREA_MENDS.get(_area(code), "")
+    words = english_lint.WORDS.get(code)
+    if words is not None:
+        return words.mend
+    return english_mends.MENDS.get(code) or english_mends.AREA_MENDS.get(_area(code), "")
 
 
 def _area(code: str) -> str:
