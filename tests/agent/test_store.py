@@ -144,7 +144,7 @@ def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
 ) -> None:
     """What an agent forks has its files until it becomes another program."""
     # However busy the machine is.
-    monkeypatch.setattr(store_module, "_LETTING_GO_SECONDS", agents.PATIENCE_SECONDS)
+    monkeypatch.setattr(store_module, "_RELEASE_SECONDS", agents.PATIENCE_SECONDS)
     code = (
         "import os, sys; from pathlib import Path; from numalet.agent.keeper.store import Store\n"
         "Store(Path(sys.argv[1]), None, None).open()\n"

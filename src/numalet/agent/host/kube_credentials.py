@@ -88,8 +88,8 @@ def given(root: Path, certificate: Path, key: Path) -> Credentials:
     """Those with a certificate of the administrator's. Raises ``BadInput`` if there is none."""
     try:
         trusted = certificate.read_text("ascii")
-        found = x509.load_pem_x509_certificate(trusted.encode())
-        names = _names(found)
+        trusted_certificate = x509.load_pem_x509_certificate(trusted.encode())
+        names = _names(trusted_certificate)
     except (OSError, ValueError) as error:
         fields = {"problem": getattr(error, "strerror", None) or str(error)}
         where = Location(str(certificate))
@@ -159,25 +159,25 @@ def _is_good(ca: Path, certificate: Path, key: Path, names: _Names, now: datetim
     """Whether what is there can go on being used."""
     try:
         signer = x509.load_pem_x509_certificate(ca.read_bytes())
-        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        own = x509.load_pem_x509_certificate(certificate.read_bytes())
         private = serialization.load_pem_private_key(key.read_bytes(), None)
-        found.verify_directly_issued_by(signer)
-        named = _names(found)
+        own.verify_directly_issued_by(signer)
+        named = _names(own)
     except Exception:
         # Whatever is wrong with them, new ones are made.
         return False
-    lasts = min(found.not_valid_after_utc, signer.not_valid_after_utc) - now > RENEWAL
-    return lasts and named == names and private.public_key() == found.public_key()
+    lasts = min(own.not_valid_after_utc, signer.not_valid_after_utc) - now > RENEWAL
+    return lasts and named == names and private.public_key() == own.public_key()
 
 
 def _names(certificate: x509.Certificate) -> _Names:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return _Names(frozenset(), frozenset())
-    addresses = found.get_values_for_type(x509.IPAddress)
+    addresses = names.get_values_for_type(x509.IPAddress)
     hosts = (each for each in addresses if isinstance(each, IpAddress))
-    return _Names(frozenset(found.get_values_for_type(x509.DNSName)), frozenset(hosts))
+    return _Names(frozenset(names.get_values_for_type(x509.DNSName)), frozenset(hosts))
 
 
 def _made(names: _Names, now: datetime) -> tuple[str, str, str]:

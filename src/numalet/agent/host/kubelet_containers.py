@@ -40,7 +40,7 @@ class NamedContainer:
 
 def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
     """Containers by their id, as far as there are links to their logs."""
-    found = {}
+    names = {}
     try:
         links = sorted(logs.iterdir())
     except OSError:
@@ -49,8 +49,8 @@ def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
         container_id = link.name.removesuffix(".log")[-_ID_DIGITS:]
         named = _named(link)
         if named is not None and kubepods.container_id(container_id):
-            found[container_id] = named
-    return found
+            names[container_id] = named
+    return names
 
 
 def _named(link: Path) -> NamedContainer | None:
@@ -80,9 +80,9 @@ def paths(tree: CgroupTree) -> Mapping[str, str]:
 def _below(tree: CgroupTree, path: str, depth: int, *, in_pod: bool) -> Iterator[tuple[str, str]]:
     for name in tree.children(path) if depth < _DEEPEST else ():
         below = f"{path}/{name}" if path else name
-        found = kubepods.container_id(name) if in_pod else None
-        if found is not None:
-            yield found, below
+        container_id = kubepods.container_id(name) if in_pod else None
+        if container_id is not None:
+            yield container_id, below
         else:
             is_pod = in_pod or kubepods.pod_uid(name) is not None
             yield from _below(tree, below, depth + 1, in_pod=is_pod)

@@ -85,16 +85,16 @@ def others(root: Path) -> tuple[Announced, ...]:
         own = _key(root)
     except OSError:
         own = ""
-    found: dict[str, Announced] = {}
+    announced: dict[str, Announced] = {}
     for name in _names():
         parts = _NAME.fullmatch(name.removeprefix(_prefix()))
-        if parts is None or parts[1] in found or parts[1] == own:
+        if parts is None or parts[1] in announced or parts[1] == own:
             continue
         credentials = _asked(name)
         if credentials is not None:
             pid, user = credentials
-            found[parts[1]] = Announced(unquote(parts[3]), user, pid)
-    return tuple(found.values())
+            announced[parts[1]] = Announced(unquote(parts[3]), user, pid)
+    return tuple(announced.values())
 
 
 def _prefix() -> str:
@@ -103,8 +103,8 @@ def _prefix() -> str:
 
 def _key(root: Path) -> str:
     """What the folder is whatever it is called. Raises ``OSError``."""
-    found = root.stat()
-    return f"{found.st_dev:x}:{found.st_ino}"
+    status = root.stat()
+    return f"{status.st_dev:x}:{status.st_ino}"
 
 
 def _names() -> Iterator[str]:

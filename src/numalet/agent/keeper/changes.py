@@ -89,11 +89,11 @@ class History(Generic[C]):
     async def _follow(self, version: int) -> AsyncIterator[C]:
         while version >= self._forgotten:
             # Several changes may have one version: a record goes with the last change of a batch.
-            found = self._after(version)
-            for change in found:
+            changes = self._after(version)
+            for change in changes:
                 yield change
-            if found:
-                version = max(version, found[-1].resource_version)
+            if changes:
+                version = max(version, changes[-1].resource_version)
                 continue
             if self._closed:
                 return

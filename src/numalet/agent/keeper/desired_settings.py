@@ -63,9 +63,9 @@ class SettingsByFormula:
             return known.cgroups
         if len(self._branches) >= _MOST_BRANCHES:
             self._branches.clear()
-        found = _Branch(pod, holds, {paths.of_pod(pod): desired.pod(self.limits, snapshot, pod)})
-        self._branches[pod_uid] = found
-        return found.cgroups
+        branch = _Branch(pod, holds, {paths.of_pod(pod): desired.pod(self.limits, snapshot, pod)})
+        self._branches[pod_uid] = branch
+        return branch.cgroups
 
     def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
         """What holds a container that runs or is to start."""

@@ -121,13 +121,13 @@ class ManifestFolder:
     async def readings(self) -> AsyncIterator[FolderRead]:
         """The folder now, then after every change and from time to time."""
         while True:
-            found = await asyncio.to_thread(self.read)
-            yield found
-            await self._news(self._pause_seconds(found))
+            reading = await asyncio.to_thread(self.read)
+            yield reading
+            await self._news(self._pause_seconds(reading))
 
-    def _pause_seconds(self, found: FolderRead) -> float:
+    def _pause_seconds(self, reading: FolderRead) -> float:
         """How soon everything is read again though nothing changes."""
-        if found.broken:
+        if reading.broken:
             return RETRY_SECONDS
         findings = (finding for each in self._seen.values() for finding in each.findings)
         is_unread = self._problem is not None or any(each.code == UNREAD for each in findings)
@@ -197,7 +197,7 @@ class ManifestFolder:
     def _static_pod(
         self, value: Mapping[Any, Any], origin: str, place: Place, findings: Findings
     ) -> Workload:
-        found = static_pods.static_pod(
+        manifest = static_pods.static_pod(
             value, node_name=self._node_name, path=origin, seen_at=self._clock()
         )
         is_dropped = self._behaviour.unknown_fields_are_dropped
@@ -209,7 +209,7 @@ class ManifestFolder:
             behaviour=self._behaviour,
             unknown_fields=Severity.WARNING if is_dropped else Severity.ERROR,
         )
-        workload = workloads.decode_workload(found, place, options, findings)
+        workload = workloads.decode_workload(manifest, place, options, findings)
         if workload is None:
             raise BadInput(findings.all)
         return workload

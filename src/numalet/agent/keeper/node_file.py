@@ -81,9 +81,9 @@ def _write(root: Path, after: _File) -> None:
 def _read(path: Path) -> _File | None:
     """What is there. A file that is damaged is none: the clock is enough nearly always."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_File)
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if found.created_at.tzinfo is None or not 0 < found.versions_below < _MOST:
+    if file.created_at.tzinfo is None or not 0 < file.versions_below < _MOST:
         return None
-    return found
+    return file

@@ -168,15 +168,15 @@ class KubeletWatch:
 
     def _containers(self) -> tuple[Mapping[ContainerKey, Reality], Mapping[str, PodName]]:
         names = kubelet_containers.names(self.places.logs)
-        found = {}
+        realities = {}
         for tree in kubelet_containers.trees(self.places.cgroups):
             for container_id, path in kubelet_containers.paths(tree).items():
                 named = names.get(container_id)
                 seen = named and kubelet_containers.reality(tree, path, self.page_sizes)
                 if named and seen:
-                    found[named.key] = seen
+                    realities[named.key] = seen
         pods = {each.key.pod_uid: PodName(each.namespace, each.pod) for each in names.values()}
-        return found, pods
+        return realities, pods
 
     async def _news(self) -> None:
         """Wait until a state file may have changed, but no longer than until the next look."""

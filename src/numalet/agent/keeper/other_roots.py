@@ -51,10 +51,10 @@ def _of_home(home: Path) -> Path:
 
 def _inode(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _held() -> frozenset[tuple[int, int] | None]:

@@ -72,10 +72,10 @@ def beside(kubelet_root: Path) -> Places:
 
 def find(places: Places = Places()) -> tuple[Owner, ...]:
     """Every other owner."""
-    found = list(_others(places.proc))
+    owners = list(_others(places.proc))
     if _answers(places.nri_socket):
-        found.append(Owner(OwnerKind.OTHER, f"NRI socket {places.nri_socket}"))
-    return (*_kubelets(places), *found)
+        owners.append(Owner(OwnerKind.OTHER, f"NRI socket {places.nri_socket}"))
+    return (*_kubelets(places), *owners)
 
 
 def _kubelets(places: Places) -> Iterator[Owner]:

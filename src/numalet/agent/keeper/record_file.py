@@ -136,7 +136,7 @@ def read(folder: Path) -> dict[str, bytes]:
     if not path.exists():
         return {}
     lines = yaml_source.read_bytes(path, LARGEST_BYTES).rstrip(b"\n").split(b"\n")
-    found: dict[str, bytes] = {}
+    texts: dict[str, bytes] = {}
     for number, text in enumerate(lines, 1):
         said = _checked(text)
         if said is None:
@@ -145,9 +145,9 @@ def read(folder: Path) -> dict[str, bytes]:
             where = Location(str(path))
             raise BadInput([Finding("record/damaged-line", {"line": number}, where)])
         for uid in said.gone:
-            found.pop(uid, None)
-        found.update({uid: bytes(each) for uid, each in said.set.items()})
-    return found
+            texts.pop(uid, None)
+        texts.update({uid: bytes(each) for uid, each in said.set.items()})
+    return texts
 
 
 def line(changed: Mapping[str, bytes], gone: Collection[str]) -> bytes:

@@ -84,10 +84,10 @@ class Recovered:
     findings: tuple[Finding, ...] = ()
 
 
-def in_order(found: StoredState, uids: Iterable[str]) -> StoredState:
+def in_order(stored: StoredState, uids: Iterable[str]) -> StoredState:
     """The same with these pods first, in this order: so they ask again."""
-    first = {uid: found.records[uid] for uid in uids if uid in found.records}
-    return replace(found, records={**first, **found.records})
+    first = {uid: stored.records[uid] for uid in uids if uid in stored.records}
+    return replace(stored, records={**first, **stored.records})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _start(
 
 def recover(
     premises: Premises,
-    found: StoredState,
+    stored: StoredState,
     observed: Sequence[Observed],
     pods_at_runtime: Iterable[str],
     events: Sequence[NodeEvent],
@@ -184,16 +184,16 @@ def recover(
         BadInput: there can be none; see ``start_node``.
     """
     running = [each.key for each in observed if each.exit is None]
-    started = start_node(premises, found.state_files, running)
-    node = _waiting(started.node, found.records)
+    started = start_node(premises, stored.state_files, running)
+    node = _waiting(started.node, stored.records)
     version = max(
-        [record.resource_version for record in found.records.values()]
+        [record.resource_version for record in stored.records.values()]
         + [event.resource_version for event in events],
         default=0,
     )
     state = NodeState(
         node=node,
-        records=Records(found.records),
+        records=Records(stored.records),
         events=tuple(events),
         resource_version=max(version + 1, first_version),
         cpu_gauges=cpu_gauges.at_start(node),

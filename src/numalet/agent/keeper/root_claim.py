@@ -24,15 +24,15 @@ def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
     Others are waited for until the monotonic clock says ``last``. Raises ``BadInput``.
     """
     with ExitStack() as stack:
-        found = _claim(root)
-        while not isinstance(found, socket.socket) and time.monotonic() < last:
+        claim = _claim(root)
+        while not isinstance(claim, socket.socket) and time.monotonic() < last:
             time.sleep(_PAUSE_SECONDS)
-            found = _claim(root)
-        if isinstance(found, socket.socket):
-            stack.enter_context(found)
+            claim = _claim(root)
+        if isinstance(claim, socket.socket):
+            stack.enter_context(claim)
             yield ()
         else:
-            yield _findings("run/other-books", root, found)
+            yield _findings("run/other-books", root, claim)
 
 
 @contextmanager
@@ -46,13 +46,13 @@ def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
         BadInput: a root folder of equal standing is in use.
     """
     with announcements.turn():
-        found = announcements.others(root)
-        equals = [each for each in found if os.geteuid() != 0 or each.user in (0, None)]
+        others = announcements.others(root)
+        equals = [each for each in others if os.geteuid() != 0 or each.user in (0, None)]
         if equals:
             raise BadInput(_findings("agent/other-books", root, equals))
         announced = _announce(root)
     with announced:
-        yield _findings("agent/other-users-books", root, found, Severity.WARNING)
+        yield _findings("agent/other-users-books", root, others, Severity.WARNING)
 
 
 def _claim(root: Path) -> socket.socket | tuple[Announced, ...]:
@@ -69,7 +69,7 @@ def _announce(root: Path) -> socket.socket:
 
 
 def _findings(
-    code: str, root: Path, found: Sequence[Announced], severity: Severity = Severity.ERROR
+    code: str, root: Path, others: Sequence[Announced], severity: Severity = Severity.ERROR
 ) -> tuple[Finding, ...]:
     return tuple(
         Finding(
@@ -82,5 +82,5 @@ def _findings(
             },
             severity=severity,
         )
-        for each in found
+        for each in others
     )

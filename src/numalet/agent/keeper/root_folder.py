@@ -74,15 +74,15 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
 
 def _not_ours(folder: Path) -> Finding | None:
     try:
-        found = folder.stat()
+        status = folder.stat()
     except FileNotFoundError:
         return None
-    if found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE:
+    if status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE:
         return None
     fields = {
         "path": str(folder),
-        "owner": found.st_uid,
-        "mode": f"{stat.S_IMODE(found.st_mode):04o}",
+        "owner": status.st_uid,
+        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
         "user": os.geteuid(),
     }
     return Finding("agent/root-not-ours", fields, Location(str(folder)))

@@ -216,8 +216,8 @@ def _acquired(descriptor: int) -> bool:
 
 def _is_gone(holder: str) -> bool:
     """Whether this process has ended; a child that it forked may still hold its files."""
-    found = process_tree.process(int(holder)) if holder.isdecimal() else None
-    return holder.isdecimal() and (found is None or found.is_dead)
+    process = process_tree.process(int(holder)) if holder.isdecimal() else None
+    return holder.isdecimal() and (process is None or process.is_dead)
 
 
 def problem_of(error: BadInput | OSError) -> str:

@@ -108,11 +108,11 @@ def sources_are_ready(state: NodeState) -> NodeState:
 
 def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
     """The state after a start, with what the runtime says became of every program."""
-    found = {each.key: each for each in observed}
+    by_key = {each.key: each for each in observed}
     for uid, record in state.records.items():
         run = record.run
         for name in record.run.containers:
-            run = _adopted(run, name, found.get(ContainerKey(uid, name)), now)
+            run = _adopted(run, name, by_key.get(ContainerKey(uid, name)), now)
         state = state.with_run(uid, run)
     return state
 

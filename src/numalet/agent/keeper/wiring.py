@@ -77,9 +77,9 @@ async def opened(
         settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
     store = Store(settings.root, pod_record.encode, pod_record.decode)
     try:
-        found = store.open()
+        stored = store.open()
         if settings.observe:
-            found = StoredState({}, {})
+            stored = StoredState({}, {})
         age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
@@ -89,7 +89,7 @@ async def opened(
         ):
             hooks.on_findings(remarks)
             try:
-                recovered = await _recovered(settings, found, hooks, store, runtime, age)
+                recovered = await _recovered(settings, stored, hooks, store, runtime, age)
                 around = _surroundings(settings, hooks, store, runtime, near)
                 around = replace(
                     around,
@@ -125,7 +125,7 @@ def _claimed(settings: AgentSettings, runtime: Runtime) -> Iterator[tuple[Findin
 
 async def _recovered(
     settings: AgentSettings,
-    found: StoredState,
+    stored: StoredState,
     hooks: Hooks,
     store: Store,
     runtime: Runtime,
@@ -133,10 +133,10 @@ async def _recovered(
 ) -> Recovered:
     observed = await runtime.open()
     if isinstance(runtime, FakeRuntime):
-        found = recovery.in_order(found, runtime.order())
+        stored = recovery.in_order(stored, runtime.order())
     return recovery.recover(
         settings.premises,
-        found,
+        stored,
         observed,
         await runtime.pods(),
         _events(store),
@@ -316,5 +316,5 @@ def _limits(settings: AgentSettings) -> Limits:
 
 def _events(store: Store) -> Sequence[NodeEvent]:
     """The latest events of the journal."""
-    found = [journal.event_of(line) for line in store.journal.lines()]
-    return [event for event in found if event is not None][-EVENTS_KEPT:]
+    events = [journal.event_of(line) for line in store.journal.lines()]
+    return [event for event in events if event is not None][-EVENTS_KEPT:]

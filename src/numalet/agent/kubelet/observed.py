@@ -304,17 +304,17 @@ def _of_containers(
         where = Location(f"{_shown(evidence, key.pod_uid)}/{key.container}")
         if promised.cpus and seen.allowed_cpus and seen.allowed_cpus != promised.cpus:
             yield _differ("kubelet/cpus-differ", promised.cpus, seen.allowed_cpus, where), key
-        nodes, found = frozenset(promised.memory_nodes or ()), frozenset(seen.allowed_nodes)
-        if nodes and found and nodes != found:
-            yield _differ("kubelet/memory-nodes-differ", nodes, found, where), key
+        nodes, in_force = frozenset(promised.memory_nodes or ()), frozenset(seen.allowed_nodes)
+        if nodes and in_force and nodes != in_force:
+            yield _differ("kubelet/memory-nodes-differ", nodes, in_force, where), key
         misplaced = audits[key].misplaced_bytes
         if misplaced:
             fields = {"bytes": misplaced, "promised": cpu_set.text(nodes)}
             yield Finding("kubelet/memory-misplaced", fields, where, Severity.WARNING), key
 
 
-def _differ(code: str, promised: CpuSet, found: CpuSet, where: Location) -> Finding:
-    fields = {"promised": cpu_set.text(promised), "found": cpu_set.text(found)}
+def _differ(code: str, promised: CpuSet, in_force: CpuSet, where: Location) -> Finding:
+    fields = {"promised": cpu_set.text(promised), "found": cpu_set.text(in_force)}
     return Finding(code, fields, where, Severity.WARNING)
 
 

@@ -93,12 +93,12 @@ def _spec(facts: NodeFacts) -> dict[str, Any]:
 
 def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, str]:
     """The labels of a node; without one whose value is not known."""
-    found = {
+    values = {
         "kubernetes.io/arch": architecture,
         predicates.HOST_LABEL: name,
         predicates.OS_LABEL: system.value,
     }
-    return {label: value for label, value in found.items() if value}
+    return {label: value for label, value in values.items() if value}
 
 
 def capacity(node: Node) -> dict[str, Quantity]:

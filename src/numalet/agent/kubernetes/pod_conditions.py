@@ -61,22 +61,24 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
         return [_preempted(run)]
     if not run.verdict.admitted:
         return []
-    found = [
+    conditions = [
         _initialized(record, phase),
         *_ready(record, phase),
         scheduled,
         *_enforced(record),
         *_unpromised(record),
     ]
-    return [condition.shown() for condition in found]
+    return [condition.shown() for condition in conditions]
 
 
 def _preempted(run: PodRun) -> dict[str, Any]:
     """What says that it had to go for another pod."""
     since = run.decided_at or run.accepted_at
     reason, message = "TerminationByKubelet", kubelet.PREEMPTED_CONDITION
-    found = _Condition("DisruptionTarget", holds=True, since=since, reason=reason, message=message)
-    return found.shown()
+    condition = _Condition(
+        "DisruptionTarget", holds=True, since=since, reason=reason, message=message
+    )
+    return condition.shown()
 
 
 def _initialized(record: PodRecord, phase: PodPhase) -> _Condition:

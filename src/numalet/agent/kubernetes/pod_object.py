@@ -34,8 +34,8 @@ def status(record: PodRecord) -> dict[str, Any]:
     """``status`` alone."""
     run, now = record.run, phase(record.workload, record.run)
     result: dict[str, Any] = {"phase": now.value}
-    if found := pod_conditions.conditions(record, now):
-        result["conditions"] = found
+    if conditions := pod_conditions.conditions(record, now):
+        result["conditions"] = conditions
     if run.verdict is not None and not run.verdict.admitted:
         result["message"] = kubelet.ended(run.verdict.reason, run.verdict.message)
         result["reason"] = run.verdict.reason

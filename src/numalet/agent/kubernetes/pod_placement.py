@@ -31,12 +31,14 @@ def pod_placement(
     is_active = verdict is not None and verdict.admitted and record.uid in snapshot.pods
     pod = record.workload.pod
     held = placement.of_pod(snapshot, pod) if is_active else {}
-    found = {key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active}
+    own_audits = {
+        key: audit for key, audit in audits.items() if key.pod_uid == record.uid and is_active
+    }
     return {
-        **whole(held, list(found.values())),
+        **whole(held, list(own_audits.values())),
         "unpromised": record.run.unpromised or None,
         "containers": [
-            _of_run(record.run.of(name), each, found.get(ContainerKey(record.uid, name)))
+            _of_run(record.run.of(name), each, own_audits.get(ContainerKey(record.uid, name)))
             for name, each in held.items()
         ],
     }

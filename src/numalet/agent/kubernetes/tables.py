@@ -60,15 +60,15 @@ def _named(*names: str, wide: tuple[str, ...] = ()) -> tuple[Column, ...]:
 
 
 def _pod(pod: _Object, now: datetime) -> tuple[Cell, ...]:
-    found = table_columns.columns(pod)
-    restarts = str(found.restarts)
-    if found.restarts and found.restarted_at:
-        restarts += f" ({age(found.restarted_at, now)} ago)"
+    cells = table_columns.columns(pod)
+    restarts = str(cells.restarts)
+    if cells.restarts and cells.restarted_at:
+        restarts += f" ({age(cells.restarted_at, now)} ago)"
     spec, status = pod.get("spec", {}), pod.get("status", {})
     return (
         pod["metadata"]["name"],
-        found.ready,
-        found.status,
+        cells.ready,
+        cells.status,
         restarts,
         _age(pod, now),
         status.get("podIP") or NONE,

@@ -191,13 +191,13 @@ class Agent:
     def explanation(self) -> Explained | None:
         """Why there is no place; None if the agent does not tell, or not in words of ours."""
         try:
-            found = self._posted(
+            explanation = self._posted(
                 "explanations", {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
             )
-            explanation_types.of(found)
+            explanation_types.of(explanation)
         except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
             return None
-        return found
+        return explanation
 
     def _asked(self, query: Query) -> RunDocument:
         return run_document.decode(self._posted("runs", query))
@@ -252,8 +252,8 @@ class Agent:
     def _warning(self) -> str:
         """The last warning among the pod's events."""
         with suppress(AgentRefused, BadInput):
-            found = self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/events")
-            for event in reversed(found["items"]):
+            events = self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/events")
+            for event in reversed(events["items"]):
                 about = event.get("involvedObject", {}).get("uid")
                 if about == self._pod.uid and event.get("type") == "Warning":
                     return str(event.get("message", ""))

@@ -155,13 +155,13 @@ def exit_status(status: int) -> int:
 
 def _status_of(pid: int) -> int | None:
     """The status of the command if it stopped or ended; orphans that ended are put to rest."""
-    found = None
+    ended = None
     while True:
         try:
             child, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
         except ChildProcessError:
-            return found
+            return ended
         if child == 0:
-            return found
+            return ended
         if child == pid:
-            found = status
+            ended = status

@@ -50,9 +50,9 @@ def run(options: RunOptions, voice: Voice) -> int:
 
 def _of_owners(options: RunOptions) -> Iterator[Finding]:
     """What to know about others who set CPUs and memory. Raises ``BadInput`` if one pins."""
-    found = owners.find(owners.beside(options.kubelet_root))
-    owners.refuse_to_pin(found)
-    for each in found:
+    others = owners.find(owners.beside(options.kubelet_root))
+    owners.refuse_to_pin(others)
+    for each in others:
         # Many container runtimes have a door for plugins through which nobody comes.
         severity = Severity.NOTE if each.kind is OwnerKind.OTHER else Severity.WARNING
         yield Finding("run/other-owner", {"owner": each.who}, severity=severity)

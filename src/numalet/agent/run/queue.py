@@ -53,14 +53,14 @@ class Ticket:
 
     def _before(self) -> list[Path]:
         """The tickets before this one, in order; those that nobody holds are removed."""
-        found = []
+        tickets = []
         for path in _tickets(self._folder):
             if int(path.name) < self._number:
                 if _is_held(path):
-                    found.append(path)
+                    tickets.append(path)
                 else:
                     path.unlink(missing_ok=True)
-        return found
+        return tickets
 
 
 @contextmanager

@@ -113,12 +113,12 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
 def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
     """``NAME=AMOUNT`` texts as a mapping. Raises ``BadInput``."""
     findings = Findings()
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, amount = text.partition("=")
-        if not (name and equals and amount) or name in found:
+        if not (name and equals and amount) or name in pairs:
             findings.add("run/pair", Location(flag), value=text)
-        found[name] = amount
+        pairs[name] = amount
     if findings.all:
         raise BadInput(findings.all)
-    return found
+    return pairs

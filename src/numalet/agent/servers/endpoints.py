@@ -79,8 +79,8 @@ def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi
         raise BadInput([Finding("kube-api/half-a-certificate", {}, Location("--kube-api-cert"))])
     if not address:
         return None
-    found = parse_address(address)
-    if certificate is None and not found.is_loopback:
-        fields = {"host": found.host}
+    parsed = parse_address(address)
+    if certificate is None and not parsed.is_loopback:
+        fields = {"host": parsed.host}
         raise BadInput([Finding("kube-api/not-loopback", fields, Location("--kube-api"))])
-    return KubeApi(found, certificate, key)
+    return KubeApi(parsed, certificate, key)

@@ -73,7 +73,7 @@ class PluginFolder:
         if self._scanning is None:
             return
         asking = [
-            found.asking for found in self._sockets_by_path.values() if found.asking is not None
+            known.asking for known in self._sockets_by_path.values() if known.asking is not None
         ]
         for task in (self._scanning, *asking):
             task.cancel()
@@ -85,26 +85,26 @@ class PluginFolder:
             await asyncio.sleep(self.poll_seconds)
 
     async def _scan(self, there: dict[Path, tuple[int, int]]) -> None:
-        for path, found in [*self._sockets_by_path.items()]:
-            if there.get(path) != found.identity:
+        for path, known in [*self._sockets_by_path.items()]:
+            if there.get(path) != known.identity:
                 del self._sockets_by_path[path]
-                await self._unregister(found)
+                await self._unregister(known)
         now = asyncio.get_running_loop().time()
         for path, identity in there.items():
-            found = self._sockets_by_path.setdefault(path, _RegisteredSocket(identity))
-            is_due = found.endpoint is None and found.try_at <= now
-            if is_due and (found.asking is None or found.asking.done()):
+            known = self._sockets_by_path.setdefault(path, _RegisteredSocket(identity))
+            is_due = known.endpoint is None and known.try_at <= now
+            if is_due and (known.asking is None or known.asking.done()):
                 # One that does not answer does not hold up the others.
-                found.asking = asyncio.create_task(self._ask(path, found))
+                known.asking = asyncio.create_task(self._ask(path, known))
 
-    async def _unregister(self, found: _RegisteredSocket) -> None:
-        if found.asking is not None:
-            found.asking.cancel()
-            await asyncio.gather(found.asking, return_exceptions=True)
-        if found.endpoint is not None:
-            await self.plugins.disconnect(found.endpoint)
+    async def _unregister(self, known: _RegisteredSocket) -> None:
+        if known.asking is not None:
+            known.asking.cancel()
+            await asyncio.gather(known.asking, return_exceptions=True)
+        if known.endpoint is not None:
+            await self.plugins.disconnect(known.endpoint)
 
-    async def _ask(self, path: Path, found: _RegisteredSocket) -> None:
+    async def _ask(self, path: Path, known: _RegisteredSocket) -> None:
         """Connect the plugin, or see to it that it is tried again later."""
         options = (*methods.OPTIONS, ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:
@@ -115,15 +115,15 @@ class PluginFolder:
                 )
                 refused = ""
                 try:
-                    found.endpoint = await self._connected(path, info)
+                    known.endpoint = await self._connected(path, info)
                 except _Refused as why:
                     refused = str(why)
                     self.plugins.listener.plugin_refused(info.name, refused)
                 status = messages.RegistrationStatus(plugin_registered=not refused, error=refused)
                 await methods.NOTIFY.call_async(channel)(status, timeout=_NOTIFY_SECONDS)
-        if found.endpoint is None:
-            found.try_at = asyncio.get_running_loop().time() + found.pause_seconds
-            found.pause_seconds = min(2 * found.pause_seconds, _LONGEST_PAUSE_SECONDS)
+        if known.endpoint is None:
+            known.try_at = asyncio.get_running_loop().time() + known.pause_seconds
+            known.pause_seconds = min(2 * known.pause_seconds, _LONGEST_PAUSE_SECONDS)
 
     async def _connected(self, path: Path, info: messages.PluginInfo) -> Endpoint:
         if info.type != TYPE:

@@ -188,7 +188,7 @@ def _sent(device: Device) -> messages.Device:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Which socket is there; None if there is none."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_ctime_ns
+    return status.st_ino, status.st_ctime_ns

@@ -69,5 +69,5 @@ def _sum(stat: Mapping[str, Mapping[int, int]], names: Iterable[str]) -> dict[in
 
 def _numa_stat(tree: CgroupTree, path: str, name: str) -> NumaStat:
     """The figures by kind; the hugetlb controller writes its sum into the name of its kind."""
-    found = numa_stat.read(tree.folder(path), name) or {}
-    return {kind.partition("=")[0]: nodes for kind, nodes in found.items()}
+    counts = numa_stat.read(tree.folder(path), name) or {}
+    return {kind.partition("=")[0]: nodes for kind, nodes in counts.items()}

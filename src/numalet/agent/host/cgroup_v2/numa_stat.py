@@ -33,12 +33,12 @@ def read(group: Path, name: str = "memory.numa_stat") -> NumaStat | None:
 
 def parse(text: str, document: str = "memory.numa_stat") -> NumaStat:
     """The figures of such a text. Raises ``BadInput`` at the first line that is none."""
-    found: dict[str, dict[int, int]] = {}
+    bytes_by_kind: dict[str, dict[int, int]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         kind, *fields = line.split() or [""]
         matches = [_FIELD.fullmatch(field) for field in fields]
         if not kind or None in matches:
             where = Location(document, line=number)
             raise BadInput([Finding("procfs/no-figures", {"value": line[:80]}, where)])
-        found[kind] = {int(match[1]): int(match[2]) for match in matches if match}
-    return found
+        bytes_by_kind[kind] = {int(match[1]): int(match[2]) for match in matches if match}
+    return bytes_by_kind

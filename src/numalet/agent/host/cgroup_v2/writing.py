@@ -46,8 +46,8 @@ def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...
                 return _refused(path, name, texts[name], error)
         left = _differences(tree, path, wanted) if written else ()
         for name in left:
-            found = tree.read(path, name) or ""
-            return _not_in_force(path, name, texts[name], found)
+            in_force = tree.read(path, name) or ""
+            return _not_in_force(path, name, texts[name], in_force)
         return _overruled(tree, path, wanted, texts) or written
     except OSError as error:
         return _refused(path, error.filename or path, "", error)
@@ -100,7 +100,7 @@ def _refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
     return SettingRefusal(REFUSED, fields, error.errno or 0)
 
 
-def _not_in_force(path: str, file: str, text: str, found: str) -> SettingRefusal:
+def _not_in_force(path: str, file: str, text: str, in_force: str) -> SettingRefusal:
     return SettingRefusal(
-        NOT_IN_FORCE, {"cgroup": path, "file": file, "value": text, "found": found}
+        NOT_IN_FORCE, {"cgroup": path, "file": file, "value": text, "found": in_force}
     )

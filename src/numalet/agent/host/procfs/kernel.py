@@ -17,8 +17,8 @@ def here(settings: Path = SETTINGS) -> KernelLimits:
 
     Kubelet v1.32: ``pidlimit.Stats``.
     """
-    found = [tasks for name in _TASKS if (tasks := _number(settings / name)) is not None]
-    return KernelLimits(page_bytes=os.sysconf("SC_PAGE_SIZE"), tasks=min(found, default=None))
+    limits = [tasks for name in _TASKS if (tasks := _number(settings / name)) is not None]
+    return KernelLimits(page_bytes=os.sysconf("SC_PAGE_SIZE"), tasks=min(limits, default=None))
 
 
 def _number(path: Path) -> int | None:

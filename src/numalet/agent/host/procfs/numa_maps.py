@@ -90,7 +90,7 @@ def _areas(text: str, document: str) -> Iterator[Area]:
             where = Location(document, line=number)
             raise BadInput([Finding("procfs/no-area", {"value": line[:80]}, where)])
         words = match["words"].split()
-        sizes = [int(found[1]) for found in map(_PAGE_SIZE.fullmatch, words) if found]
+        sizes = [int(size[1]) for size in map(_PAGE_SIZE.fullmatch, words) if size]
         counts = {int(f[1]): int(f[2]) for f in map(_NODE.fullmatch, words) if f}
         yield Area(
             start=int(match["start"], 16),

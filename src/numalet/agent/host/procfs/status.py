@@ -40,11 +40,11 @@ def read(pid: int, proc: Path = PROC) -> Allowed | None:
 def parse(text: str, document: str = "status") -> Allowed:
     """The two lists of such a text. Raises ``BadInput`` where one is missing or no list."""
     lists = dict(_LINE.findall(text))
-    found: dict[str, CpuSet] = {}
+    sets: dict[str, CpuSet] = {}
     for name in ("Cpus", "Mems"):
         try:
-            found[name] = cpu_set.parse(lists[name])
+            sets[name] = cpu_set.parse(lists[name])
         except (KeyError, cpu_set.CpuListError):
             fields = {"name": f"{name}_allowed_list", "value": lists.get(name, "")}
             raise BadInput([Finding("procfs/no-list", fields, Location(document))]) from None
-    return Allowed(found["Cpus"], found["Mems"])
+    return Allowed(sets["Cpus"], sets["Mems"])

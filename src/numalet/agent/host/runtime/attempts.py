@@ -157,8 +157,8 @@ class Attempts:
 
     def latest(self) -> Iterator[AttemptFolder]:
         """Of every container the attempt with the highest number."""
-        found = {attempt.key: attempt for attempt in self.all()}
-        yield from found.values()
+        latest = {attempt.key: attempt for attempt in self.all()}
+        yield from latest.values()
 
     def pods(self) -> tuple[str, ...]:
         """Uids of all pods that have a folder."""

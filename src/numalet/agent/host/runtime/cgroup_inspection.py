@@ -19,7 +19,7 @@ def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
     """
     try:
         pids = tree.processes(path)
-        found = reading.settings(tree, path, page_sizes)
+        settings = reading.settings(tree, path, page_sizes)
         pages = counters.pages(tree, path, page_sizes)
     except (OSError, BadInput):
         return None
@@ -28,7 +28,7 @@ def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
         pages_bytes=pages,
         allowed_cpus=frozenset().union(*(each.cpus for each in allowed)),
         allowed_nodes=tuple(sorted(frozenset().union(*(each.nodes for each in allowed)))),
-        cgroup=found,
+        cgroup=settings,
         processes=len(allowed),
     )
 

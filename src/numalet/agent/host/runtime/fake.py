@@ -126,8 +126,8 @@ class FakeRuntime:
         """What an earlier agent left. Raises ``BadInput`` if it can not be read."""
         self._ends = asyncio.Queue()
         if self._folder is not None:
-            found = map(_entry, fake_files.runs(self._folder))
-            self._entries = {entry.key: entry for entry in found}
+            entries = map(_entry, fake_files.runs(self._folder))
+            self._entries = {entry.key: entry for entry in entries}
         for entry in self._entries.values():
             self._next_pid = max(self._next_pid, entry.pid)
             if entry.exit is None and entry.ends_at is not None:
@@ -332,10 +332,10 @@ def _kept(entry: _Entry) -> KeptRun:
 
 
 def _entry(kept: KeptRun) -> _Entry:
-    found = None
+    ended = None
     if kept.exit is not None:
         code = kept.exit.code
-        found = Exit(
+        ended = Exit(
             code=code,
             reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
             started_at=kept.started_at,
@@ -350,5 +350,5 @@ def _entry(kept: KeptRun) -> _Entry:
         kept.ends_at,
         kept.code,
         kept.ignores_term,
-        found,
+        ended,
     )

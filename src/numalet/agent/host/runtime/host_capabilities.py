@@ -32,15 +32,15 @@ class HostCapabilities:
 
 def ground(place: Place | None = None) -> HostCapabilities:
     """The strongest there is here; a place that was found already need not be looked for."""
-    found = root.find() if place is None else place
-    if not isinstance(found, Unusable):
-        capabilities = Capabilities(GuaranteeLevel.KERNEL, found.shortfalls)
-        return HostCapabilities(capabilities, found.tree)
+    usable = root.find() if place is None else place
+    if not isinstance(usable, Unusable):
+        capabilities = Capabilities(GuaranteeLevel.KERNEL, usable.shortfalls)
+        return HostCapabilities(capabilities, usable.tree)
     binds = begin.can_bind_memory()
     lacking = (
-        found.code,
+        usable.code,
         SIZES_NOT_LIMITED,
         CAN_BE_UNDONE,
         *(() if binds else (NO_MEMORY_POLICY,)),
     )
-    return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, found, binds)
+    return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, usable, binds)

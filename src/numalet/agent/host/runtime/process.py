@@ -88,17 +88,17 @@ class ProcessRuntime:
 
     async def open(self) -> Sequence[Observed]:
         """Find what an earlier agent left; from here on what runs is watched."""
-        found = []
+        observed = []
         for attempt in self._attempts.latest():
             state = attempt.state()
             if state is AttemptState.STARTING:
                 state = await self._settled(attempt)
             if state is AttemptState.RUNNING and self._watch(attempt):
-                found.append(self._observed(attempt, running=True))
+                observed.append(self._observed(attempt, running=True))
             elif state not in (AttemptState.NOTHING, AttemptState.REFUSED):
                 self._finalize(attempt)
-                found.append(self._observed(attempt, running=False))
-        return found
+                observed.append(self._observed(attempt, running=False))
+        return observed
 
     async def close(self) -> None:
         """Stop watching. What runs goes on running."""
@@ -223,14 +223,14 @@ class ProcessRuntime:
 
     async def pods(self) -> Sequence[str]:
         """The uids of all pods of which this runtime still has anything."""
-        found = set(self._attempts.pods())
+        pods = set(self._attempts.pods())
         tree = self._ground.tree
         for parent in _PARENTS if tree is not None else ():
             assert tree is not None
             names = (n for n in tree.children(parent) if n.startswith(paths.POD_PREFIX))
             uids = (paths.name_of(name.removeprefix(paths.POD_PREFIX)) for name in names)
-            found |= {uid for uid in uids if uid is not None}
-        return sorted(found)
+            pods |= {uid for uid in uids if uid is not None}
+        return sorted(pods)
 
     async def news(self) -> AsyncIterator[Ended | Answered]:
         """Ends of containers as they happen, and answers to offers; one reader."""

@@ -72,8 +72,8 @@ def _threads(pid: int) -> Iterable[int]:
 def _areas(pids: Iterable[int]) -> Iterable[Area]:
     for pid in pids:
         with contextlib.suppress(BadInput):
-            found = numa_maps.read(pid)
-            yield from () if found is None else found.areas
+            maps = numa_maps.read(pid)
+            yield from () if maps is None else maps.areas
 
 
 def _bound(areas: Iterable[Area]) -> frozenset[int]:

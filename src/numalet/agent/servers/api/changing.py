@@ -175,5 +175,5 @@ def _why_not(old: Workload, field: str) -> str:
 
 def _given(value: Any, part: str, name: str) -> object:
     """A member of a part of an object of which nothing is known yet."""
-    found = value.get(part) if isinstance(value, Mapping) else None
-    return found.get(name) if isinstance(found, Mapping) else None
+    members = value.get(part) if isinstance(value, Mapping) else None
+    return members.get(name) if isinstance(members, Mapping) else None

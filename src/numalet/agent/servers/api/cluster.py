@@ -107,8 +107,8 @@ class Cluster:
     async def namespaces(self, request: Request) -> Response:
         """Every namespace that has a pod, and the default one."""
         passes = selectors.of_request(request, NAMESPACE_FIELDS)
-        found = self._namespaces.collection("Namespace", "v1")
-        return await collection.response(request, found, passes)
+        namespaces = self._namespaces.collection("Namespace", "v1")
+        return await collection.response(request, namespaces, passes)
 
     async def namespace(self, request: Request) -> Response:
         """One namespace."""

@@ -73,13 +73,13 @@ async def response(request: Request, of: Collection, passes: Selector) -> Respon
         at, after = wanted.token.version or version, wanted.token.after
     elif wanted.version is not None and (wanted.match is Match.EXACT or wanted.version > version):
         at = wanted.version
-    found = dict(items)
+    entries = dict(items)
     if at != version:
         changes = of.past(at)
         if isinstance(changes, RequestRefused):
             raise _refused(changes, of.kind, wanted.token)
-        found = _as_before(found, changes)
-    chosen = [found[key] for key in sorted(found) if key > after and passes(found[key].value)]
+        entries = _as_before(entries, changes)
+    chosen = [entries[key] for key in sorted(entries) if key > after and passes(entries[key].value)]
     goes_on = 0 < limit < len(chosen)
     more: dict[str, Any] = {}
     if goes_on:
@@ -105,13 +105,13 @@ async def _until_there(door: Door, version: int | None) -> None:
 
 def _as_before(now: Mapping[str, Shown], changes: Sequence[WatchedChange]) -> dict[str, Shown]:
     """The objects as they were before these changes, which are oldest first."""
-    found = dict(now)
+    entries = dict(now)
     for change in reversed(changes):
         if change.kind is ChangeKind.ADDED or change.before is None:
-            found.pop(change.key, None)
+            entries.pop(change.key, None)
         else:
-            found[change.key] = change.before
-    return found
+            entries[change.key] = change.before
+    return entries
 
 
 def _refused(refused: RequestRefused, kind: str, token: Token | None) -> Failure:

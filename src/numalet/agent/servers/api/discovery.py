@@ -145,10 +145,10 @@ def _group() -> Mapping[str, Any]:
     return {"name": _GROUP, "versions": [version], "preferredVersion": version}
 
 
-def _resources(group_version: str, found: tuple[Resource, ...]) -> Mapping[str, Any]:
+def _resources(group_version: str, resources: tuple[Resource, ...]) -> Mapping[str, Any]:
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": group_version,
-        "resources": [each.document() for each in found],
+        "resources": [each.document() for each in resources],
     }

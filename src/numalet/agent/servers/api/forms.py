@@ -44,7 +44,7 @@ class Table:
     ) -> dict[str, Any]:
         """The Table object; without its columns where a client has them already."""
         printer, now = tables.printer(kind), datetime.now(UTC)
-        found: dict[str, Any] = {
+        form: dict[str, Any] = {
             "kind": "Table",
             "apiVersion": f"{_META}/{self.version}",
             "metadata": dict(metadata),
@@ -54,7 +54,7 @@ class Table:
                 for item in items
             ],
         }
-        return found
+        return form
 
     def _object(self, item: Shown) -> Any:
         match self.include:

@@ -63,12 +63,12 @@ async def shaped(
         if len(rest) > _LONGEST_ENTRY_BYTES:
             yield rest
             rest = b""
-        found = []
+        lines = []
         for entry in whole:
             line, begun = _line(entry, wanted, begun)
-            found.append(line)
-        if found:
-            yield b"".join(found)
+            lines.append(line)
+        if lines:
+            yield b"".join(lines)
     if rest:
         yield _line(rest, wanted, begun)[0].removesuffix(b"\n")
 

@@ -168,7 +168,7 @@ def _begun_anew(path: Path, file: BinaryIO) -> BinaryIO | None:
 def _to_tail(file: BinaryIO, lines: int) -> None:
     """Go to where the last lines begin, reading from the end."""
     end = position = file.seek(0, os.SEEK_END)
-    found = 0
+    count = 0
     while position > 0 and lines:
         size = min(_CHUNK_BYTES, position)
         position -= size
@@ -177,8 +177,8 @@ def _to_tail(file: BinaryIO, lines: int) -> None:
         at = len(block)
         while (at := block.rfind(b"\n", 0, at)) >= 0:
             # The line end at the very end of the file does not begin another line.
-            found += position + at != end - 1
-            if found == lines:
+            count += position + at != end - 1
+            if count == lines:
                 file.seek(position + at + 1)
                 return
     file.seek(0 if lines else end)

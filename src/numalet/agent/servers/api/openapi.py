@@ -200,5 +200,5 @@ def _answer(method: str, path: str) -> Mapping[str, Any]:
 
 
 def _group_of(path: str) -> str:
-    found = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
-    return found[1] if found else "other"
+    match = re.match(r"/(api/v1|apis/[^/]+/[^/]+)(?:/|$)", path)
+    return match[1] if match else "other"

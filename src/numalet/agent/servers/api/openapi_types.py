@@ -123,11 +123,11 @@ def schemas() -> Mapping[str, Any]:
 def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, properties in _ANSWERS.items():
         text = words.ANSWERS[name.rpartition(".")[2]]
-        found: dict[str, Any] = {"type": "object", "description": text}
-        found |= {"properties": dict(properties), "required": list(_REQUIRED[name])}
+        schema: dict[str, Any] = {"type": "object", "description": text}
+        schema |= {"properties": dict(properties), "required": list(_REQUIRED[name])}
         if name == POD_LIST:
-            found["x-kubernetes-group-version-kind"] = [kind("PodList")]
-        yield name, found
+            schema["x-kubernetes-group-version-kind"] = [kind("PodList")]
+        yield name, schema
 
 
 def _full_name(given: ObjectType) -> str:
@@ -137,7 +137,7 @@ def _full_name(given: ObjectType) -> str:
 def _schema(given: ObjectType, uses: frozenset[FieldUse]) -> dict[str, Any]:
     """The schema of a type that is reached by fields of these uses."""
     only = next(iter(uses)) if len(uses) == 1 else FieldUse.HONOURED
-    found: dict[str, Any] = {
+    schema: dict[str, Any] = {
         "type": "object",
         "description": given.words or _USES[only] or words.PART,
         "properties": {name: _property(each) for name, each in given.fields.items()},
@@ -145,24 +145,24 @@ def _schema(given: ObjectType, uses: frozenset[FieldUse]) -> dict[str, Any]:
     needed = [name for name, each in given.fields.items() if each.is_needed]
     if given is POD_TYPE:
         needed = ["metadata", "spec"]
-        found["x-kubernetes-group-version-kind"] = [kind("Pod")]
+        schema["x-kubernetes-group-version-kind"] = [kind("Pod")]
         for name, value in _FIXED.items():
-            found["properties"][name]["enum"] = [value]
+            schema["properties"][name]["enum"] = [value]
     if needed and not given.is_of_servers:
-        found["required"] = needed
-    return found
+        schema["required"] = needed
+    return schema
 
 
 def _property(field: Field) -> dict[str, Any]:
-    found = _kind(field.kind)
+    schema = _kind(field.kind)
     if isinstance(field.kind, ListOf) and field.kind.merged_by:
-        found["x-kubernetes-patch-merge-key"] = field.kind.merged_by
-        found["x-kubernetes-patch-strategy"] = "merge"
+        schema["x-kubernetes-patch-merge-key"] = field.kind.merged_by
+        schema["x-kubernetes-patch-strategy"] = "merge"
     text = _description(field)
     if not text:
-        return found
+        return schema
     # Beside a reference nothing else counts.
-    return {**({"allOf": [found]} if "$ref" in found else found), "description": text}
+    return {**({"allOf": [schema]} if "$ref" in schema else schema), "description": text}
 
 
 def _description(field: Field) -> str:
@@ -183,10 +183,10 @@ def _kind(given: Kind) -> dict[str, Any]:
             return {"type": "object", "additionalProperties": _kind(given.value)}
         case Whole():
             width = "int32" if given.most < 2**31 else "int64"
-            found: dict[str, Any] = {"type": "integer", "format": width}
+            schema: dict[str, Any] = {"type": "integer", "format": width}
             if (given.least, given.most) not in (INT32, INT64):
-                found |= {"minimum": given.least, "maximum": given.most}
-            return found
+                schema |= {"minimum": given.least, "maximum": given.most}
+            return schema
         case PlainKind():
             return dict(_PLAIN[given])
         case TextKind():
@@ -195,11 +195,11 @@ def _kind(given: Kind) -> dict[str, Any]:
 
 def _text(given: TextKind) -> dict[str, Any]:
     """A text; an empty one counts as none, but nobody has to write it."""
-    found: dict[str, Any] = dict(_TEXT)
+    schema: dict[str, Any] = dict(_TEXT)
     if given.allowed:
-        found["enum"] = list(given.allowed)
+        schema["enum"] = list(given.allowed)
     if given.pattern:
-        found["pattern"] = f"^{given.pattern}$"
+        schema["pattern"] = f"^{given.pattern}$"
     if given.most is not None:
-        found["maxLength"] = given.most
-    return found
+        schema["maxLength"] = given.most
+    return schema

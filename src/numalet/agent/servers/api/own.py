@@ -61,12 +61,12 @@ class Own:
         namespace = request.path_params.get("namespace")
         passes = selectors.of_request(request, FIELDS)
         if self._served.door.view().standing is not OwnershipMode.OBSERVING:
-            found = of_records(self._served, namespace, PLACEMENT)
-            return await collection.response(request, found, passes)
+            placements = of_records(self._served, namespace, PLACEMENT)
+            return await collection.response(request, placements, passes)
         # Beside a kubelet they are of the kubelet's pods.
-        found = self._observed.collection("PodPlacement", OWN_GROUP)
+        placements = self._observed.collection("PodPlacement", OWN_GROUP)
         here = selectors.in_namespace(namespace, passes)
-        return await collection.response(request, found, here)
+        return await collection.response(request, placements, here)
 
     async def placement(self, request: Request) -> Response:
         """Where one pod is."""
@@ -92,14 +92,14 @@ class Own:
     async def _explanation(self, request: Request, pod: Pod) -> Response:
         budget = requests.whole_number(request, "budgetSeconds") or 0
         view = self._served.door.view()
-        found = await self._explainer.explain(view, pod, float(budget))
-        return Response(shown(found).text, media_type=JSON)
+        explanation = await self._explainer.explain(view, pod, float(budget))
+        return Response(shown(explanation).text, media_type=JSON)
 
     async def states(self, request: Request) -> Response:
         """The state of the node, which is the only one."""
         passes = selectors.of_request(request, FIELDS)
-        found = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
-        return await collection.response(request, found, passes)
+        states = replace(self._states.collection("NodeState", OWN_GROUP), since=None)
+        return await collection.response(request, states, passes)
 
     async def state(self, request: Request) -> Response:
         """The state of the node."""

@@ -53,15 +53,15 @@ def operations(value: Any, patch: Any) -> Any:
         raise PatchUnreadable(words.PATCH_NO_LIST)
     if len(patch) > MOST_OPERATIONS:
         raise PatchUnreadable(words.PATCH_TOO_LONG.format(most=MOST_OPERATIONS))
-    found, left = copy.deepcopy(value), MOST_COPIED_BYTES
+    patched, left = copy.deepcopy(value), MOST_COPIED_BYTES
     try:
         for operation in jsonpatch.JsonPatch(patch):
             if operation["op"] == "copy" and isinstance(operation.get("from"), str):
-                copied = jsonpatch.JsonPointer(operation["from"]).resolve(found)
+                copied = jsonpatch.JsonPointer(operation["from"]).resolve(patched)
                 left -= len(msgspec.json.encode(copied))
             if left < 0:
                 raise PatchUnreadable(words.PATCH_COPIES.format(most_bytes=MOST_COPIED_BYTES))
-            found = jsonpatch.apply_patch(found, [operation], in_place=True)
+            patched = jsonpatch.apply_patch(patched, [operation], in_place=True)
     except RecursionError:
         raise PatchUnreadable(words.PATCH_TOO_DEEP) from None
     except UnicodeEncodeError as bad:
@@ -70,20 +70,20 @@ def operations(value: Any, patch: Any) -> Any:
         raise PatchUnreadable(str(bad)) from None
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as bad:
         raise PatchDoesNotFit(str(bad)) from None
-    return found
+    return patched
 
 
 def merge(value: Any, patch: Any) -> Any:
     """A JSON merge patch applied: null removes, lists are replaced."""
     if not isinstance(patch, Mapping):
         return patch
-    found = dict(value) if isinstance(value, Mapping) else {}
+    merged = dict(value) if isinstance(value, Mapping) else {}
     for name, member in patch.items():
         if member is None:
-            found.pop(name, None)
+            merged.pop(name, None)
         else:
-            found[name] = merge(found.get(name), member)
-    return found
+            merged[name] = merge(merged.get(name), member)
+    return merged
 
 
 def strategic(value: Any, patch: Any) -> Any:
@@ -93,19 +93,19 @@ def strategic(value: Any, patch: Any) -> Any:
     plain = {name: member for name, member in patch.items() if not name.startswith("$")}
     if patch.get(_PATCH) == "replace":
         return plain
-    found = dict(value) if isinstance(value, Mapping) else {}
+    merged = dict(value) if isinstance(value, Mapping) else {}
     if isinstance(retained := patch.get(_RETAINED), list):
-        found = {name: member for name, member in found.items() if name in retained}
+        merged = {name: member for name, member in merged.items() if name in retained}
     for name, member in plain.items():
         if member is None or (isinstance(member, Mapping) and member.get(_PATCH) == "delete"):
-            found.pop(name, None)
+            merged.pop(name, None)
         elif isinstance(member, list) and name in MERGE_KEYS:
-            there = found.get(name)
+            there = merged.get(name)
             values = there if isinstance(there, list) else []
-            found[name] = _merged(values, member, MERGE_KEYS[name])
+            merged[name] = _merged(values, member, MERGE_KEYS[name])
         else:
-            found[name] = strategic(found.get(name), member)
-    return found
+            merged[name] = strategic(merged.get(name), member)
+    return merged
 
 
 def _merged(values: list[Any], patches: list[Any], key: str) -> list[Any]:

@@ -165,8 +165,8 @@ class Pods:
         metadata = value.get("metadata")
         given = metadata if isinstance(metadata, Mapping) else {}
         if given.get("name") not in (None, "", name):
-            found = str(given.get("name"))[:253]
-            raise Failure(400, words.NAME_DIFFERS.format(found=found, expected=name))
+            sent = str(given.get("name"))[:253]
+            raise Failure(400, words.NAME_DIFFERS.format(found=sent, expected=name))
         if given.get("namespace") not in (None, "", namespace):
             raise Failure(400, words.NAMESPACE_DIFFERS)
         options = value.get("deleteOptions")

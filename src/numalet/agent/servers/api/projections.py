@@ -34,8 +34,8 @@ time_text = moments.seconds
 
 def pod(record: PodRecord, node_name: str) -> dict[str, Any]:
     """The Pod object."""
-    found = kube_pod.pod_object(record)
-    return {**found, "spec": {**found["spec"], "nodeName": node_name}}
+    pod = kube_pod.pod_object(record)
+    return {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
 
 
 def columns(pod: Mapping[str, Any]) -> PodColumns:

@@ -74,10 +74,10 @@ async def document(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
     """The one object of the body, without anything twice; None for an empty body."""
-    found = await document_as_it_is(request, accepted)
-    if found is not None and found.duplicates:
-        raise bad_body(found.duplicates)
-    return found
+    document = await document_as_it_is(request, accepted)
+    if document is not None and document.duplicates:
+        raise bad_body(document.duplicates)
+    return document
 
 
 async def document_as_it_is(
@@ -98,15 +98,15 @@ async def document_as_it_is(
             return YamlDocument(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:
-            found = yaml_source.load_documents(text, _NAME_OF_BODY)
+            documents = yaml_source.load_documents(text, _NAME_OF_BODY)
         else:
             # A long text takes long to read, and others wait for their answers.
-            found = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
+            documents = await asyncio.to_thread(yaml_source.load_documents, text, _NAME_OF_BODY)
     except BadInput as bad:
         raise bad_body(bad.findings) from None
-    if len(found) > 1:
-        raise Failure(400, words.NOT_ONE_OBJECT.format(count=len(found)))
-    return found[0] if found else None
+    if len(documents) > 1:
+        raise Failure(400, words.NOT_ONE_OBJECT.format(count=len(documents)))
+    return documents[0] if documents else None
 
 
 def of_kind(document: YamlDocument | None, api_version: str, kind: str) -> Mapping[Any, Any]:
@@ -119,13 +119,13 @@ def of_kinds(
 ) -> Mapping[Any, Any]:
     """The same for a kind that there is in several versions."""
     value = None if document is None else document.value
-    found = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
+    named = value.get("kind", kind) if isinstance(value, Mapping) else type(value).__name__
     is_one = isinstance(value, Mapping) and (
         value.get("apiVersion", api_versions[0]) in api_versions
     )
-    if not is_one or found != kind:
+    if not is_one or named != kind:
         expected = f"a {api_versions[0]} {kind}"
-        raise Failure(400, words.KIND_DIFFERS.format(found=str(found)[:80], expected=expected))
+        raise Failure(400, words.KIND_DIFFERS.format(found=str(named)[:80], expected=expected))
     assert isinstance(value, Mapping)
     return value
 

@@ -75,8 +75,8 @@ class RunsHandler:
         workload = workload_of(body, namespace, view, FieldValidation.STRICT, Findings())
         containers = tuple(workload.pod.containers())
         if len(containers) != 1:
-            found = f"a Pod of {len(containers)} containers"
-            raise Failure(400, words.KIND_DIFFERS.format(found=found, expected="a Pod of one"))
+            sent = f"a Pod of {len(containers)} containers"
+            raise Failure(400, words.KIND_DIFFERS.format(found=sent, expected="a Pod of one"))
         ledger = view.node.snapshot.device
         for name in containers[0].limits:
             # A kubelet admits such a pod without any; whoever asks for a device here wants one.
@@ -99,8 +99,8 @@ class RunsHandler:
         while True:
             # Changes are those after what is looked at.
             version = door.view().resource_version
-            found = self._foreseen(door.foresee_create(workload))
-            document = self._document(found, may_fit)
+            foreseen = self._foreseen(door.foresee_create(workload))
+            document = self._document(foreseen, may_fit)
             may_fit = document.fits_when_empty
             changes = door.pod_changes(version)
             left = end - loop.time()
@@ -114,13 +114,13 @@ class RunsHandler:
             raise status.of_refusal(answer, _RESOURCE, "")
         return answer
 
-    def _document(self, found: Foreseen, may_fit: bool | None = None) -> RunDocument:
+    def _document(self, foreseen: Foreseen, may_fit: bool | None = None) -> RunDocument:
         """The answer; ``may_fit`` is whether it fits an empty node, where that is known."""
-        view, workload = self._served.door.view(), found.record.workload
-        verdict = found.record.run.verdict
+        view, workload = self._served.door.view(), foreseen.record.workload
+        verdict = foreseen.record.run.verdict
         assert verdict is not None
         if verdict.admitted:
-            pod, node = workload.pod, found.node
+            pod, node = workload.pod, foreseen.node
             (container,) = pod.containers()
             pages = desired.memory_nodes(
                 node.rules.machine.nodes, node.snapshot, pod, container.name

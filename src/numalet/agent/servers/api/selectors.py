@@ -64,19 +64,19 @@ def _labels(text: str) -> list[Selector]:
 
 
 def _requirement(part: str) -> Selector:
-    if found := _SET.fullmatch(part):
-        key, operator, listed = found.groups()
+    if match := _SET.fullmatch(part):
+        key, operator, listed = match.groups()
         values = {value.strip() for value in listed.split(",")}
         if operator == "in":
             return lambda labels: key in labels and labels[key] in values
         return lambda labels: labels.get(key) not in values
-    if found := _EQUAL.fullmatch(part):
-        key, operator, value = found.groups()
+    if match := _EQUAL.fullmatch(part):
+        key, operator, value = match.groups()
         if operator == "!=":
             return lambda labels: labels.get(key) != value
         return lambda labels: labels.get(key) == value
-    if found := _EXISTS.fullmatch(part):
-        absent, key = found.groups()
+    if match := _EXISTS.fullmatch(part):
+        absent, key = match.groups()
         return lambda labels: (key in labels) is not bool(absent)
     raise Failure(400, words.SELECTOR.format(problem=repr(part)))
 
@@ -86,14 +86,14 @@ def _fields(text: str, known: Collection[str]) -> list[Selector]:
 
 
 def _field(part: str, known: Collection[str]) -> Selector:
-    found = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", part)
-    if found is None:
+    match = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", part)
+    if match is None:
         raise Failure(400, words.SELECTOR.format(problem=repr(part)))
-    path, operator, value = found[1].strip(), found[2], found[3].strip()
+    path, operator, value = match[1].strip(), match[2], match[3].strip()
     if path not in known:
         raise Failure(400, words.FIELD_LABEL.format(field=path))
     wants_equal = operator != "!="
-    return lambda found: (_at(found, path) == value) is wants_equal
+    return lambda match: (_at(match, path) == value) is wants_equal
 
 
 def _at(value: Mapping[str, Any], path: str) -> str:

@@ -42,10 +42,10 @@ class Served:
 
     def record(self, namespace: str, name: str) -> PodRecord:
         """The record of the pod of this name. Raises ``Failure`` 404 without one."""
-        found = self.door.view().records.named(namespace, name)
-        if found is None:
+        record = self.door.view().records.named(namespace, name)
+        if record is None:
             raise not_found("pods", name)
-        return found
+        return record
 
     def pod(self, record: PodRecord) -> Shown:
         """The Pod object."""
@@ -65,14 +65,14 @@ class Served:
         """The Pod object that there would be, and where. Raises ``Failure`` if it would not."""
         if isinstance(answer, RequestRefused):
             raise of_refusal(answer, "pods", name)
-        found = projections.pod(answer.record, self.door.view().node_name)
+        pod = projections.pod(answer.record, self.door.view().node_name)
         # No version: there is no such object.
-        metadata = {key: each for key, each in found["metadata"].items() if key != _VERSION}
-        status = found["status"]
+        metadata = {key: each for key, each in pod["metadata"].items() if key != _VERSION}
+        status = pod["status"]
         if answer.record.run.deletion is None:
             placement = pod_placement.pod_placement(answer.record, answer.node.snapshot, {})
             status = {"message": words.foreseen(placement), **status}
-        return shown({**found, "metadata": metadata, "status": status})
+        return shown({**pod, "metadata": metadata, "status": status})
 
     def placement(self, record: PodRecord) -> Shown:
         """The PodPlacement object, which also has the columns of a listing."""
@@ -124,8 +124,8 @@ class Served:
 
 def observed_by(view: AgentView) -> list[dict[str, Any]]:
     """The PodPlacement objects, as they are sent, of pods that a kubelet keeps."""
-    found = () if view.kubelet is None else document.placements(view.kubelet)
-    return [{"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each} for each in found]
+    placements = () if view.kubelet is None else document.placements(view.kubelet)
+    return [{"kind": "PodPlacement", "apiVersion": OWN_GROUP, **each} for each in placements]
 
 
 def namespace_of(event: NodeEvent) -> str:

@@ -78,16 +78,16 @@ def bound(address: Address) -> tuple[Guarded, Address]:
 
 def context(certificate: Path, key: Path) -> ssl.SSLContext:
     """TLS 1.2 and later, with this certificate. Raises ``BadInput`` if it can not be used."""
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    found.minimum_version = ssl.TLSVersion.TLSv1_2
-    found.set_ciphers(_CIPHERS)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
     try:
-        found.load_cert_chain(certificate, key, password="")
+        context.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         problem = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
         where = Location(str(certificate))
         raise BadInput([Finding("kube-api/certificate", {"problem": problem}, where)]) from None
-    return found
+    return context
 
 
 @contextlib.asynccontextmanager

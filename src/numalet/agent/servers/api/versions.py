@@ -80,8 +80,8 @@ def of_list(request: Request) -> WantedVersions:
         _check_match(match, text, going_on)
     if going_on and version is not None:
         raise Failure(400, words.VERSION_AND_CONTINUE)
-    found = Match.EXACT if match == Match.EXACT.value else Match.NOT_OLDER
-    return WantedVersions(version, found, _token(going_on) if going_on else None)
+    matching = Match.EXACT if match == Match.EXACT.value else Match.NOT_OLDER
+    return WantedVersions(version, matching, _token(going_on) if going_on else None)
 
 
 def _check_match(match: str, version: str, going_on: str) -> None:
@@ -100,9 +100,9 @@ def _token(text: str) -> Token:
         if len(text) > _LONGEST_TOKEN:
             raise ValueError
         padded = text + "=" * (-len(text) % 4)
-        found = msgspec.json.decode(base64.b64decode(padded, b"-_", validate=True), type=Token)
-        if found.version is not None and not 0 <= found.version < 10**_MOST_DIGITS:
+        token = msgspec.json.decode(base64.b64decode(padded, b"-_", validate=True), type=Token)
+        if token.version is not None and not 0 <= token.version < 10**_MOST_DIGITS:
             raise ValueError
     except (binascii.Error, msgspec.DecodeError, ValueError):
         raise Failure(400, words.CONTINUE_UNREADABLE) from None
-    return found
+    return token

@@ -58,15 +58,15 @@ def pid_namespace() -> int:
 
 def is_alive(pid: int, started: int) -> bool:
     """Whether this very process is still there and has not ended."""
-    found = process(pid)
-    return found is not None and found.started == started and not found.is_dead
+    running = process(pid)
+    return running is not None and running.started == started and not running.is_dead
 
 
 def all_processes(proc: Path = PROC) -> Iterator[Process]:
     """Every process that can be seen."""
     for folder in proc.iterdir():
-        if folder.name.isdigit() and (found := process(int(folder.name), proc)) is not None:
-            yield found
+        if folder.name.isdigit() and (each := process(int(folder.name), proc)) is not None:
+            yield each
 
 
 def descendants(pid: int) -> tuple[int, ...]:
@@ -74,14 +74,14 @@ def descendants(pid: int) -> tuple[int, ...]:
     below: dict[int, list[Process]] = {}
     for each in all_processes():
         below.setdefault(each.parent, []).append(each)
-    found: list[int] = []
+    alive: list[int] = []
     waiting = [pid]
     while waiting:
         for child in below.get(waiting.pop(), ()):
             waiting.append(child.pid)
             if not child.is_dead:
-                found.append(child.pid)
-    return tuple(sorted(found))
+                alive.append(child.pid)
+    return tuple(sorted(alive))
 
 
 def offspring(pid: int) -> tuple[int, ...]:
@@ -91,15 +91,15 @@ def offspring(pid: int) -> tuple[int, ...]:
     """
     if not (PROC / "thread-self" / "children").exists():
         return descendants(pid)
-    found: list[int] = []
+    alive: list[int] = []
     waiting = [pid]
     while waiting:
         for child in _children(waiting.pop()):
             waiting.append(child)
             known = process(child)
             if known is not None and not known.is_dead:
-                found.append(child)
-    return tuple(sorted(found))
+                alive.append(child)
+    return tuple(sorted(alive))
 
 
 def _children(pid: int) -> Iterator[int]:
@@ -114,13 +114,13 @@ def _children(pid: int) -> Iterator[int]:
 def strays(session: int, mark: str) -> tuple[int, ...]:
     """What is left of a program whose watcher is gone: its session, and all with its mark."""
     word = f"{MARK}={mark}".encode()
-    found = []
+    pids = []
     for each in all_processes():
         if each.is_dead or each.pid == os.getpid():
             continue
         if each.session == session or word in _environment(each.pid):
-            found.append(each.pid)
-    return tuple(sorted(found))
+            pids.append(each.pid)
+    return tuple(sorted(pids))
 
 
 def _environment(pid: int) -> list[bytes]:

@@ -134,8 +134,8 @@ class _Watch:
 
     def started(self) -> dict[str, Any]:
         """What is written when the program runs."""
-        found = process_tree.process(self._pid)
-        ticks = 0 if found is None else found.started
+        program = process_tree.process(self._pid)
+        ticks = 0 if program is None else program.started
         return {"pid": self._pid, "ticks": ticks, "at": self._since, "notes": self._notes}
 
     def wait(self) -> None:
