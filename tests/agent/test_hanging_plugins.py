@@ -15,7 +15,7 @@ import pytest
 import agents
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import wiring
-from numalet.agent.keeper.plugin_servers import neighbours
+from numalet.agent.keeper.plugin_servers import make_plugin_servers
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
@@ -52,7 +52,7 @@ class Slow:
 @asynccontextmanager
 async def _scene(given: AgentSettings) -> AsyncIterator[tuple[agents.Agent, Slow]]:
     """An agent with a plugin of two devices that waits before it allocates."""
-    near = neighbours((), PodResourcesSettings())
+    near = make_plugin_servers((), PodResourcesSettings())
     runtime = FakeRuntime(given.root / RUNS)
     slow = Slow()
     async with (

@@ -33,7 +33,7 @@ from numalet.core.workload.spec import Workload
 
 @dataclass(slots=True)
 class Batch:
-    """Decisions over ``node_state``; ``folder`` is the manifest folder as it was last read.
+    """Decisions over ``state``; ``folder`` is the manifest folder as it was last read.
 
     ``facts`` are the messages among those decided that do not wait for an answer. With
     ``splits_folder`` new pods of the folder for which a plugin is asked are left to messages of

@@ -30,12 +30,14 @@ class Decider:
     ``group`` is where asides run; the keeper sets it when its life begins.
     """
 
-    def __init__(self, around: KeeperDependencies, enqueue: Callable[[Rehearsed], None]) -> None:
+    def __init__(
+        self, dependencies: KeeperDependencies, enqueue: Callable[[Rehearsed], None]
+    ) -> None:
         self.group: asyncio.TaskGroup | None = None
-        self._stopwatch = around.stopwatch
-        self._asks_plugins = around.plugins is not NO_SAY
+        self._stopwatch = dependencies.stopwatch
+        self._asks_plugins = dependencies.plugins is not NO_SAY
         self._enqueue = enqueue
-        self._asides = Asides(around.plugins)
+        self._asides = Asides(dependencies.plugins)
         self._asking: set[asyncio.Task[None]] = set()
 
     @property

@@ -27,7 +27,7 @@ class KeeperDependencies:
 
     ``on_decision`` is called with every decision that is safe on the disk, for logs and tests.
     ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
-    counters of others that are shown with the agent's, ``also_noted`` their notes; ``handing`` is
+    counters of others that are shown with the agent's, ``also_noted`` their notes; ``devices`` is
     what devices come with.
     ``node_created_at`` is how old the node is; None if it begins now. ``unschedulable`` is whether
     it was cordoned, ``keep_cordon`` writes that down and raises ``BadInput``.
@@ -35,7 +35,7 @@ class KeeperDependencies:
 
     store: Store
     runtime: Runtime
-    wanted: DesiredSettings
+    desired: DesiredSettings
     clock: Callable[[], datetime]
     stopwatch: Callable[[], float]
     node_name: str
@@ -46,7 +46,7 @@ class KeeperDependencies:
     resync_seconds: float = 10.0
     start_patience_seconds: float = START_PATIENCE_SECONDS
     plugins: PreferredDevices = NO_SAY
-    handing: DeviceInjection = field(default_factory=NothingHanded)
+    devices: DeviceInjection = field(default_factory=NothingHanded)
     also_counted: Sequence[Callable[[], Counts]] = ()
     also_noted: Callable[[], Sequence[str]] = field(default=lambda: ())
     node_created_at: datetime | None = None

@@ -16,7 +16,7 @@ from numalet.agent.keeper import garbage, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.owners import Owner
-from numalet.agent.keeper.plugin_servers import PluginServers, neighbours
+from numalet.agent.keeper.plugin_servers import PluginServers, make_plugin_servers
 from numalet.agent.keeper.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
@@ -89,12 +89,19 @@ async def _run(settings: AgentSettings) -> None:
     hooks = Hooks(
         on_decision=log_decision, on_findings=log_findings, report_bug=misread, shortage=shortage
     )
-    near = None if settings.observe else neighbours(settings.premises.devices, settings.asking)
-    if near is not None:
-        near.relay.log = lambda line: log.write([line])
-    async with wiring.opened(settings, hooks, near) as keeper:
+    plugin_servers = (
+        None
+        if settings.observe
+        else make_plugin_servers(settings.premises.devices, settings.asking)
+    )
+    if plugin_servers is not None:
+        plugin_servers.relay.log = lambda line: log.write([line])
+    async with wiring.opened(settings, hooks, plugin_servers) as keeper:
         log.write(_begun(keeper.view()))
-        async with _near(near, keeper, settings), _served(keeper, settings, broke) as lines:
+        async with (
+            _plugins_served(plugin_servers, keeper, settings),
+            _served(keeper, settings, broke) as lines,
+        ):
             await _ready(keeper)
             log.write(lines)
             garbage.after_start()
@@ -126,14 +133,14 @@ async def _served(
 
 
 @asynccontextmanager
-async def _near(
-    near: PluginServers | None, keeper: Keeper, settings: AgentSettings
+async def _plugins_served(
+    plugin_servers: PluginServers | None, keeper: Keeper, settings: AgentSettings
 ) -> AsyncIterator[None]:
     """Where another owner is, monitors and plugins talk to that one."""
-    if near is None:
+    if plugin_servers is None:
         yield
         return
-    async with near.served(keeper, settings.root):
+    async with plugin_servers.served(keeper, settings.root):
         yield
 
 

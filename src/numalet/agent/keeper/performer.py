@@ -1,4 +1,4 @@
-"""The performer: the only one who asks the runtime for anything, one task after the other.
+"""The performer: the worker that alone calls the runtime, one task after the other.
 
 It keeps nothing that matters. What is to be done it reads from the node state at the moment when
 it does it, so a task that waited long is done as of now, or not at all. What came of it goes back
@@ -42,21 +42,24 @@ from numalet.agent.keeper.tasks import (
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase
 
 _TREE: Final = ContainerKey("", "")
-"""Who the cgroups above the containers count as, where settings are told by container."""
+"""The key of the cgroups above the containers, where settings are reported by container."""
 
 START_PATIENCE_SECONDS: Final = 300.0
-"""So long a start is tried again for which the host lacks something."""
+"""How long a start is tried again for which the host lacks processes, memory or files. It outlasts
+a burst of starts; a lack that lasts longer is a failure that the pod's back-off deals with."""
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
+"""The pause doubles up to this, the kubelet's first back-off of a container that ends."""
 
 _LEVEL: Final = "cgroup"
-"""What a mended cgroup above the containers counts as: names of pods would have no end."""
+"""The metric's label for a mended cgroup above the containers: names of pods would have no end."""
 
 
 class DesiredSettings(Protocol):
@@ -105,39 +108,53 @@ class NothingHanded:
 
 
 class Performer:
-    """Does tasks in order. ``node_state`` gives those that are safe on the disk."""
+    """Does tasks in order. ``state`` gives the one that is safe on the disk."""
 
     def __init__(
         self,
         runtime: Runtime,
-        wanted: DesiredSettings,
+        desired: DesiredSettings,
         state: Callable[[], NodeState],
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
-        handing: DeviceInjection,
+        devices: DeviceInjection,
         start_patience_seconds: float = START_PATIENCE_SECONDS,
     ) -> None:
         self._start_patience = start_patience_seconds
-        self._handing = handing
+        self._devices = devices
         self._runtime = runtime
-        self._wanted = wanted
+        self._desired = desired
         self._state = state
+        """The node state that is safe on the disk, asked for anew by every task."""
         self._report = report
+        """How facts go to the keeper."""
         self._clock = clock
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
-        self._settled: object = None
-        self._given: dict[ContainerKey, ContainerSettings] = {}
-        self._arranged: Mapping[str, CgroupSettings] = {}
+        """What waits, in order: the keeper adds, and so do starts that are tried again."""
+        self._applied_cpus: CpuLedger | None = None
+        """The ledger of CPUs to which running containers were brought last; compared by identity,
+        since a state that did not change its CPUs keeps the object."""
+        self._applied: dict[ContainerKey, ContainerSettings] = {}
+        """The settings that were last in force for each container of this agent's life: what
+        differs from the kernel though it was applied is drift."""
+        self._applied_tree: Mapping[str, CgroupSettings] = {}
+        """The same for the cgroups above the containers, by path."""
         self._failed: list[Task] = []
+        """Tasks that the operating system refused; the next resync tries them again."""
         self._resync_is_queued = False
         self._delayed: dict[StartContainer, tuple[float, float]] = {}
-        self._handed: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
-        self._handing_over: dict[StartContainer, asyncio.Task[None]] = {}
+        """Starts that wait for the host: when each was first tried, and the next pause."""
+        self._plugin_answers: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
+        """What plugins said about a start that is queued again, until it takes place."""
+        self._plugin_calls: dict[StartContainer, asyncio.Task[None]] = {}
+        """Starts about which plugins are being asked, beside the other tasks."""
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
+        """What the kernel did not hold as desired at the last resync; shown in the view."""
         self.problem = ""
+        """Why the last task failed, empty if it did not; shown in the view."""
 
     def enqueue(self, tasks: Iterable[Task]) -> None:
-        """Put tasks at the end of the line."""
+        """Put tasks at the end of the queue; a resync only if none waits."""
         for task in tasks:
             if isinstance(task, Resync):
                 if self._resync_is_queued:
@@ -149,8 +166,8 @@ class Performer:
     async def idle(self) -> None:
         """Wait until nothing is left to do."""
         await self._tasks.join()
-        while self._handing_over:
-            await asyncio.wait([*self._handing_over.values()])
+        while self._plugin_calls:
+            await asyncio.wait([*self._plugin_calls.values()])
             await self._tasks.join()
 
     async def run(self) -> None:
@@ -163,7 +180,7 @@ class Performer:
                 finally:
                     self._tasks.task_done()
         finally:
-            for asked in self._handing_over.values():
+            for asked in self._plugin_calls.values():
                 asked.cancel()
 
     async def _try(self, task: Task) -> None:
@@ -188,8 +205,8 @@ class Performer:
                 return
             case ForgetPod(pod_uid):
                 await self._runtime.forget(pod_uid)
-                for key in [key for key in self._given if key.pod_uid == pod_uid]:
-                    del self._given[key]
+                for key in [key for key in self._applied if key.pod_uid == pod_uid]:
+                    del self._applied[key]
                 self._report(Forgotten(pod_uid))
             case Settle():
                 await self._settle()
@@ -204,17 +221,17 @@ class Performer:
 
         async def asked() -> None:
             try:
-                self._handed[task] = await self._handing.before_start(state, task.key)
+                self._plugin_answers[task] = await self._devices.before_start(state, task.key)
             finally:
-                del self._handing_over[task]
+                del self._plugin_calls[task]
             self._tasks.put_nowait(task)
 
-        if task not in self._handing_over:
-            self._handing_over[task] = asyncio.create_task(asked())
+        if task not in self._plugin_calls:
+            self._plugin_calls[task] = asyncio.create_task(asked())
 
     async def _start(self, task: StartContainer) -> None:
         key, attempt = task.key, task.attempt
-        given = self._handed.pop(task, None)
+        given = self._plugin_answers.pop(task, None)
         delayed = self._delayed.pop(task, None)
         state = self._state()
         record = state.records.get(key.pod_uid)
@@ -223,24 +240,24 @@ class Performer:
         if lifecycle.is_ending(record.workload, record.run):
             self._report(StartWithdrawn(key))
             return
-        if given is None and self._handing.may_block(state, key):
+        if given is None and self._devices.may_block(state, key):
             if delayed is not None:
                 self._delayed[task] = delayed
             self._hand_over(task, state)
             return
         result: Started | NotStarted | Offered
         try:
-            # Whoever had these CPUs or this memory until now leaves before somebody comes.
+            # The former users of these CPUs or this memory leave before the new one comes.
             await self._settle()
             state = self._state()
             if key.pod_uid not in state.records or not _is_due(state, key, attempt):
                 return
-            await self._runtime.arrange(self._wanted.branch(state, key.pod_uid))
-            handed = await self._handing.before_start(state, key) if given is None else given
+            await self._runtime.arrange(self._desired.branch(state, key.pod_uid))
+            handed = await self._devices.before_start(state, key) if given is None else given
             if isinstance(handed, NotStarted):
                 self._report(Began(key, attempt, handed))
                 return
-            settings = self._wanted.container(state, key)
+            settings = self._desired.container(state, key)
             launch = Launch(
                 key=key,
                 attempt=attempt,
@@ -250,7 +267,7 @@ class Performer:
                 runner=record.workload.runner,
             )
             result = await self._runtime.start(launch)
-            self._given[key] = settings
+            self._applied[key] = settings
         except OSError as error:
             fields = {"error": error.strerror or str(error)}
             result = NotStarted("runtime/failed", fields, error.errno in PASSING_ERRORS)
@@ -277,28 +294,28 @@ class Performer:
         """Bring what runs to the node state, where the allocations became different.
 
         Of what runs only the shared CPUs can change, and those with the ledger of CPUs. The
-        cgroups above are brought to their sums at every look.
+        cgroups above are brought to their sums at every resync.
         """
         state = self._state()
         cpus = state.node.snapshot.cpu
-        if cpus is self._settled:
+        if cpus is self._applied_cpus:
             return
         # What was started a moment ago runs too, though the node state may not say so yet.
         for key in (*running(state), *self._begun(state)):
-            given = self._given.get(key)
-            if given is None or given.cgroup.cpus != self._wanted.cpus(state, key):
-                wanted = self._wanted.container(state, key)
-                done = await self._runtime.settle(wanted, key)
-                # What is refused here is refused at the next look too, which tells it.
+            given = self._applied.get(key)
+            if given is None or given.cgroup.cpus != self._desired.cpus(state, key):
+                desired = self._desired.container(state, key)
+                done = await self._runtime.settle(desired, key)
+                # What is refused here is refused at the next resync too, which reports it.
                 if not isinstance(done, NotHeld):
-                    self._given[key] = wanted
-        self._settled = cpus
+                    self._applied[key] = desired
+        self._applied_cpus = cpus
 
     def _begun(self, state: NodeState) -> list[ContainerKey]:
         """What was given settings and is still on its way, as far as the node state says."""
         return [
             key
-            for key in self._given
+            for key in self._applied
             if key.pod_uid in state.records
             and state.records[key.pod_uid].run.of(key.container).phase is ContainerPhase.STARTING
         ]
@@ -310,41 +327,41 @@ class Performer:
         state = self._state()
         mended: dict[ContainerKey, tuple[str, ...]] = {}
         audits: dict[ContainerKey, Audit] = {}
-        tree = self._wanted.tree(state)
+        tree = self._desired.tree(state)
         arranged = await self._runtime.arrange(tree)
         # Sums change with the pods; drift is what changed although the same was wanted before.
-        if drifted := [p for p in arranged.written if self._arranged.get(p) == tree[p]]:
+        if drifted := [p for p in arranged.written if self._applied_tree.get(p) == tree[p]]:
             mended[_TREE] = (_LEVEL,) * len(drifted)
         not_held = {_holder(path): each for path, each in arranged.not_held.items()}
-        self._arranged = {
+        self._applied_tree = {
             path: each for path, each in tree.items() if path not in arranged.not_held
         }
         for key in running(state):
-            wanted = self._wanted.container(state, key)
-            written = await self._runtime.settle(wanted, key)
+            desired = self._desired.container(state, key)
+            written = await self._runtime.settle(desired, key)
             if isinstance(written, NotHeld):
                 not_held[key] = written
             else:
-                if written and self._given.get(key) == wanted:
+                if written and self._applied.get(key) == desired:
                     mended[key] = tuple(written)
-                self._given[key] = wanted
+                self._applied[key] = desired
             seen = await self._runtime.reality(key)
             if seen is not None:
-                audits[key] = self._wanted.audit(state, key, seen, self._clock())
+                audits[key] = self._desired.audit(state, key, seen, self._clock())
         known, self.not_held = self.not_held, not_held
         news = {key: each for key, each in not_held.items() if known.get(key) != each}
         self._report(ResyncResult(audits, mended, news))
 
 
 def _holder(path: str) -> ContainerKey:
-    """Who a cgroup above the containers counts as: the pod that it is for, or nobody."""
+    """The key of a cgroup above the containers: that of its pod, or ``_TREE``."""
     name = path.rpartition("/")[2]
     uid = paths.name_of(name.removeprefix(paths.POD_PREFIX))
     return ContainerKey(uid, "") if uid and name.startswith(paths.POD_PREFIX) else _TREE
 
 
 def _goes_on(state: NodeState, pod_uid: str) -> bool:
-    """Whether there is such a pod and nobody wants it gone."""
+    """Whether there is such a pod and it is not to go."""
     record = state.records.get(pod_uid)
     return record is not None and record.run.deletion is None
 

@@ -26,7 +26,7 @@ class PluginServers:
     _pod_resources: PodResourcesServer | None = None
 
     @property
-    def handing(self) -> FromPlugins:
+    def devices(self) -> FromPlugins:
         """What containers are started with because of their devices."""
         return FromPlugins(self.plugins)
 
@@ -53,7 +53,7 @@ class PluginServers:
             await self.plugins.stop()
 
 
-def neighbours(described: Iterable[str], asking: PodResourcesSettings) -> PluginServers:
+def make_plugin_servers(described: Iterable[str], asking: PodResourcesSettings) -> PluginServers:
     """The servers of a node on which these resources were described by the administrator."""
     relay = Relay()
     plugins = DevicePlugins(relay, described=frozenset(described))

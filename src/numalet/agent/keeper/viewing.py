@@ -21,68 +21,75 @@ class Condition:
     """How a keeper is. ``problem`` is why its state can not be written, empty if it can."""
 
     started_at: datetime
+    """When this agent started; never changed."""
     audits: Mapping[ContainerKey, Audit] = field(default_factory=dict)
+    """The latest audit of each running container; replaced by the loop after a resync."""
     problem: str = ""
+    """Set by the loop when a write failed, cleared when one succeeds."""
     stopping: bool = False
+    """Set once, by ``stop`` or at the end of the loop."""
     unschedulable: bool = False
+    """Set by ``cordon``, after it is on the disk."""
 
 
-def condition(around: KeeperDependencies) -> Condition:
+def condition(dependencies: KeeperDependencies) -> Condition:
     """How a keeper is at its begin."""
-    return Condition(started_at=around.clock(), unschedulable=around.unschedulable)
+    return Condition(started_at=dependencies.clock(), unschedulable=dependencies.unschedulable)
 
 
 def view(
-    around: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
+    dependencies: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
 ) -> AgentView:
     """The view of this node state."""
     return AgentView(
-        node_name=around.node_name,
+        node_name=dependencies.node_name,
         node=state.node,
-        standing=around.standing,
-        level=around.runtime.capabilities().level,
+        standing=dependencies.standing,
+        level=dependencies.runtime.capabilities().level,
         started_at=condition.started_at,
         unschedulable=condition.unschedulable,
-        node_created_at=around.node_created_at or condition.started_at,
+        node_created_at=dependencies.node_created_at or condition.started_at,
         resource_version=state.resource_version,
-        unready=_unready(around, state, condition),
+        unready=_unready(dependencies, state, condition),
         records=state.records,
         events=state.events,
         audits=condition.audits,
         counts=state.counts,
-        config=_config(around, state),
+        config=_config(dependencies, state),
         kubelet=state.kubelet,
         cpu_gauges=state.cpu_gauges,
-        notes=tuple(_notes(around, state, condition, performer)),
+        notes=tuple(_notes(dependencies, state, condition, performer)),
     )
 
 
-def _config(around: KeeperDependencies, state: NodeState) -> KubeletConfig:
+def _config(dependencies: KeeperDependencies, state: NodeState) -> KubeletConfig:
     """The configuration that decides here: that of the kubelet, which may get another one."""
     observation = state.kubelet
     theirs = None if observation is None else observation.evidence.settings
-    return around.config if theirs is None else theirs
+    return dependencies.config if theirs is None else theirs
 
 
-def _unready(around: KeeperDependencies, state: NodeState, condition: Condition) -> Unready | None:
+def _unready(
+    dependencies: KeeperDependencies, state: NodeState, condition: Condition
+) -> Unready | None:
     if condition.stopping:
         return Unready.STOPPING
     if condition.problem:
         return Unready.STATE_UNWRITABLE
     if not state.node.snapshot.sources_ready:
         return Unready.STARTING
-    return Unready.OBSERVING if around.standing is OwnershipMode.OBSERVING else None
+    return Unready.OBSERVING if dependencies.standing is OwnershipMode.OBSERVING else None
 
 
 def _notes(
-    around: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
+    dependencies: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
 ) -> list[str]:
-    notes = [*around.notes, *around.also_noted()]
+    notes = [*dependencies.notes, *dependencies.also_noted()]
     if any(each.run.unpromised for each in state.records.values()):
         notes.append("agent/pods-unpromised")
     if condition.problem:
         notes.append("agent/books-unwritable")
-    if around.store.journal_problem:
+    if dependencies.store.journal_problem:
         notes.append("agent/journal-unwritable")
     if performer.problem:
         notes.append("agent/runtime-failed")

@@ -66,15 +66,17 @@ class Hooks:
 
 @asynccontextmanager
 async def opened(
-    settings: AgentSettings, hooks: Hooks = Hooks(), near: PluginServers | None = None
+    settings: AgentSettings, hooks: Hooks = Hooks(), plugin_servers: PluginServers | None = None
 ) -> AsyncIterator[Keeper]:
-    """A keeper that runs, after its recovery; it stops, and lets go of everything, at the end.
+    """A keeper that runs, after its recovery; it stops, and releases everything, at the end.
 
     Raises:
         BadInput: the agent can not start: node state, configuration, machine, or another owner.
     """
-    if near is not None:
-        settings = replace(settings, premises=replace(settings.premises, plugins=near.plugins))
+    if plugin_servers is not None:
+        settings = replace(
+            settings, premises=replace(settings.premises, plugins=plugin_servers.plugins)
+        )
     store = Store(settings.root, pod_record.encode, pod_record.decode)
     try:
         stored = store.open()
@@ -85,27 +87,27 @@ async def opened(
         # Longer than anything of ours is in the tree: its lock goes last.
         with (
             _claimed(settings, runtime) as remarks,
-            hold.alone(runtime.cgroups if isinstance(runtime, ProcessRuntime) else None),
+            hold.alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
         ):
             hooks.on_findings(remarks)
             try:
                 recovered = await _recovered(settings, stored, hooks, store, runtime, age)
-                around = _surroundings(settings, hooks, store, runtime, near)
-                around = replace(
-                    around,
+                dependencies = _surroundings(settings, hooks, store, runtime, plugin_servers)
+                dependencies = replace(
+                    dependencies,
                     node_created_at=age.created_at,
                     unschedulable=age.unschedulable,
                     keep_cordon=partial(node_file.keep_cordon, settings.root, age),
                 )
-                begun = _begun(recovered, settings, hooks, around)
-                if near is not None:
-                    near.relay.enqueue = begun.keeper.enqueue
+                begun = _begun(recovered, settings, hooks, dependencies)
+                if plugin_servers is not None:
+                    plugin_servers.relay.enqueue = begun.keeper.enqueue
                 async with _running(begun) as keeper:
                     yield keeper
             finally:
                 await runtime.close()
     except BaseExceptionGroup as several:
-        # One trouble need not look like many; whoever waits for BadInput shall get it.
+        # One trouble need not look like many; a caller that waits for BadInput gets it.
         if len(several.exceptions) == 1:
             raise several.exceptions[0] from None
         raise
@@ -148,7 +150,7 @@ async def _recovered(
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A keeper before its life, and what it hears of."""
+    """A keeper before its life, and where its facts come from."""
 
     keeper: Keeper
     settings: AgentSettings
@@ -156,18 +158,18 @@ class _Begun:
 
 
 def _begun(
-    recovered: Recovered, settings: AgentSettings, hooks: Hooks, around: KeeperDependencies
+    recovered: Recovered, settings: AgentSettings, hooks: Hooks, dependencies: KeeperDependencies
 ) -> _Begun:
     """A keeper with the node state of a recovery, which is on the disk."""
     state = recovered.state
     if not settings.observe:
         try:
-            around.store.commit(None, state, ())
+            dependencies.store.commit(None, state, ())
         except StorageFailed as failed:
             fields = {"path": str(settings.root), "error": failed.problem}
             where = Location(str(settings.root))
             raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
-    keeper = Keeper(state, around)
+    keeper = Keeper(state, dependencies)
     keeper.begin(recovered.tasks)
     hooks.on_findings(recovered.findings)
     for traced in recovered.traces:
@@ -215,16 +217,16 @@ async def reached(
     Raises:
         BadInput: its port, certificate or folder can not be used.
     """
-    wanted = settings.kube_api
-    if wanted is None:
+    address = settings.kube_api
+    if address is None:
         yield None
         return
-    async with kube_api.served(keeper, wanted, settings.root, utc_now(), report_bug) as serving:
+    async with kube_api.served(keeper, address, settings.root, utc_now(), report_bug) as serving:
         yield serving
 
 
 async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
-    """Hear the manifest folder, if there is one; then every source has been heard."""
+    """Follow the manifest folder, if there is one; once it was read every source is ready."""
     if settings.observe:
         await _follow_kubelet(keeper, settings, hooks)
         return
@@ -248,7 +250,7 @@ async def _sources(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> Non
 
 
 async def _follow_kubelet(keeper: Keeper, settings: AgentSettings, hooks: Hooks) -> None:
-    """Look at the kubelet that owns this node, again and again."""
+    """Observe the kubelet that owns this node, again and again."""
     places = replace(hooks.kubelet, root=settings.kubelet_root)
     watch = KubeletWatch(
         places=places,
@@ -271,13 +273,13 @@ def _surroundings(
     hooks: Hooks,
     store: Store,
     runtime: Runtime,
-    near: PluginServers | None,
+    plugin_servers: PluginServers | None,
 ) -> KeeperDependencies:
     premises = settings.premises
-    around = KeeperDependencies(
+    dependencies = KeeperDependencies(
         store=store,
         runtime=runtime,
-        wanted=SettingsByFormula(_limits(settings)),
+        desired=SettingsByFormula(_limits(settings)),
         clock=hooks.clock,
         stopwatch=time.perf_counter,
         node_name=settings.node_name,
@@ -290,10 +292,15 @@ def _surroundings(
         also_counted=(hooks.shortage.counted,),
         also_noted=hooks.shortage.notes,
     )
-    if near is None:
-        return around
-    counted = (*around.also_counted, near.counted)
-    return replace(around, plugins=near.plugins, handing=near.handing, also_counted=counted)
+    if plugin_servers is None:
+        return dependencies
+    counted = (*dependencies.also_counted, plugin_servers.counted)
+    return replace(
+        dependencies,
+        plugins=plugin_servers.plugins,
+        devices=plugin_servers.devices,
+        also_counted=counted,
+    )
 
 
 def _runtime(settings: AgentSettings) -> Runtime:

@@ -2,8 +2,8 @@
 
 Three places, the first that there is: the subtree that a service manager delegated to a unit for
 pods beside the one that we run in; the one that it delegated to the unit we run in; a folder of
-our own at the top. The second is for whoever does not come back while pods run: systemd starts
-no process in a cgroup that is divided.
+our own at the top. The second is for an agent that does not restart while pods run: systemd
+starts no process in a cgroup that is divided.
 
 Without the controllers ``cpuset`` and ``memory`` a tree promises nothing; the others are missed
 and named. Nothing of this needs root as such, only that writing is allowed.

@@ -1,4 +1,4 @@
-"""A tree of cgroups below a folder of the cgroup file system that nobody else writes to."""
+"""A tree of cgroups below a folder of the cgroup file system to which no other process writes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CgroupTree:
             return None
 
     def write(self, path: str, file: str, text: str) -> None:
-        """Write a setting with one call; the kernel takes each call for a setting of its own."""
+        """Write a setting with one call; to the kernel each call is a setting of its own."""
         descriptor = os.open(self.folder(path) / file, os.O_WRONLY | os.O_CLOEXEC)
         try:
             # Writing nothing would be no setting; an empty line clears one.

@@ -33,7 +33,7 @@ def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...
     """Make the settings of a cgroup as wanted; the names of those that had to be written.
 
     A setting whose file is not there, because its controller is not, is left out; what the
-    runtime can not enforce here it says elsewhere. The sets in force are looked at even if
+    runtime can not enforce here it says elsewhere. The sets in force are checked even if
     nothing was written.
     """
     texts = _texts(wanted)

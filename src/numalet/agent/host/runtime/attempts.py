@@ -1,7 +1,7 @@
 """Where the process runtime keeps what it needs to find its containers again.
 
 ``runs/UID/CONTAINER/ATTEMPT/`` below the agent's root, names escaped; in each such folder are
-the watcher's papers and the program's output.
+the watcher's files and the program's output.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AttemptState(Enum):
     REFUSED = "refused"
     ENDED = "ended"
     LOST = "lost"
-    """The program was started, its watcher is gone, and nobody wrote down an end."""
+    """The program was started, its watcher is gone, and no end was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class AttemptFolder:
         return str(self.folder)
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """A paper of the watcher's; None without it."""
+        """The content of one of the attempt's files; None without it."""
         return attempt_files.read(self.folder, name)
 
     def state(self) -> AttemptState:
@@ -70,7 +70,7 @@ class AttemptFolder:
         if descriptor is None:
             return AttemptState.RUNNING if is_started else AttemptState.STARTING
         os.close(descriptor)
-        # It may have ended between the two looks.
+        # It may have ended between the two checks.
         if (self.folder / attempt_files.END).exists():
             return AttemptState.ENDED
         return (
@@ -90,12 +90,12 @@ class AttemptFolder:
             folder.mkdir(mode=_MODE, exist_ok=True)
 
     def lock(self) -> int | None:
-        """The lock, taken, as a descriptor; None if a watcher has it. Raises ``OSError``."""
+        """The lock as a descriptor; None if a watcher holds it. Raises ``OSError``."""
         flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
         try:
             descriptor = os.open(self.folder / attempt_files.LOCK, flags, 0o600)
         except FileNotFoundError:
-            # The folder went meanwhile: nobody has anything.
+            # The folder went meanwhile: no process holds anything.
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,7 +180,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """A paper as a text."""
+    """The content of an attempt's file as a text."""
     return json.dumps(content)
 
 

@@ -1,4 +1,4 @@
-"""A runtime without processes: programs are entries that end when somebody says so.
+"""A runtime without processes: programs are entries that end when a test or the user says so.
 
 For tests, and for trying the agent on a described machine. What a program does is said by a
 *fate*: by default an init container ends well at once, everything else runs until it is stopped,
@@ -59,7 +59,7 @@ Fate: TypeAlias = FakeProgram | Ends | NotStarted
 
 
 def fate_of(launch: Launch) -> Fate:
-    """What a program does if nobody says otherwise."""
+    """What a program does unless a test says otherwise."""
     words = (*launch.spec.command, *launch.spec.args)
     try:
         if words[:1] == ("exit",):
@@ -87,7 +87,7 @@ class _Entry:
 
 
 _FOREVER_SECONDS: Final = 1e9
-"""Whoever sleeps for so long, or for infinity, runs."""
+"""A sleep of this length, or without an end, counts as running."""
 _STARTS_KEPT: Final = 10_000
 
 
@@ -95,8 +95,8 @@ class FakeRuntime:
     """Entries in memory, and in ``folder`` if one is given.
 
     ``starts`` are the latest attempts that began, in order; ``doubled`` those that were asked for
-    while another attempt of the same container ran. ``refusals`` say by path what is not taken, as
-    if a kernel refused it.
+    while another attempt of the same container ran. ``refusals`` say by path what is refused, as
+    by a kernel.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class FakeRuntime:
         self._timers.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
-        """Take the settings over; the paths whose settings differed."""
+        """Keep the settings; the paths whose settings differed."""
         not_held = {path: self.refusals[path] for path in tree if path in self.refusals}
         changed = [
             path
@@ -159,7 +159,7 @@ class FakeRuntime:
         return Arranged(tuple(changed), not_held)
 
     async def start(self, launch: Launch) -> Started | NotStarted:
-        """Start one attempt, as its fate says. Nobody's command can run on a machine not here."""
+        """Start one attempt, as its fate says. No command can run on a machine not here."""
         if launch.runner is not None:
             return NotStarted(NO_FOREGROUND, {})
         there = self._entries.get(launch.key)
@@ -206,7 +206,7 @@ class FakeRuntime:
         self._end(self._entries[key], code)
 
     def drift(self, key: ContainerKey, cgroup: CgroupSettings) -> None:
-        """Let somebody else have written these settings."""
+        """Pretend that another process wrote these settings."""
         self._entries[key].settings = cgroup
 
     def running(self) -> dict[ContainerKey, int]:
@@ -224,7 +224,7 @@ class FakeRuntime:
     async def settle(
         self, settings: ContainerSettings, key: ContainerKey
     ) -> Sequence[str] | NotHeld:
-        """Take the settings over; the names of those that differed."""
+        """Keep the settings; the names of those that differed."""
         entry = self._entries.get(key)
         if entry is None or entry.exit is not None or entry.settings == settings.cgroup:
             return ()

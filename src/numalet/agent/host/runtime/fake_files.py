@@ -1,8 +1,8 @@
 """What the runtime without processes keeps in its folder instead of a machine.
 
 ``POD_UID/CONTAINER.json`` is the latest attempt of a container, written by the runtime. It is read
-when an agent starts, so whoever changes such a file while no agent runs changes what has become of
-that program. ``order.json`` is written by nobody but the user: a list of uids, in the order in
+when an agent starts, so changing such a file while no agent runs changes what has become of that
+program. ``order.json`` is written by the user alone: a list of uids, in the order in
 which these pods ask again after a start. See ``docs/how-to/run-the-agent.md``.
 """
 

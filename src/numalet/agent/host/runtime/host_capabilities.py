@@ -31,7 +31,7 @@ class HostCapabilities:
 
 
 def ground(place: Place | None = None) -> HostCapabilities:
-    """The strongest there is here; a place that was found already need not be looked for."""
+    """The strongest there is here; ``place`` saves the search if it was done already."""
     usable = root.find() if place is None else place
     if not isinstance(usable, Unusable):
         capabilities = Capabilities(GuaranteeLevel.KERNEL, usable.shortfalls)

@@ -1,14 +1,15 @@
 """An attempt that a process in the foreground starts itself, being its own watcher.
 
 ``numalet run`` wants its command to have its terminal, its folder, its user, and to be its child;
-the agent wants the command where the books say, and to know of its end even if both were killed.
+the agent wants the command on its allocation, and to know of its end even if both were killed.
 So the agent prepares the cgroup and writes the order, as for a watcher of its own, and the runner
-takes the attempt's lock, starts the program, and leaves the same papers. From there on nothing
-differs: a runner is found again by the next agent, and looked at by its pidfd, as any watcher.
+takes the attempt's lock, starts the program, and leaves the same files. From there on nothing
+differs: the next agent adopts a runner and waits for it by its pidfd, as for any watcher.
 
 An offer holds as long as the order lies there. Who withdraws it takes the lock first, so an order
-is either taken or withdrawn, never both. The bell is a named pipe in the attempt's folder: the
-runner rings when the program has started and when it has ended, so that nobody has to look.
+is either accepted or withdrawn, never both. The notify FIFO is a named pipe in the attempt's
+folder: the runner writes to it when the program has started and when it has ended, which saves
+the agent polling.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PAUSE_SECONDS: Final = 0.05
 
 
 class NotifyFifo:
-    """The bell of one attempt, heard until it is closed."""
+    """The notify FIFO of one attempt, read until it is closed."""
 
     def __init__(self, attempt: AttemptFolder, notified: Callable[[], None]) -> None:
         path = attempt.folder / attempt_files.NOTIFY_FIFO
@@ -41,7 +42,7 @@ class NotifyFifo:
         asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop reading."""
         asyncio.get_running_loop().remove_reader(self._descriptor)
         os.close(self._descriptor)
 
@@ -55,7 +56,7 @@ class StartOffer:
     """An order that waits for its runner.
 
     ``gone`` is called when the runner's process has ended, and again until the offer is closed;
-    ``late`` when it was not taken in time.
+    ``late`` when it was not accepted in time.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ def pidfd_of(runner: Runner) -> int | None:
 
 
 def withdraw(attempt: AttemptFolder) -> bool:
-    """Make sure that nobody takes the order any more; False if it has been taken."""
+    """Make sure that no runner accepts the order any more; False if one has."""
     descriptor = attempt.lock()
     if descriptor is None:
         return False

@@ -1,8 +1,8 @@
 """What the agent asks of a runtime.
 
 The agent is the only caller, from one task. Whatever a runtime needs to find its containers
-again after the agent was killed it keeps itself, below the folder that it is given; ``observed``
-tells it. A start is recorded by the agent before ``start`` is called, so a runtime may be asked
+again after the agent was killed it keeps itself, below the folder that it is given; ``open``
+returns it. A start is recorded by the agent before ``start`` is called, so a runtime may be asked
 to start an attempt that it has already started: it then answers as it did the first time.
 """
 
@@ -82,7 +82,7 @@ class NotHeld:
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """The paths whose settings have been written, and those that the kernel did not take."""
+    """The paths whose settings have been written, and those that the kernel refused."""
 
     written: tuple[str, ...] = ()
     not_held: Mapping[str, NotHeld] = field(default_factory=lambda: MappingProxyType({}))
@@ -108,7 +108,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A container that the runtime finds: running (``exit`` is None), or ended."""
+    """A container that the runtime has: running (``exit`` is None), or ended."""
 
     key: ContainerKey
     attempt: int

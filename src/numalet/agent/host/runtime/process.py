@@ -20,7 +20,7 @@ from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import (
     cgroup_inspection,
-    enclosing,
+    cgroups,
     ends,
     offers,
     process_inspection,
@@ -54,6 +54,7 @@ NO_COMMAND: Final = "runtime/no-command"
 SILENT: Final = "runtime/watcher-silent"
 _PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
 _PAUSE_SECONDS: Final = 0.01
+"""Between two polls of what has no descriptor to wait for: an empty cgroup, a lock that is free."""
 
 
 class ProcessRuntime:
@@ -68,16 +69,23 @@ class ProcessRuntime:
         patience_seconds: float = 60.0,
     ) -> None:
         self._attempts = Attempts(folder / RUNS)
+        """The attempts on the disk, which say more than what is kept here."""
         self._ground = ground() if on is None else on
+        """What programs are held by; determined once, at the start of the agent."""
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
+        """How long a watcher may take to answer, and a killed program to go, in seconds."""
         self._watched: dict[ContainerKey, Watched] = {}
+        """The running attempts with a live watcher: from its answer until its pidfd is readable."""
         self._fifos: dict[ContainerKey, NotifyFifo] = {}
+        """The notify FIFOs of commands in the foreground, until the pod is forgotten."""
         self._offers: dict[ContainerKey, StartOffer] = {}
+        """Orders that no runner has accepted yet, and that none has withdrawn."""
         self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
+        """What ``news`` yields: callbacks of the event loop put, the keeper takes out."""
 
     @property
-    def cgroups(self) -> Path | None:
+    def cgroup_root(self) -> Path | None:
         """The folder of the tree of cgroups; None without one."""
         tree = self._ground.tree
         return None if tree is None else tree.root
@@ -118,18 +126,7 @@ class ProcessRuntime:
         Where there are no cgroups there is nothing to arrange.
         """
         ours = self._ground.tree
-        if ours is None:
-            return Arranged()
-        written, not_held = [], {}
-        for path, settings in tree.items():
-            with contextlib.suppress(OSError):
-                ours.make(path)
-            applied = writing.apply(ours, path, settings)
-            if isinstance(applied, SettingRefusal):
-                not_held[path] = NotHeld(applied.code, applied.fields)
-            elif applied:
-                written.append(path)
-        return Arranged(tuple(written), not_held)
+        return Arranged() if ours is None else cgroups.arrange(ours, tree)
 
     async def start(self, launch: Launch) -> Started | NotStarted | Offered:
         """Start one attempt, with all its settings in force before its first instruction."""
@@ -177,7 +174,7 @@ class ProcessRuntime:
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
         if not isinstance(applied, SettingRefusal):
             return applied
-        # One that ended meanwhile, and whose cgroup somebody removed, is held to nothing.
+        # One that ended meanwhile, and whose cgroup was removed, is held to nothing.
         gone = self._watched.get(key) is not watched
         return () if gone else NotHeld(applied.code, applied.fields)
 
@@ -193,9 +190,9 @@ class ProcessRuntime:
         return await asyncio.to_thread(cgroup_inspection.inspect, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
-        """Remove everything of a pod: what may be left running, cgroups, logs, papers.
+        """Remove everything of a pod: what may be left running, cgroups, logs, attempt files.
 
-        Raises ``OSError``, and keeps the papers, if something of it can not be removed now.
+        Raises ``OSError``, and keeps the attempt files, if something of it can not be removed now.
         """
         for attempt in self._attempts.all(pod_uid):
             watched = self._watched.get(attempt.key)
@@ -262,7 +259,7 @@ class ProcessRuntime:
 
     async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Make the cgroup and write the order; what prevented that."""
-        refused = await enclosing.enclose(self._ground.tree, launch, self._until)
+        refused = await cgroups.enclose(self._ground.tree, launch, self._until)
         if refused is not None:
             return NotStarted(refused.code, refused.fields, refused.number in PASSING_ERRORS)
         try:
@@ -279,7 +276,7 @@ class ProcessRuntime:
             return NotStarted(offers.RUNNER_GONE, {"pid": str(launch.runner.pid)})
         lock = attempt.lock()
         try:
-            # With the lock in our hand nobody joins what is made anew.
+            # As long as the lock is held no runner accepts what is made anew.
             refused = None if lock is None else await self._prepare(launch, attempt)
             if refused is not None:
                 os.close(pidfd)
@@ -336,7 +333,7 @@ class ProcessRuntime:
         """Wait until the condition holds, or patience ends."""
         loop = asyncio.get_running_loop()
         last = loop.time() + self._patience
-        # The kernel and other processes tell nobody when it does.
+        # Neither the kernel nor other processes announce it.
         while not condition() and loop.time() < last:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -344,7 +341,7 @@ class ProcessRuntime:
         return any(key.pod_uid == pod_uid for key in self._watched)
 
     def _watch(self, attempt: AttemptFolder) -> bool:
-        """Look at the watcher from now on; False if it is gone already."""
+        """Wait for the watcher's end from now on; False if it is gone already."""
         if attempt.key in self._watched:
             return True
         watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
@@ -356,7 +353,7 @@ class ProcessRuntime:
         return True
 
     def _finish(self, attempt: AttemptFolder) -> None:
-        """The watcher is gone: tell the end."""
+        """The watcher is gone: report the end."""
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
             watched.close()

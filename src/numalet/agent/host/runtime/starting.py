@@ -1,4 +1,4 @@
-"""From an order to a watcher: what it is told, how it is spawned, and what its answer means."""
+"""From an order to a watcher: what it says, how the watcher is spawned, what its answer means."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from numalet.core.model.findings import BadInput
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
+"""As the kubelet's defaults, ``containerLogMaxSize`` and ``containerLogMaxFiles``."""
 
 FORK_FAILED: Final = "runtime/fork-failed"
 STORAGE: Final = "runtime/storage"
@@ -59,6 +60,7 @@ _CODE: Final = (
     "sys.exit(main(Path(sys.argv[2])))"
 )
 _LOWEST_FREE: Final = 10
+"""Above the descriptors of a watcher (``watch.REPORT`` is the highest): none is overwritten."""
 _OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 """What this process may have open before it allows itself more."""
 
@@ -83,7 +85,7 @@ def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
 
 
 def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> Mapping[str, Any]:
-    """What the watcher is told."""
+    """The order for the watcher."""
     prepared = setup(launch, ground, attempt.mark)
     leaf = None if ground.tree is None else root.of_watchers(ground.tree)
     return {
@@ -99,7 +101,7 @@ def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> M
 
 
 def _foreground(launch: Launch) -> Mapping[str, Any]:
-    """What a runner is told on top: it has an environment of its own to begin with."""
+    """What the order says to a runner on top: it has an environment of its own to begin with."""
     cgroup = launch.settings.cgroup
     return {
         "foreground": True,
@@ -150,7 +152,7 @@ async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
     try:
         answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        # A lock that nobody lets go of would look like a watcher that is about to answer.
+        # A lock that is never released would look like a watcher that is about to answer.
         os.close(lock)
         raise
     try:

@@ -1,4 +1,4 @@
-"""A watcher that is looked at: its pidfd in the event loop, and the ways to end its program."""
+"""A watcher that is waited for: its pidfd in the event loop, and the ways to end its program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 
 STUBBORN_SECONDS: Final = 5.0
-"""How long a watcher may take to kill its program before it is killed itself."""
+"""How long a watcher may take to kill its program before it is killed itself. The kernel kills the
+program with it, so nothing is lost but the exit status and the last lines of output."""
 
 
 class Watched:
@@ -30,14 +31,20 @@ class Watched:
     ) -> None:
         order = attempt.document(attempt_files.LAUNCH) or {}
         self.pid = pid
+        """The watcher's, or the runner's of a command in the foreground."""
         self.cgroup: str | None = order.get("path") if tree is not None else None
         self._in_foreground = bool(order.get("foreground"))
         self._pidfd = pidfd
+        """Of that process, in the event loop; -1 after ``close``."""
         self._tree = tree
         self._gone = gone
+        """Called once, when the process has ended."""
         self._asked = False
+        """Whether SIGTERM was sent."""
         self._kill_at: float | None = None
+        """When all of it is killed, by the loop's clock; it only ever becomes earlier."""
         self._timer: asyncio.TimerHandle | None = None
+        """The kill that is due; one at a time."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(pidfd, self._ended)
 
@@ -47,7 +54,7 @@ class Watched:
     ) -> Watched | None:
         """The watcher of an attempt; None if it is gone.
 
-        The lock is looked at after the pidfd was opened: as long as it is held the id can not
+        The lock is tried after the pidfd was opened: as long as it is held the id can not
         have gone to another process.
         """
         started = attempt.document(attempt_files.STARTED)
@@ -90,7 +97,7 @@ class Watched:
         self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop waiting; the watcher goes on."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pidfd >= 0:
@@ -114,7 +121,7 @@ class Watched:
 
 
 def reap_when_ended(pid: int) -> None:
-    """Let a watcher that nobody looks at go from the table of processes as soon as it ended."""
+    """Reap a watcher that is not waited for as soon as it has ended."""
     with contextlib.suppress(ProcessLookupError):
         _reap_at_end(pid, os.pidfd_open(pid))
 
@@ -132,6 +139,6 @@ def _reap_at_end(pid: int, pidfd: int) -> None:
 
 
 def _reap(pid: int) -> None:
-    """Let a watcher that was our own child go from the table of processes."""
+    """Reap a watcher, if it was our own child."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

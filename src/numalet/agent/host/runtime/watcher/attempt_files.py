@@ -22,14 +22,14 @@ END: Final = "end.json"
 LOCK: Final = "lock"
 LOG: Final = "output.log"
 NOTIFY_FIFO: Final = "bell"
-"""A named pipe that there is only for a runner in the foreground; see ``offers``."""
+"""The notify FIFO, which there is only for a runner in the foreground; see ``offers``."""
 
 _ROOM_BYTES: Final = 4096
 _MODE: Final = 0o600
 
 
 class PreallocatedFile:
-    """A file whose room on the disk is taken before it is needed, so that a full disk is no end."""
+    """A file whose blocks are allocated at once, so that it can be written on a full disk."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path = folder / name
@@ -41,7 +41,7 @@ class PreallocatedFile:
     def write(self, content: dict[str, Any]) -> None:
         """Put the file in its place. Raises ``OSError``."""
         text = json.dumps(content).encode()
-        # JSON may be followed by blanks; blocks that are taken already can always be filled.
+        # JSON may be followed by blanks; allocated blocks can always be filled.
         os.pwrite(self._descriptor, text.ljust(_ROOM_BYTES - 1) + b"\n", 0)
         os.fsync(self._descriptor)
         os.close(self._descriptor)

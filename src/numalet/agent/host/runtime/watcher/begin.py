@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final, NoReturn
 
 NO_GROUP: Final = 65534
-"""The group of a user of whom the system's files know nothing: nobody's."""
+"""The group of a user who is not in the system's files: that of ``nobody``."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -116,7 +116,7 @@ class Person:
     def of(cls, user: int | None, group: int | None) -> Person:
         """A user and a group that are wanted, as the system's files know them.
 
-        Somebody other than root is in the group of root only if that is asked for.
+        A user other than root is in the group of root only if that is asked for.
         """
         if user is None:
             return cls(group, None if group is None else [group], {})
@@ -136,7 +136,7 @@ class Person:
 
 
 def close_others(highest: int) -> None:
-    """Close every descriptor above this one: somebody else's, who started us."""
+    """Close every descriptor above this one: they belong to what started us."""
     for name in [entry.name for entry in os.scandir("/proc/self/fd")]:
         if int(name) > highest:
             # The one with which the folder was read is closed already.
@@ -147,7 +147,7 @@ def close_others(highest: int) -> None:
 def set_oom_score_adj(score: int) -> bool:
     """Say how ready the kernel is to kill this process; False if it may not be said.
 
-    Below what it was takes a privilege.
+    Lowering it needs a privilege.
     """
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
@@ -168,7 +168,7 @@ def bind_memory(nodes: Sequence[int]) -> None:
     mask = (ctypes.c_ulong * words)()
     for node in nodes:
         mask[node // _BITS] |= 1 << (node % _BITS)
-    # The kernel takes one bit less than it is told of.
+    # The kernel reads one bit less than this says.
     _syscall(_SET_MEMPOLICY, _MPOL_BIND, mask, words * _BITS + 1)
 
 

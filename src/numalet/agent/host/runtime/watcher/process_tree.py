@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 PROC: Final = Path("/proc")
 MARK: Final = "NUMALET_CONTAINER"
-"""The variable in the environment of every program, by which lost ones are found again."""
+"""The variable in the environment of every program, by which strays are recognised."""
 
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -41,7 +41,7 @@ def process(pid: int, proc: Path = PROC) -> Process | None:
 
 
 def boot_id() -> str:
-    """What tells this boot from others; empty where the kernel does not say."""
+    """The id of this boot; empty where the kernel does not say."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -85,9 +85,9 @@ def descendants(pid: int) -> tuple[int, ...]:
 
 
 def offspring(pid: int) -> tuple[int, ...]:
-    """The same, from what the kernel says of each process alone: for who looks again and again.
+    """The same, from what the kernel says of each process alone: for repeated polling.
 
-    One may be missed while another one ends. Where the kernel does not say it, all are looked at.
+    One may be missed while another one ends. Where the kernel does not say it, all are read.
     """
     if not (PROC / "thread-self" / "children").exists():
         return descendants(pid)

@@ -1,8 +1,8 @@
 """The watcher itself: order, start, wait, end.
 
 Descriptors that it is given: LOCK, which it holds as long as it lives, and REPORT, which it
-closes when it is known what came of the order. It closes all others, which are those of whoever
-started the agent, so that a program has its input and its outputs and nothing else.
+closes when it is known what came of the order. It closes all others, which come from what started
+the agent, so that a program has its input and its outputs and nothing else.
 
 SIGTERM, SIGINT, SIGHUP and the like are passed on to the program; SIGUSR1 kills everything that the
 program left or started. If the watcher itself is killed, the kernel kills the program with it.
@@ -38,12 +38,14 @@ REPORT: Final = 4
 KILL_ALL: Final = signal.SIGUSR1
 PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
 OWN_SCORE: Final = -999
+"""The kernel kills nearly everything before a watcher, with which its program dies; one above
+-1000, which would exempt it altogether."""
 NOT_SPARED: Final = "runtime/oom-score-not-set"
 _PAUSE_SECONDS: Final = 0.02
 
 
 def main(folder: Path) -> int:
-    """Watch one attempt from its order to its end; the exit status is of interest to nobody."""
+    """Watch one attempt from its order to its end; its own exit status is not read."""
     close_others(REPORT)
     for descriptor in (LOCK, REPORT):
         os.set_inheritable(descriptor, False)
@@ -82,18 +84,22 @@ class _Watch:
         self._order = order
         self._log = log
         self._pid = 0
+        """The program's, from the fork on."""
         self._own_pid = os.getpid()
         self._status: int | None = None
+        """The program's, as it was waited for; None while it runs."""
         self._since = ""
         self._until = ""
         self._notes: list[str] = []
+        """Codes of what the child could not set, from its report."""
         self._streams: list[Stream] = []
         self._killed_before = out_of_memory(order.get("cgroup"))
         self._wakeup, self._alarm = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        """Signals go in at the second end, as bytes, and are read from the first."""
 
     def begin(self) -> dict[str, Any] | None:
         """Start the program; what went wrong, or None."""
-        # From here on nothing that comes is lost: it waits in the pipe until it is looked at.
+        # From here on nothing that comes is lost: it waits in the pipe until it is read.
         signal.set_wakeup_fd(self._alarm)
         for number in (*PASSED_ON, KILL_ALL, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
@@ -168,7 +174,7 @@ class _Watch:
         self._reap()
 
     def _reap(self) -> bool:
-        """Take note of all children that ended; False when there is none any more."""
+        """Reap all children that ended; False when none is left."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)

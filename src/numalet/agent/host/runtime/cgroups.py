@@ -1,15 +1,17 @@
-"""A container's cgroup, made anew with its settings in force."""
+"""The cgroups of pods and containers, made with their settings in force."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
-from numalet.agent.host.runtime.port import Launch
+from numalet.agent.host.runtime.port import Arranged, Launch, NotHeld
+from numalet.core.enforcement.settings import CgroupSettings
 
 Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[None]]
 """Waits until a condition holds, or patience ends."""
@@ -31,3 +33,18 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
         return SettingRefusal(writing.REFUSED, fields, error.errno or 0)
     applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
     return applied if isinstance(applied, SettingRefusal) else None
+
+
+def arrange(tree: CgroupTree, wanted: Mapping[str, CgroupSettings]) -> Arranged:
+    """Make the cgroups above the containers, by path; what was not as wanted."""
+    written, not_held = [], {}
+    for path, settings in wanted.items():
+        # A cgroup that can not be made is refused by its first setting, with the path.
+        with contextlib.suppress(OSError):
+            tree.make(path)
+        applied = writing.apply(tree, path, settings)
+        if isinstance(applied, SettingRefusal):
+            not_held[path] = NotHeld(applied.code, applied.fields)
+        elif applied:
+            written.append(path)
+    return Arranged(tuple(written), not_held)

@@ -1,0 +1,119 @@
+"""What a keeper answers without its loop: views, forecasts and past changes. Nothing waits here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from numalet.agent.keeper import cordon, decisions, viewing
+from numalet.agent.keeper.changes import History
+from numalet.agent.keeper.decisions import Decided
+from numalet.agent.keeper.dependencies import KeeperDependencies
+from numalet.agent.keeper.node_state import NodeState
+from numalet.agent.servers.door import (
+    AgentView,
+    EventChange,
+    Foreseen,
+    OwnershipMode,
+    PodChange,
+    RequestRefusal,
+    RequestRefused,
+)
+from numalet.agent.telemetry.metrics import Counts
+from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.spec import Workload
+
+_Decide: TypeAlias = Callable[[NodeState, datetime], Decided]
+
+
+class KeeperReads:
+    """The reading half of the ``Door`` of ``servers``; ``Keeper`` changes what is read here."""
+
+    _view: AgentView
+    """What clients see: ``_state`` and ``_condition`` as they were last published."""
+
+    def __init__(self, state: NodeState, dependencies: KeeperDependencies) -> None:
+        self._state = state
+        """The state that is safe on the disk. Replaced by the loop alone, after a write."""
+        self._dependencies = dependencies
+        """What the keeper was made with; never replaced."""
+        self._condition = viewing.condition(dependencies)
+        """Whether it can write and does not stop. Changed by the loop, ``cordon`` and ``stop``."""
+        self._pods: History[PodChange] = History(self.view, state.resource_version)
+        """Changes of pods for watchers; the loop publishes, clients read."""
+        self._events: History[EventChange] = History(self.view, state.resource_version)
+        """Changes of events, likewise."""
+
+    def view(self) -> AgentView:
+        """The agent as it is now, as far as its state is safe on disk."""
+        return self._view
+
+    def counts(self) -> Counts:
+        """Everything that is counted, by the agent and by its other servers."""
+        return self._view.counts.and_also(each() for each in self._dependencies.also_counted)
+
+    def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
+        """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+        if not cordon.lets_in(workload, self._condition):
+            return RequestRefused(RequestRefusal.CORDONED)
+        return self._foreseen(
+            lambda state, now: decisions.create(state, workload, now, self._dependencies.stopwatch)
+        )
+
+    def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
+        """What ``create`` would come to if there were no other pod."""
+        return self._foreseen(
+            lambda old, now: decisions.create(
+                old.emptied(), workload, now, self._dependencies.stopwatch
+            )
+        )
+
+    def foresee_delete(
+        self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
+    ) -> Foreseen | RequestRefused:
+        """What ``delete`` would come to now. Nothing is kept."""
+        return self._foreseen(
+            lambda state, now: decisions.delete(
+                state, namespace, name, grace_seconds=grace_seconds, uid=uid, now=now
+            )
+        )
+
+    def _foreseen(self, decide: _Decide) -> Foreseen | RequestRefused:
+        closed = self._closed()
+        if closed is not None:
+            return closed
+        state = self._state.at(self._state.node.asking_nobody())
+        decided = decide(state, self._dependencies.clock())
+        if isinstance(decided.answer, RequestRefused):
+            return decided.answer
+        return Foreseen(decided.answer, decided.state.node)
+
+    def pod_changes(self, since: int) -> AsyncIterator[PodChange] | RequestRefused:
+        """All changes after this resource version, then those to come."""
+        return self._pods.since(since)
+
+    def event_changes(self, since: int) -> AsyncIterator[EventChange] | RequestRefused:
+        """All events after this resource version, then those to come."""
+        return self._events.since(since)
+
+    def past_pod_changes(self, since: int) -> Sequence[PodChange] | RequestRefused:
+        """The changes between this resource version and now, oldest first."""
+        return self._pods.past(since)
+
+    def past_event_changes(self, since: int) -> Sequence[EventChange] | RequestRefused:
+        """The changes of events between this resource version and now, oldest first."""
+        return self._events.past(since)
+
+    def log_path(self, key: ContainerKey, *, previous: bool = False) -> Path | None:
+        """Where the output of a container's latest (or previous) attempt is kept."""
+        record = self._state.records.get(key.pod_uid)
+        attempt = 0 if record is None else record.run.of(key.container).attempt
+        attempt -= previous
+        return self._dependencies.runtime.log_path(key, attempt) if attempt > 0 else None
+
+    def _closed(self) -> RequestRefused | None:
+        if self._dependencies.standing is OwnershipMode.OBSERVING:
+            return RequestRefused(RequestRefusal.OBSERVING)
+        return RequestRefused(RequestRefusal.STOPPING) if self._condition.stopping else None
