@@ -41,7 +41,7 @@ def run(settings: AgentSettings) -> None:
 
 
 def _raise_open_files_limit() -> None:
-    """Let as many files be open as may be: every container and every client takes one.
+    """Raise the limit of open files to what is allowed: each container and client needs one.
 
     What is started has the limit with which the agent was started (``starting``), because programs
     that still wait with ``select`` know no more than 1,024.
@@ -89,13 +89,7 @@ async def _run(settings: AgentSettings) -> None:
     hooks = Hooks(
         on_decision=log_decision, on_findings=log_findings, report_bug=misread, shortage=shortage
     )
-    plugin_servers = (
-        None
-        if settings.observe
-        else make_plugin_servers(settings.premises.devices, settings.asking)
-    )
-    if plugin_servers is not None:
-        plugin_servers.relay.log = lambda line: log.write([line])
+    plugin_servers = _plugin_servers(settings, log)
     async with wiring.opened(settings, hooks, plugin_servers) as keeper:
         log.write(_begun(keeper.view()))
         async with (
@@ -111,9 +105,18 @@ async def _run(settings: AgentSettings) -> None:
             await stopped.wait()
             tidying.cancel()
             notify.send("STOPPING=1")
-            # Before the plugins are let go of, whose calls would fail as if they had said no.
+            # Before the plugins are disconnected, whose calls would fail as if they had refused.
             await keeper.stop()
             log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+def _plugin_servers(settings: AgentSettings, log: logs.LeveledLog) -> PluginServers | None:
+    """The servers for device plugins; None beside a kubelet, with which plugins register."""
+    if settings.observe:
+        return None
+    servers = make_plugin_servers(settings.premises.devices, settings.asking)
+    servers.relay.log = lambda line: log.write([line])
+    return servers
 
 
 @asynccontextmanager
@@ -145,7 +148,7 @@ async def _plugins_served(
 
 
 async def _ready(keeper: Keeper) -> None:
-    """Wait until every source of pods was heard."""
+    """Wait until every source of pods is ready."""
     while not keeper.view().ready:
         await keeper.changed()
 
