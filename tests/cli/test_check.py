@@ -425,3 +425,22 @@ def test_a_configuration_that_does_not_do_what_it_says_is_told(numalet: Runner) 
     assert [(row["code"], row["place"]["line"]) for row in found] == [
         ("lint/alignment-without-hints", 5)
     ]
+
+
+def test_a_pod_of_the_standard_input_beside_a_file_has_its_place() -> None:
+    write("web.yaml", pod("web", "300Gi"))
+    text = pod("huge", "400Gi")
+    ended = process(
+        "check", "-c", "kubelet.yaml", *SHAPE, "-o", "json", "-", "web.yaml", stdin=text
+    )
+
+    found = json.loads(ended.out)["findings"]
+    assert [row["place"]["document"] for row in found] == ["-", "web.yaml"]
+
+
+def test_the_mend_of_a_misspelt_resource_says_what_can_be_reserved(numalet: Runner) -> None:
+    path = write("a.yaml", KUBELET.replace("memory: 4Gi}", "memroy: 4Gi}"))
+    found = {row["code"]: row for row in document(numalet, "-c", path)["findings"]}
+    assert found["config/reserved-resource"]["mend"] == (
+        "write cpu, memory, ephemeral-storage or pid, or remove memroy"
+    )

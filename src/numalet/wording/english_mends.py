@@ -136,12 +136,16 @@ MENDS: Final[Mapping[str, str]] = {
         "remove reservedSystemCPUs, or systemReservedCgroup and kubeReservedCgroup"
     ),
     "config/reserved-cpus": "write a list such as 0-3,8",
-    "config/reserved-memory-type": "remove {type} from NUMA node {numa_node}",
+    "config/reserved-memory-type": (
+        "write memory, hugepages-2Mi or hugepages-1Gi, or remove {type} from NUMA node {numa_node}"
+    ),
     "config/reserved-memory-zero": "remove {type} from NUMA node {numa_node}",
     "config/reserved-memory-duplicate": "merge the entries of {type} on NUMA node {numa_node}",
     "config/reserved-cpus-no-topology": "remove reservedSystemCPUs, or use another machine",
     "config/reserved-cpus-offline": "choose from the CPUs {online}",
-    "config/reserved-resource": "remove {resource}",
+    "config/reserved-resource": (
+        "write cpu, memory, ephemeral-storage or pid, or remove {resource}"
+    ),
     "config/reserved-quantity": "write an amount such as 500m or 1Gi for {resource}",
     "config/reserved-negative": "write an amount of 0 or more for {resource}",
     "config/eviction-signal": "remove {signal}, or use memory.available",

@@ -295,14 +295,21 @@ def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
 
 
 def _pod_places(pieces: CheckInputs, pods: LoadedPods) -> dict[str, Location]:
-    """The file of every pod, by uid. Of several files each is read once more by itself."""
+    """The file of every pod, by uid. Of several files each is read once more by itself.
+
+    The standard input can not be read again; what is in no other file came from there.
+    """
     if len(pieces.pods) == 1:
         return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
     places: dict[str, Location] = {}
-    for path in pieces.pods:
+    again = [path for path in pieces.pods if path != yaml_source.STANDARD_INPUT]
+    for path in again:
         loaded = Findings().collect(partial(_pods, replace(pieces, pods=(path,))))
         for pod in () if loaded is None else loaded.pods:
             places.setdefault(pod.uid, Location(path))
+    if len(again) < len(pieces.pods):
+        for pod in pods.pods:
+            places.setdefault(pod.uid, Location(yaml_source.STANDARD_INPUT))
     return places
 
 
