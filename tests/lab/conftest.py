@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.quiet_watch import QuietWatch
 from numalet.core.model.findings import BadInput
 from numalet.lab import host, kernel_cache
-from numalet.lab.watching import QuietWatch
 from numalet.wording import english
 
 # These run inside guests; see guests.py.

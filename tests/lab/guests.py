@@ -20,11 +20,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lab.quiet_watch import QuietWatch
 from numalet.lab import changes, guest, hugepages, topologies
 from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest, Init, shares
 from numalet.lab.topology import Topology
-from numalet.lab.watching import QuietWatch
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path("tests/lab/guest")

@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from bad_inputs import refused_with
+from lab.quiet_watch import QuietWatch
 from numalet.cli import main
 from numalet.core.model.findings import BadInput
 from numalet.lab import guest, host, kernel_cache, topologies
 from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest
-from numalet.lab.watching import QuietWatch
 from numalet.wording import english
 
 QEMU = """#!/bin/sh

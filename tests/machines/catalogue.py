@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from machines import machine_counts
 from numalet.core.model import cpu_set
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.machine import HugePagePool, Machine, NumaNode
@@ -26,7 +27,7 @@ def figures(machine: Machine) -> dict[str, Any]:
 
 
 def _cpu_figures(machine: Machine) -> dict[str, Any]:
-    groups = ask.cache_groups(machine)
+    groups = machine_counts.cache_groups(machine)
     # A group is named by its CPUs in ascending order.
     l3 = sorted(sorted(group) for group in groups.get("L3", ()))
     return {
@@ -36,8 +37,8 @@ def _cpu_figures(machine: Machine) -> dict[str, Any]:
         "cpu_files": {name: machine.cpu_files.get(name) for name in _CPU_FILES},
         "sockets": len(ask.sockets(machine)),
         "package_ids": list(ask.package_ids(machine)),
-        "dies": ask.die_count(machine),
-        "clusters": ask.cluster_count(machine),
+        "dies": machine_counts.die_count(machine),
+        "clusters": machine_counts.cluster_count(machine),
         "cores": len(ask.cores(machine)),
         "cores_by_package_and_core_id": ask.core_id_count(machine),
         "threads_per_core": list(ask.threads_per_core(machine)),
@@ -49,7 +50,7 @@ def _cpu_figures(machine: Machine) -> dict[str, Any]:
 def _node_figures(machine: Machine) -> dict[str, Any]:
     numa = machine.has_numa
     rows = [list(node.distances) if node.distances else None for node in machine.nodes_by_id]
-    online = ask.online_node_ids(machine)
+    online = machine_counts.online_node_ids(machine)
     return {
         "numa": numa,
         "numa_nodes_online": len(online) if numa else None,

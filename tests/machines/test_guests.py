@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from machines import machine_counts
 from machines.catalogue import pool_counts
 from machines.guests import DATA, FIGURES, NAMES, tarball
 from numalet.core.model import cpu_set
@@ -19,7 +20,7 @@ def test_a_guest_reads_as_its_files_say(name: str) -> None:
     machine = machines.open_machine(str(tarball(name))).machine
     expected = FIGURES[name]
     actual: dict[str, Any] = {
-        "nodes_online": cpu_set.text(ask.online_node_ids(machine)),
+        "nodes_online": cpu_set.text(machine_counts.online_node_ids(machine)),
         "cpus_online": cpu_set.text(machine.online_cpus),
         "cpus_offline": machine.cpu_files["offline"],
         "has_cpu": machine.node_files["has_cpu"],

@@ -248,7 +248,7 @@ def test_a_document_is_read_or_refused_with_sentences(value: object) -> None:
 
 @given(st.text(alphabet="exampl.co/gu=@+,01 x", max_size=30))
 def test_a_flag_is_read_or_refused_with_sentences(text: str) -> None:
-    _read_or_refused(lambda: device_document_reader.parse_device_flag(text, (0, 1)))
+    _read_or_refused(lambda: device_document_reader.parse_device_flags((text,), (0, 1)))
 
 
 def _read_or_refused(read: Callable[[], object]) -> None:

@@ -58,11 +58,12 @@ def test_the_list_may_be_the_member_devices_and_devices_may_be_short_texts() -> 
 
 def test_a_plugin_may_have_no_devices() -> None:
     assert {GPU: ()} == device_file.decode([{"resource": GPU, "devices": []}], WHERE)
-    assert (GPU, ()) == device_file.parse_device_flag(GPU + "=")
+    assert {GPU: ()} == device_file.parse_device_flags((GPU + "=",))
 
 
 def test_a_flag_names_devices_and_their_nodes() -> None:
-    resource, devices = device_file.parse_device_flag(" example.com/gpu = gpu0@0, gpu1@0+1 ,gpu2")
+    text = " example.com/gpu = gpu0@0, gpu1@0+1 ,gpu2"
+    ((resource, devices),) = device_file.parse_device_flags((text,)).items()
     assert GPU == resource
     assert (Device("gpu0", (0,)), Device("gpu1", (0, 1)), Device("gpu2")) == devices
 
@@ -171,4 +172,4 @@ def test_an_id_that_two_flags_name_is_refused() -> None:
 
 def test_one_bad_flag_is_refused_alone() -> None:
     with pytest.raises(BadInput):
-        device_file.parse_device_flag("gpu0@0")
+        device_file.parse_device_flags(("gpu0@0",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from machines import machine_counts as counts
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
@@ -69,37 +70,37 @@ def test_cpus_without_a_place_are_not_placed() -> None:
 
 def test_a_die_is_package_and_number() -> None:
     cpus = (_cpu(0, 0, 0, {0}, die_id=0), _cpu(4, 0, 1, {4}, die_id=0))
-    assert ask.die_count(Machine(cpus=cpus)) == 2
+    assert counts.die_count(Machine(cpus=cpus)) == 2
 
 
 def test_dies_are_unknown_when_not_said_or_minus_one() -> None:
-    assert ask.die_count(HYBRID) is None
-    assert ask.die_count(Machine(cpus=(_cpu(0, 0, 0, {0}, die_id=-1),))) is None
+    assert counts.die_count(HYBRID) is None
+    assert counts.die_count(Machine(cpus=(_cpu(0, 0, 0, {0}, die_id=-1),))) is None
 
 
 def test_a_cluster_is_package_and_number() -> None:
     cpus = (_cpu(0, 0, 0, {0}, cluster_id=7), _cpu(4, 0, 1, {4}, cluster_id=7))
-    assert ask.cluster_count(Machine(cpus=cpus)) == 2
+    assert counts.cluster_count(Machine(cpus=cpus)) == 2
 
 
 def test_clusters_are_unknown_when_not_said_or_unset() -> None:
-    assert ask.cluster_count(HYBRID) is None
-    assert ask.cluster_count(Machine(cpus=(_cpu(0, 0, 0, {0}, cluster_id=65535),))) is None
-    assert ask.cluster_count(Machine(cpus=(_cpu(0, 0, 0, {0}, cluster_id=-1),))) is None
+    assert counts.cluster_count(HYBRID) is None
+    assert counts.cluster_count(Machine(cpus=(_cpu(0, 0, 0, {0}, cluster_id=65535),))) is None
+    assert counts.cluster_count(Machine(cpus=(_cpu(0, 0, 0, {0}, cluster_id=-1),))) is None
 
 
 def test_caches_are_groups_of_online_cpus_by_name() -> None:
     shared = Cache(3, "Unified", 0, 1024, frozenset({0, 1, 9}))
     own = Cache(1, "Data", None, None, None)
     cpus = tuple(Cpu(n, package_id=0, caches=(own, shared)) for n in (0, 1))
-    assert ask.cache_groups(Machine(cpus=cpus)) == {
+    assert counts.cache_groups(Machine(cpus=cpus)) == {
         "L1d": (frozenset({0}), frozenset({1})),
         "L3": (frozenset({0, 1}),),
     }
 
 
 def test_an_instruction_cache_has_its_letter() -> None:
-    assert ask.cache_name(Cache(1, "Instruction")) == "L1i"
+    assert counts.cache_name(Cache(1, "Instruction")) == "L1i"
 
 
 def test_nodes_without_cpus_and_without_memory_are_found() -> None:
@@ -113,9 +114,12 @@ def test_the_online_part_of_a_node_leaves_offline_cpus_out() -> None:
 
 def test_online_nodes_are_those_of_the_kernels_list() -> None:
     nodes = (NumaNode(0), NumaNode(1))
-    assert ask.online_node_ids(Machine(nodes=nodes, node_files={"online": "1\n\0"})) == (1,)
-    assert ask.online_node_ids(Machine(nodes=nodes, node_files={"online": "x"})) == (0, 1)
-    assert ask.online_node_ids(Machine(nodes=nodes)) == (0, 1)
+    assert counts.online_node_ids(Machine(nodes=nodes, node_files={"online": "1\n\0"})) == (1,)
+    assert counts.online_node_ids(Machine(nodes=nodes, node_files={"online": "x"})) == (
+        0,
+        1,
+    )
+    assert counts.online_node_ids(Machine(nodes=nodes)) == (0, 1)
 
 
 def test_page_sizes_are_those_of_all_nodes() -> None:

@@ -65,14 +65,6 @@ def decode(
     return reader.result()
 
 
-def parse_device_flag(
-    text: str, node_ids: Collection[int] | None = None
-) -> tuple[str, tuple[Device, ...]]:
-    """The resource and its devices that one flag says; raises ``BadInput``."""
-    ((resource, devices),) = parse_device_flags((text,), node_ids).items()
-    return resource, devices
-
-
 def parse_device_flags(
     texts: Iterable[str], node_ids: Collection[int] | None = None
 ) -> DeviceLists:
