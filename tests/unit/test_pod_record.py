@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from numalet.core.model.findings import BadInput
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import Evicted
-from numalet.io.documents import pod_record
+from numalet.io.documents import pod_record, pod_record_schema
 from numalet.wording import english
 from pod_runs import accepted, at, ran, up, workload
 
@@ -21,6 +23,12 @@ RECORD = PodRecord(
     folding.deletion_requested(up(ran(accepted(), "i1", 0, 1), "a", 2), at(9), 30),
     7,
 )
+WAITING = replace(
+    RECORD, run=replace(RECORD.run, evicted=(Evicted("u-2", "default/small", at(30)),))
+)
+UNDECIDED = PodRecord(workload(), accepted(None))
+GOLDEN = Path(__file__).with_name("golden") / "pod_records.jsonl"
+"""A record of a pod that is being deleted, and of one without a decision, as they are on disks."""
 
 
 def value() -> Any:
@@ -51,12 +59,34 @@ def test_the_file_says_what_it_is() -> None:
 
 def test_the_record_comes_back() -> None:
     assert pod_record.decode(pod_record.encode(RECORD), "u.json") == RECORD
-    waiting = replace(
-        RECORD, run=replace(RECORD.run, evicted=(Evicted("u-2", "default/small", at(30)),))
-    )
-    assert pod_record.decode(pod_record.encode(waiting), "u.json") == waiting
-    undecided = PodRecord(workload(), accepted(None))
-    assert pod_record.decode(pod_record.encode(undecided), "u.json") == undecided
+    assert pod_record.decode(pod_record.encode(WAITING), "u.json") == WAITING
+    assert pod_record.decode(pod_record.encode(UNDECIDED), "u.json") == UNDECIDED
+
+
+def test_a_record_is_written_byte_by_byte_as_the_golden_file_has_it() -> None:
+    """Agents of other releases read it: who changes the file changes what they read."""
+    written = [pod_record.encode(each) + b"\n" for each in (WAITING, UNDECIDED)]
+    assert GOLDEN.read_bytes().splitlines(keepends=True) == written
+
+
+def test_a_record_without_members_that_came_later_is_read() -> None:
+    """Every member with a default may be missing, as it is in records of releases before it."""
+    schema = msgspec.inspect.type_info(pod_record_schema.RecordDocument)
+
+    def stripped(given: Any, declared: msgspec.inspect.Type) -> Any:
+        match declared:
+            case msgspec.inspect.StructType():
+                needed = {each.encode_name: each.type for each in declared.fields if each.required}
+                return {name: stripped(given[name], kind) for name, kind in needed.items()}
+            case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+                return [stripped(each, declared.item_type) for each in given]
+            case _:
+                return given
+
+    for line in GOLDEN.read_bytes().splitlines():
+        least = stripped(json.loads(line), schema)
+        found = pod_record.decode(json.dumps(least).encode(), "u.json")
+        assert found.uid == json.loads(line)["workload"]["uid"]
 
 
 def test_members_of_a_later_release_are_passed_over() -> None:
