@@ -144,7 +144,7 @@ class Endpoint:
         return Accepted(answer.container_responses[0].SerializeToString(deterministic=True))
 
     async def close(self) -> None:
-        """Let go of the plugin."""
+        """Close the connection to the plugin."""
         self.stopped = True
         if self._channel is not None:
             await self._channel.close()
@@ -154,7 +154,7 @@ class Endpoint:
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
         seconds = self._deadlines.call_seconds
         if _is_running_here(self._loop):
-            # Nobody would answer on a connection of the loop that waits here.
+            # A connection of the loop that waits here would never be answered.
             with grpc.insecure_channel(self._target, options=_OPTIONS) as own:
                 return _answer(lambda: method.call(own)(request, timeout=seconds))
         channel = self._channel
@@ -166,7 +166,7 @@ class Endpoint:
         try:
             return _answer(waiting.result)
         except (concurrent.futures.CancelledError, grpc.aio.UsageError):
-            # It was let go of meanwhile.
+            # It was disconnected meanwhile.
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
 
 

@@ -1,6 +1,6 @@
 """Writes the agent's log: one line each, as JSON or for people to read.
 
-A log that can not be written (a full disk, a reader that went) stops nobody.
+A log that can not be written (a full disk, a reader that went) does not stop the agent.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Batch:
             case _:
                 self.state = transitions.after_fact(before, message, now)
                 if self.folder is not None and before.records.keys() - self.state.records.keys():
-                    # Whoever waits for the place of a pod that kept its uid may come now.
+                    # A changed file whose pod kept its uid may have waited for this.
                     self.further.append(replace(self.folder, broken={}))
 
     def _follow(self, read: FolderRead, now: datetime) -> None:

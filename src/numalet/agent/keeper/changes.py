@@ -1,6 +1,6 @@
-"""Changes as they happen, for whoever watches; a bounded past.
+"""Changes as they happen, for watchers; a bounded past.
 
-A watcher that asks for a version from before the past that is kept is told so, and lists anew.
+A watcher that asks for a version from before the past that is kept is refused, and lists anew.
 One that falls behind so far that what it should get next is forgotten is ended, for the same.
 """
 

@@ -1,6 +1,6 @@
 """Which pods come to a node that was cordoned.
 
-Whoever posts a pod to the agent's API is its own scheduler, so what a scheduler would hold back is
+A client of the agent's API is its own scheduler, so what a scheduler would hold back is
 refused: a pod without a toleration of the taint of such nodes. Files of the manifest folder and
 commands in the foreground never ask a scheduler.
 """

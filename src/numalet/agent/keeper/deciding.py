@@ -1,4 +1,4 @@
-"""How the keeper gets through what waits: one message after the other, and nobody else is held up.
+"""How the keeper drains its inbox: one message after the other, and no other client is held up.
 
 What takes long is decided in a thread, what waits for a device plugin aside
 (``plugin_decisions``); between messages others get the event loop.
@@ -64,7 +64,7 @@ class Decider:
     async def decide_all(
         self, batch: Batch, messages: Iterable[Message | Rehearsed], now: datetime
     ) -> None:
-        """Decide one after the other; whoever only reads does not wait for it."""
+        """Decide one after the other; clients that only read do not wait for it."""
         loop = asyncio.get_running_loop()
         last_pause = loop.time()
         line = deque(messages)

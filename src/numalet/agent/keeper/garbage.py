@@ -1,6 +1,6 @@
-"""When Python looks for garbage in the agent: while nobody waits for an answer.
+"""When Python collects garbage in the agent: while no client waits for an answer.
 
-Nearly everything is freed as soon as nobody refers to it; the search is for the few objects that
+Nearly everything is freed as soon as nothing refers to it; the search is for the few objects that
 refer to one another in a circle. Left to itself it goes through all that was kept since the start
 whenever that has grown by a quarter, which takes tens of milliseconds with a thousand pods, and
 comes when requests do. So only what is young is searched meanwhile, and the rest when it is quiet.

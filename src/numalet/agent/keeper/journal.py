@@ -114,7 +114,7 @@ def _append(descriptor: int, text: bytes, size_bytes: int) -> None:
 
 
 def event_of(line: Mapping[str, Any]) -> NodeEvent | None:
-    """The event that a line tells of; None if it tells of none."""
+    """The event in a line; None if it has none."""
     try:
         first_at = line["first_at"]
         return NodeEvent(

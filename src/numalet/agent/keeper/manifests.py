@@ -30,7 +30,7 @@ LARGEST_BYTES: Final = 10 * 1024 * 1024
 """Of one file, as in the kubelet; a whole folder of larger ones would be read again and again."""
 UNREAD: Final = "document/unreadable"
 RETRY_SECONDS: Final = 0.5
-"""So soon a file that could not be read is looked at again: it may have been half-written."""
+"""How soon a file that could not be read is read again: it may have been half-written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class ManifestFolder:
             return RETRY_SECONDS
         findings = (finding for each in self._seen.values() for finding in each.findings)
         is_unread = self._problem is not None or any(each.code == UNREAD for each in findings)
-        # The agent may have had no more files to open; nobody tells it when it has.
+        # The agent may have had no more files to open; nothing announces when it has.
         shortest = min(folder_news.UNWATCHED_SECONDS, self._full_read_seconds)
         return shortest if is_unread else self._full_read_seconds
 
@@ -216,7 +216,7 @@ class ManifestFolder:
 
 
 def _may_be_a_file(path: Path) -> bool:
-    """Whether something is to be read there; what can not be looked at is told when it is read."""
+    """Whether something is to be read there; what has no status is reported when it is read."""
     try:
         return path.is_file()
     except OSError:

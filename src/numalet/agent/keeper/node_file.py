@@ -2,7 +2,7 @@
 
 A client that was away while the agent restarted compares resource versions of before with those of
 after, so no version may ever be given out twice, also where the latest were about pods that are
-gone or events that nobody wrote. The file promises more versions than one life can use, and the
+gone or events never written. The file promises more versions than one life can use, and the
 next life begins beyond them; the clock makes them grow where the file was lost, or where the whole
 root folder is a new one.
 """

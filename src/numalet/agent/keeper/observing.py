@@ -34,7 +34,7 @@ from numalet.wording import kubelet_start
 
 _CHECK_SECONDS: Final = 1.0
 """How often the state files are compared with those that were read, at no more than a ``stat``
-each: a change while nobody waited for the kernel to tell of it is then seen this soon."""
+each: a change between two waits for the kernel's notice is then seen this soon."""
 _SETTLE_SECONDS: Final = 0.5
 """How soon everything is read again while there is a problem that may pass."""
 
@@ -44,7 +44,7 @@ _ANSWER_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletPlaces:
-    """Where what a kubelet leaves on its node is looked for."""
+    """Where the traces of a kubelet are on its node."""
 
     root: Path = kubelets.ROOT
     proc: Path = kubelets.PROC
@@ -66,7 +66,7 @@ class KubeletWatch:
     """The signatures of the state files that were read last."""
 
     async def observations(self) -> AsyncIterator[KubeletSeen]:
-        """A look now, then after every change of a state file and from time to time."""
+        """An observation now, then after every change of a state file and from time to time."""
         while True:
             yield await asyncio.to_thread(self.observe)
             await self._news()
@@ -103,7 +103,7 @@ class KubeletWatch:
         return kubelets.at_work_in(self.places.root, self.places.proc) or ""
 
     def _app_containers(self) -> Mapping[PodName, frozenset[str]] | None:
-        """Containers by pod as the kubelet's PodResources API lists them, None if nobody answers.
+        """Containers by pod as the kubelet's PodResources API lists them, or None.
 
         It lists containers and sidecars, and no other init containers.
         Kubelet v1.32: ``v1PodResourcesServer.List``.
@@ -179,7 +179,7 @@ class KubeletWatch:
         return realities, pods
 
     async def _news(self) -> None:
-        """Wait until a state file may have changed, but no longer than until the next look."""
+        """Wait until a state file may have changed, but no longer than an observation is due."""
         last = self._last
         is_unsettled = last is not None and last.is_unsettled
         within = min(_SETTLE_SECONDS if is_unsettled else self.every_seconds, self.every_seconds)
@@ -219,7 +219,7 @@ def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node
 
 
 def log_findings(observation: KubeletObservation) -> tuple[Finding, ...]:
-    """What the log says of a look: which files changed, and problems that were not told before."""
+    """What the log says of an observation: which files changed, and new lasting problems."""
     news = [*observation.notes, *(each.finding for each in observation.news)]
     for code, names in (
         ("state-changed", observation.changed),

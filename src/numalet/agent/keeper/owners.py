@@ -2,7 +2,7 @@
 
 A kubelet is found by its process, by the socket in its directory, or by state files there that
 say it pins; others by their processes, or by the socket over which a container runtime lets
-plugins change containers. In doubt somebody is there: not enforcing can be seen and mended,
+plugins change containers. In doubt there is one: not enforcing can be seen and mended,
 fighting over cpusets can not.
 """
 
@@ -38,7 +38,7 @@ _PATIENCE_SECONDS: Final = 1.0
 
 
 class OwnerKind(Enum):
-    """What somebody else owns."""
+    """The kind of another owner."""
 
     STATIC_KUBELET = "static-kubelet"
     """A kubelet that pins CPUs or memory, or may: its state files say a static policy."""
@@ -49,7 +49,7 @@ class OwnerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Somebody who sets CPUs or memory of others. ``who`` tells people how to find it."""
+    """A program that sets CPUs or memory of other programs. ``who`` says where it is."""
 
     kind: OwnerKind
     who: str
@@ -57,7 +57,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where is looked. ``every_kubelet`` is whether kubelets of other directories count too."""
+    """Where owners are searched; ``every_kubelet``: whether those of other directories count."""
 
     proc: Path = PROC
     kubelet_root: Path = kubelets.ROOT
@@ -66,7 +66,7 @@ class Places:
 
 
 def beside(kubelet_root: Path) -> Places:
-    """Where is looked on this machine: who names a directory means the kubelet of that one."""
+    """The places of this machine; with a directory of its own, the kubelet of that one alone."""
     return Places(kubelet_root=kubelet_root, every_kubelet=kubelet_root == kubelets.ROOT)
 
 
@@ -82,8 +82,8 @@ def _kubelets(places: Places) -> Iterator[Owner]:
     """The kubelet of the usual directory, and others on this machine that pin.
 
     One with another directory, be it in a container, counts where its state files say that it
-    pins or may not be looked at: a cluster of containers for tests, whose kubelets do not, is
-    nobody's neighbour.
+    pins or may not be read: a cluster of containers for tests, whose kubelets do not, is
+    no rival.
     """
     at_work = kubelets.at_work_in(places.kubelet_root, places.proc)
     if at_work is not None:
@@ -119,7 +119,7 @@ def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
 
 
 def _pins(root: Path) -> bool:
-    """Whether the state files tell of a static policy; where there are none it may be one."""
+    """Whether the state files name a static policy; where there are none it may be one."""
     try:
         files = state_directory.read(root).files
     except BadInput:
@@ -128,7 +128,7 @@ def _pins(root: Path) -> bool:
 
 
 def _says_it_pins(root: Path) -> bool:
-    """Whether the state files tell of a static policy, or can not be read."""
+    """Whether the state files name a static policy, or can not be read."""
     try:
         files = state_directory.read(root).files
     except BadInput as bad:

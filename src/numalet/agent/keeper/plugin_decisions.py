@@ -46,7 +46,7 @@ _EVERY: Final = frozenset({"*"})
 class Transcript:
     """Plugins that answer what they answered before, and are asked for what is new.
 
-    Without ``live`` plugins there is nobody to ask; ``is_complete`` then says whether it mattered.
+    Without ``live`` plugins none can be asked; ``is_complete`` then says whether it mattered.
     """
 
     live: PreferredDevices | None
@@ -104,7 +104,7 @@ class Asides:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is asked and nothing waits."""
+        """Whether no plugin is asked and nothing waits."""
         return not self._asked and not self._waiting
 
     def messages(self) -> list[Message]:
@@ -162,17 +162,17 @@ class Asides:
         return [each for each in messages if each not in known]
 
     def close(self) -> None:
-        """Wait for nobody any more."""
+        """Wait for no plugin any more."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _busy(self) -> frozenset[str]:
-        """The resources that somebody waits for."""
+        """The resources that a message waits for."""
         asked = (each.resources for each in self._asked)
         return frozenset().union(*asked, *(wanted for _, wanted in self._waiting))
 
 
 def _wanted(message: Message, state: NodeState) -> frozenset[str]:
-    """What a message waits for; nothing if it needs nobody."""
+    """What a message waits for; nothing if it needs no plugin."""
     if not state.node.rules.behaviour.a_plugin_holds_up_its_own_alone:
         return _EVERY if isinstance(message, Create | FolderRead) else frozenset()
     match message:

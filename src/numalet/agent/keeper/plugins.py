@@ -1,4 +1,4 @@
-"""Device plugins and the keeper: what plugins do is told to it, what they hand out is applied.
+"""Device plugins and the keeper: what plugins do becomes facts, what they hand out is applied.
 
 A program here is one of the host, with the host's files. So the environment that a plugin hands
 out is given to it; a device node or a mount is there already if it has the same path on the
@@ -24,7 +24,7 @@ from numalet.core.model.pod import ContainerKey
 
 @dataclass(slots=True)
 class Relay:
-    """Tells a keeper what plugins do, and writes it to the log; before these are there, nobody."""
+    """Gives a keeper, once there is one, facts about plugins, and writes them to the log."""
 
     enqueue: Callable[[PluginNews], None] = field(default=lambda news: None)
     log: Callable[[LogLine], None] = field(default=lambda line: None)

@@ -7,7 +7,7 @@ A line says which records became different, which went, and its own checksum::
 So a commit is on the disk whole or not at all, and costs one write and one wait, however many
 pods it is about. A last line that a crash cut off was never answered for and counts for nothing;
 any other line that is not as it was written refuses the whole file. When most of the file is of
-the past, and when somebody else changed it or a write failed, it is replaced by one that says
+the past, and when another process changed it or a write failed, it is replaced by one that says
 only what is. So too when a pod goes or its programs become others: what their environments held
 may have been a secret, and is of no use any more.
 """
@@ -117,7 +117,7 @@ class RecordFile:
             self._size_bytes = len(whole)
 
     def _is_current(self) -> bool:
-        """Whether the file is as it was left; somebody may have restored a copy, or removed it."""
+        """Whether the file is as it was left; a user may have restored a copy, or removed it."""
         if self._size_bytes < 0:
             return False
         try:

@@ -1,4 +1,4 @@
-"""What the keeper is told, one after the other: requests that wait for an answer, and facts.
+"""The messages in a keeper's inbox: requests that wait for an answer, and facts.
 
 A request that can not be written to the disk is refused, and nothing has happened. A fact has
 happened whether it can be written or not, so the keeper holds on to it until it can.
@@ -27,7 +27,7 @@ Answer: TypeAlias = "asyncio.Future[PodRecord | RequestRefused]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Create:
-    """Somebody wants this pod to run."""
+    """Run this pod."""
 
     workload: Workload
     answer: Answer
@@ -35,7 +35,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Delete:
-    """Somebody wants this pod to end and go. ``grace_seconds`` None is the pod's own period."""
+    """End this pod and remove it. ``grace_seconds`` None is the pod's own period."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Revise:
-    """Somebody wants ``before`` to be ``after``; ``version`` None is whichever there is."""
+    """Replace ``before`` by ``after``; ``version`` None is any version."""
 
     before: Workload
     after: Workload
@@ -109,7 +109,7 @@ class FolderPod:
 
 @dataclass(frozen=True, slots=True)
 class ResyncResult:
-    """What a look at reality found: audits of running containers, settings that were mended.
+    """What a resync found: audits of running containers, settings that were mended.
 
     ``mended`` are names of settings by container; the key of a cgroup above has no container.
     ``not_held`` is what the kernel does not hold a cgroup to and was not known before.
@@ -122,7 +122,7 @@ class ResyncResult:
 
 @dataclass(frozen=True, slots=True)
 class KubeletSeen:
-    """A look at the kubelet that owns this node; ``node`` is its node, None if it is not known."""
+    """The kubelet that owns this node was observed; ``node`` is None if it is not known."""
 
     node: Node | None
     observation: KubeletObservation
@@ -135,7 +135,7 @@ class KubeletSeen:
 
 @dataclass(frozen=True, slots=True)
 class SourcesReady:
-    """Every source of pods has been heard since the start."""
+    """Every source of pods has been read since the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def is_large(message: Message) -> bool:
 
 
 def may_ask_a_plugin(message: Message) -> bool:
-    """Whether deciding may wait for somebody else: only devices have plugins."""
+    """Whether deciding may wait for a plugin: only devices have them."""
     match message:
         case Create(workload) | FolderPod(workload):
             return bool(resources_of(workload))

@@ -118,7 +118,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
     _refuse_described(options, machine)
     behaviour = loaded.behaviour
     if not options.exact and loaded.numalet is AS_THE_KUBELET:
-        # Nobody named a mode, and an agent of ours need not have the kubelet's accidents.
+        # No mode was named, and an agent of ours need not have the kubelet's accidents.
         behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
     config = loaded.config if options.config_file is not None else fitted(machine.info)
     named = device_door.devices_on(machine, options.devices_file, list(options.devices))
@@ -149,7 +149,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 
 def _from_here(options: AgentOptions) -> AgentOptions:
-    """The same with whole paths: they are kept, told to others and made into uids of pods."""
+    """The same with whole paths: they are kept, shown to clients and made into uids of pods."""
     config, manifests = options.config_file, options.manifests
     return replace(
         options,
@@ -211,10 +211,10 @@ def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
 
 
 def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:
-    """The same for an agent that only looks on.
+    """The same for an agent that only observes.
 
-    It has the rules of a kubelet; and the configuration of the kubelet that it looks at, if that
-    can be found and nobody named another one. Its node is called as that kubelet calls it.
+    It has the rules of a kubelet; and the configuration of the kubelet beside it, if that is
+    known and no other one was named. Its node is called as that kubelet calls it.
     """
     premises = replace(settings.premises, behaviour=EXACT, on_invalid_state=OnInvalidState.STOP)
     root = settings.kubelet_root

@@ -35,7 +35,7 @@ class Shortage:
     _reported: float | None = None
 
     def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What the loop can raise to nobody."""
+        """Handle an error that no task of the loop can receive."""
         error = context.get("exception")
         if (
             not isinstance(error, OSError)

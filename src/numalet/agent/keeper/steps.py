@@ -1,7 +1,7 @@
 """From the steps that a pod's life asks for to the next state and tasks.
 
 An attempt is in the state, and on the disk, before the runtime is asked for it. What a finished pod
-held is let go before its record goes.
+held is released before its record goes.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
         node = node.remove(uid)
     ends_with_its_command = due.finished and record.workload.source is WorkloadSource.RUN
     if ends_with_its_command:
-        # Nobody else will ask: whoever wanted the command has seen its end.
+        # No client will delete it: the one that ran the command has seen its end.
         run = folding.deletion_requested(run, now, 0.0)
     if due.forgettable or ends_with_its_command:
         tasks.append(ForgetPod(uid))
-    # Asked again and again until it ends, and told once.
+    # Asked again and again until it ends; the event is written once.
     news = [each.container for each in due.stop if not run.of(each.container).asked_to_end]
     run = folding.asked_to_end(run, news)
     after = state.at(node).with_run(uid, run)

@@ -209,7 +209,7 @@ def _kubelet_seen(state: NodeState, seen: KubeletSeen, now: datetime) -> NodeSta
     observation = seen.observation
     after = replace(state, kubelet=observation)
     if seen.node is not None:
-        # What another owner holds is not stale, though nobody here knows its pods.
+        # What another owner holds is not stale, though its pods are not known here.
         node = seen.node.assume_running(placement.of_all(seen.node.snapshot))
         node = node.sources_ready() if state.node.snapshot.sources_ready else node
         after = _of_node(after, node)

@@ -107,7 +107,7 @@ async def opened(
             finally:
                 await runtime.close()
     except BaseExceptionGroup as several:
-        # One trouble need not look like many; a caller that waits for BadInput gets it.
+        # One trouble is raised as itself; a caller that waits for BadInput gets it.
         if len(several.exceptions) == 1:
             raise several.exceptions[0] from None
         raise

@@ -18,13 +18,13 @@ from numalet.insight.state.verify import FileReport
 from numalet.wording import english
 
 OBSERVED: Final = "Observed"
-"""The status of a pod that somebody else keeps."""
+"""The status of a pod of another owner."""
 STALE: Final = "Stale"
 """The status of one that its kubelet does not know any more, though its state files do."""
 
 
 def kubelet_document(observation: KubeletObservation | None) -> dict[str, Any] | None:
-    """What was seen, but for what the containers hold; None where nobody else owns the node."""
+    """What was seen, but for what the containers hold; None where the agent owns the node."""
     if observation is None:
         return None
     evidence = observation.evidence

@@ -100,11 +100,11 @@ class KubeletProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletObservation:
-    """What one look found.
+    """One observation.
 
     ``held`` is what the state files promise, by container; ``audits`` are of those of them that
-    were found in a cgroup. ``news`` are the problems that were not told before, ``notes`` what
-    happened that is no problem. ``changed`` are the files that were written since the look before,
+    were found in a cgroup. ``news`` are the problems that began to last, ``notes`` what
+    happened that is no problem. ``changed`` are the files that were written since the one before,
     ``removed`` those that went.
 
     ``files_since`` is when the files became what they are, ``state_since`` when the kubelet began
@@ -147,7 +147,7 @@ class KubeletObservation:
 def observe(
     before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
 ) -> KubeletObservation:
-    """What the evidence comes to, after the look before."""
+    """What the evidence comes to, after the observation before."""
     files = state_verify.verify(evidence.files, machine)
     snapshot = promises(evidence.files)
     wanted = {key: _wanted(snapshot, key) for key in sorted(evidence.realities)}
@@ -185,7 +185,7 @@ def observe(
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """What several looks together say of the kubelet and of its files."""
+    """What several observations together say of the kubelet and of its files."""
 
     at: datetime
     files_since: datetime
@@ -232,7 +232,7 @@ def _file_problems(
     before: KubeletObservation | None,
     at: datetime,
 ) -> Iterator[KubeletProblem]:
-    """What is wrong about the files, told when it is not only the middle of a write."""
+    """What is wrong about the files; it lasts if it is not only the middle of a write."""
     earlier = {} if before is None else {_kind(each.finding): each for each in before.problems}
     lasting = () if before is None else {_same(each) for each in before.problems if each.lasts}
     are_settled = at - history.files_since >= SETTLED_WITHIN
@@ -252,7 +252,7 @@ def _kind(finding: Finding) -> tuple[object, ...]:
 def promises(files: Mapping[str, str]) -> Snapshot:
     """What the state files promise, as far as they can be decoded, sound or not."""
     states = reading.read(files)
-    # Records of the first format are keyed by container id, which is nobody's name.
+    # Records of the first format are keyed by container id, which names no container.
     return Snapshot(
         cpu=CpuLedger() if states.cpu is None else states.cpu.ledger,
         memory=MemoryLedger({}, {}) if states.memory is None else states.memory.ledger,

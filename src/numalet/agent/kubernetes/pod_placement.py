@@ -100,7 +100,7 @@ def devices(held: Placement) -> dict[str, list[str]]:
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
-    """One look at a container."""
+    """One audit of a container."""
     return {
         "at": moments.seconds(audit.at),
         "aligned": audit.aligned,

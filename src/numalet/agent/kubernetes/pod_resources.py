@@ -40,7 +40,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class ContainerEntry:
-    """One container. ``cpus`` are its exclusive CPUs: the shared pool is not told."""
+    """One container. ``cpus`` are its exclusive CPUs: the shared pool is not listed."""
 
     name: str
     devices: tuple[PodResourcesDevice, ...]
@@ -70,8 +70,8 @@ class Allocatable:
 def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
     """What these pods hold, by namespace and name.
 
-    Device records of pods that are not active are left out once all sources were heard, as the
-    kubelet drops them before it answers; CPUs and memory of such pods are told.
+    Device records of pods that are not active are left out once all sources are ready, as the
+    kubelet drops them before it answers; CPUs and memory of such pods are listed.
     """
     ordered = sorted(known, key=lambda pod: (pod.namespace, pod.name, pod.uid))
     return tuple(

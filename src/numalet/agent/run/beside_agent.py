@@ -2,7 +2,7 @@
 
 The agent is asked over its socket. It may be killed and come back at any moment: a question is
 asked again for a while, and a command that runs needs no agent until it ends. We may be killed at
-any moment too: the agent looks at our process, and takes the place back.
+any moment too: the agent waits for our process, and releases the place.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Agent:
         return Finding("run/withdrawn", fields)
 
     def explanation(self) -> Explained | None:
-        """Why there is no place; None if the agent does not tell, or not in words of ours."""
+        """Why there is no place; None if the agent gives none, or none that we can decode."""
         try:
             explanation = self._posted(
                 "explanations", {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
@@ -240,7 +240,7 @@ class Agent:
             raise BadInput([Finding("run/agent-silent", fields, where)]) from None
 
     def _is_gone(self) -> bool:
-        """Whether the agent has let go of the pod; one that does not answer has not."""
+        """Whether the agent has forgotten the pod; one that does not answer has not."""
         try:
             self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/pods/{segment(self._pod.name)}")
         except AgentRefused as refused:

@@ -1,7 +1,7 @@
 """The child that becomes the command: how it is started, and how it is accompanied to its end.
 
 The command stays in our session and process group, so that it has the terminal. What the terminal
-sends goes to the whole group, the command included; only what somebody sends to us alone is
+sends goes to the whole group, the command included; only what is sent to us alone is
 passed on. When the command stops, so do we, and the shell takes its terminal back. It has the
 descriptors that our caller gave to us; all of our own are closed when it begins.
 """

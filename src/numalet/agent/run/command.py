@@ -53,7 +53,7 @@ def _of_owners(options: RunOptions) -> Iterator[Finding]:
     others = owners.find(owners.beside(options.kubelet_root))
     owners.refuse_to_pin(others)
     for each in others:
-        # Many container runtimes have a door for plugins through which nobody comes.
+        # Many container runtimes have a socket for plugins that no plugin uses.
         severity = Severity.NOTE if each.kind is OwnerKind.OTHER else Severity.WARNING
         yield Finding("run/other-owner", {"owner": each.who}, severity=severity)
 

@@ -1,8 +1,8 @@
 """Who holds a place: a run is there as long as it holds the lock of a file of its own.
 
-The kernel lets go of the lock when the process goes, however it goes, and shows it to everybody
+The kernel releases the lock when the process goes, however it goes, and shows it to everybody
 who sees the file: also to those in other PID namespaces, such as containers that share the root
-folder, to whom the process's id says nothing or names somebody else. Ids are for people, and for
+folder, to whom the process's id says nothing or names another one. Ids are for people, and for
 what can only be done to a process: asking the kernel to move it, or waiting for its end.
 
 A holder without such a file is one of the former format, known by id, start time and boot.
@@ -111,13 +111,13 @@ class Holders:
                     path.unlink(missing_ok=True)
 
     def _is_held(self, uid: str) -> bool | None:
-        """Whether somebody holds the lock of this run; None if it has none."""
+        """Whether a process holds the lock of this run; None if it has none."""
         try:
             descriptor = os.open(self._path(uid), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             return None
         except OSError:
-            # In doubt somebody is there.
+            # In doubt it is alive.
             return True
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -28,7 +28,7 @@ from numalet.insight.output.run_document import RunDocument
 
 PAUSE_SECONDS: Final = 0.005
 _RELEASE_SECONDS: Final = 5.0
-"""How long to wait at the end for the agent to let go, so that whoever comes next finds it free."""
+"""How long to wait at the end for the agent to release, so that the next command has the room."""
 _NOTIFICATION: Final = b"!"
 
 
@@ -44,7 +44,7 @@ class AcceptedOrder:
 def accept(folder: Path) -> AcceptedOrder | None:
     """Take the order that lies in an attempt's folder; None if there is none now.
 
-    The lock is touched only where an order lies. Held for a moment at every look, it would tell an
+    The lock is touched only where an order lies. Held for a moment at every poll, it would show an
     agent that prepares this attempt again (an earlier one died over it) that we are at it already,
     and it would leave no order; see ``ProcessRuntime.start``.
     """
@@ -64,7 +64,7 @@ def accept(folder: Path) -> AcceptedOrder | None:
 
 
 def run(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> CommandOutcome:
-    """Run the command to its end; nothing of it is left, and the agent has let go of its place."""
+    """Run the command to its end; nothing of it is left, and the agent has released its place."""
     setup = _setup(accepted, place, command)
     begin.adopt_orphans()
     with child.signals_held():
@@ -134,7 +134,7 @@ def _setup(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]
 
 
 def _notify_agent(folder: Path) -> None:
-    """Tell the agent that there is news; without an agent nobody hears it."""
+    """Notify the agent that the attempt's files changed; without an agent nothing happens."""
     with suppress(OSError):
         fifo = os.open(
             folder / attempt_files.NOTIFY_FIFO, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC

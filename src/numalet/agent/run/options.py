@@ -1,4 +1,4 @@
-"""What was said on the command line, and how the user is told something."""
+"""What was said on the command line, and how messages reach the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets
 
 SEARCH_SECONDS: Final = 2
-"""How long to look for what would have admitted a command that is refused."""
+"""How long to search for what would have admitted a command that is refused."""
 
 Explained: TypeAlias = Mapping[str, Any]
 
@@ -35,10 +35,10 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """How the user is told something.
+    """How messages reach the user.
 
-    ``explained`` finds out why there is no place, and hears how many other commands run: the
-    document of ``numalet explain``, which an agent gives in its place. ``explain`` tells it.
+    ``explained`` finds out why there is no place, given how many other commands run: the
+    document of ``numalet explain``, which an agent gives in its place. ``explain`` prints it.
     ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
     """
 

@@ -33,25 +33,25 @@ def held(place: RunDocument, reason: str) -> Iterator[Finding]:
         yield Finding("run/rootless", severity=Severity.WARNING)
 
 
-def refused(place: RunDocument, told: Explained | None, voice: Voice) -> None:
-    """Why there is no place; ``told`` is None where nobody found the time to tell.
+def refused(place: RunDocument, explanation: Explained | None, voice: Voice) -> None:
+    """Why there is no place; ``explanation`` is None where there was no time for one.
 
-    What explains is the managers' decision. Where they would admit the pod somebody else refused
+    What explains is the managers' decision. Where they would admit the pod another check refused
     it, or a place came free since: then the words of the refusal are all there is to say.
     """
-    if told is not None and told["admitted"]:
-        told = None
+    if explanation is not None and explanation["admitted"]:
+        explanation = None
     if voice.show is not None:
-        explanation = None if told is None else dict(told)
-        voice.show(msgspec.structs.replace(place, explanation=explanation))
-    elif told is not None:
-        voice.explain(told)
+        shown = None if explanation is None else dict(explanation)
+        voice.show(msgspec.structs.replace(place, explanation=shown))
+    elif explanation is not None:
+        voice.explain(explanation)
     else:
         voice.report(Finding("run/refused", {"reason": place.reason, "message": place.message}))
 
 
 def holders(answer: NoPlace) -> str:
-    """Who has what, by process and command; empty if nobody has anything."""
+    """Who has what, by process and command; ``none`` without holders."""
     lines = []
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)

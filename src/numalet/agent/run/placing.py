@@ -49,7 +49,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The node before the decision, for telling why, and the others that run.
+    """The node before the decision, for explaining it, and the others that run.
 
     ``fits_when_empty`` says whether it would fit a node on which nothing runs.
     """

@@ -1,8 +1,8 @@
 """Who waits for a place, in the order in which they came.
 
 A ticket is a file whose name is its number, locked as long as its process lives: one that was
-killed leaves a ticket that nobody holds, and the next who looks removes it. The order is strict:
-whoever is first is tried first, and nobody behind overtakes, even where it would fit. So a large
+killed leaves a ticket without a holder, and the next process removes it. The order is strict:
+the first is tried first, and none behind overtakes, even where it would fit. So a large
 request is not starved by small ones, and small ones wait for it. It holds among those who wait;
 who does not wait takes what is free at the moment. The tickets do not know who decides, so the
 queue is the same with an agent and without.
@@ -39,20 +39,20 @@ class Ticket:
             return len(self._before())
 
     def wait_for_turn(self, last: float) -> bool:
-        """Wait until nobody is before this one, or the monotonic clock says ``last``."""
+        """Wait until none is before this one, or the monotonic clock says ``last``."""
         while True:
             with _held(self._folder):
                 before = self._before()
             if not before:
                 return True
-            # Only one is looked at again and again, however many wait.
+            # Only one is polled, however many wait.
             while _is_held(before[-1]):
                 if time.monotonic() >= last:
                     return False
                 time.sleep(_PAUSE_SECONDS)
 
     def _before(self) -> list[Path]:
-        """The tickets before this one, in order; those that nobody holds are removed."""
+        """The tickets before this one, in order; those without a holder are removed."""
         tickets = []
         for path in _tickets(self._folder):
             if int(path.name) < self._number:
@@ -87,7 +87,7 @@ def joined(folder: Path) -> Iterator[Ticket]:
 class Waiter:
     """One command that waits: its ticket is taken once, and its time begins once.
 
-    Both are kept when an agent goes and another one, or nobody, decides from then on.
+    Both are kept when an agent goes and another one, or the command itself, decides.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ def _is_held(path: Path) -> bool:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Nobody takes or removes a ticket meanwhile."""
+    """Hold the lock under which tickets are added and removed."""
     descriptor = _opened(folder / _LOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

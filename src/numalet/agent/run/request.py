@@ -64,7 +64,7 @@ def pod(request: RunRequest, uid: str) -> Pod:
 def check_devices(request: RunRequest, known: Devices) -> None:
     """Raise ``BadInput`` if the request names a resource of which there are no devices.
 
-    A kubelet admits such a pod without any; whoever asks for a device here wants one.
+    A kubelet admits such a pod without any; a user who asks for a device here wants one.
     """
     findings = Findings()
     for resource in request.devices:

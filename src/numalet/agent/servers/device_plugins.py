@@ -1,9 +1,9 @@
 """Where device plugins register, and all of them together as the Device Manager asks them.
 
 A plugin registers on ``kubelet.sock`` and is called back on its own socket in the same folder.
-Its device list is told to the listener as it changes; when the list ends, for whatever reason,
+Its device list goes to the listener as it changes; when the list ends, for whatever reason,
 the plugin has stopped, and after the grace period its resource is gone. A plugin that registers
-again takes the place of the one before: what the old connection still says is not heard.
+again takes the place of the one before: what the old connection still says is ignored.
 Kubelet: ``devicemanager/plugin/v1beta1`` and ``ManagerImpl``, v1.32.
 """
 
@@ -49,7 +49,7 @@ GRACE_SECONDS: Final = 300.0
 
 
 class PluginListener(Protocol):
-    """Who is told what plugins do. Called in the event loop; must not wait."""
+    """Receives what plugins do. Called in the event loop; must not wait."""
 
     def plugin_registered(self, resource: str, socket: str) -> None:
         """The plugin on this socket is the one of its resource from now on."""
@@ -125,7 +125,7 @@ class DevicePlugins:
         return self._folder / SOCKET
 
     async def stop(self) -> None:
-        """Let go of all plugins. They keep running and register with the next one."""
+        """Disconnect all plugins. They keep running and register with the next one."""
         if self._server is not None:
             await self._server.stop(0)
             (self._folder / SOCKET).unlink(missing_ok=True)
@@ -139,7 +139,7 @@ class DevicePlugins:
         if question.resource not in self._members:
             return CallFailed(kubelet_rpc.endpoint_missing(question.resource))
         endpoint = self._endpoint(question.resource)
-        # Known from the checkpoint alone: nobody said yet that there are preferences.
+        # Known from the checkpoint alone: it is not known yet whether it has preferences.
         return Preferred() if endpoint is None else endpoint.preferred(question)
 
     def allocate(
@@ -186,7 +186,7 @@ class DevicePlugins:
         return endpoint
 
     async def disconnect(self, endpoint: Endpoint) -> None:
-        """Let go of a plugin, unless another one took its place or it went by itself."""
+        """Disconnect a plugin, unless another one took its place or it went by itself."""
         member = self._members.get(endpoint.resource)
         if member is None or member.endpoint is not endpoint or endpoint.stopped:
             return
@@ -211,7 +211,7 @@ class DevicePlugins:
         return messages.Empty()
 
     async def _replace(self, endpoint: Endpoint) -> None:
-        """Put the endpoint in the place of the one before, whose list is not heard any more."""
+        """Put the endpoint in the place of the one before, whose list is ignored from now on."""
         member = self._members.setdefault(endpoint.resource, _Member())
         before = _Member(member.endpoint, member.watching, member.expiry)
         member.endpoint, member.expiry = endpoint, None

@@ -34,10 +34,10 @@ class OwnershipMode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentView:
-    """The agent at one moment. Immutable: whoever holds it holds a consistent whole.
+    """The agent at one moment. Immutable, and consistent as a whole.
 
     ``records`` are by uid in the order of acceptance. ``events`` are bounded, oldest first.
-    ``audits`` hold the latest look at each running container. ``unready`` is why no pods are taken,
+    ``audits`` are the latest of each running container. ``unready`` is why no pods are admitted,
     None if they are.
     """
 
@@ -47,7 +47,7 @@ class AgentView:
     level: GuaranteeLevel
     started_at: datetime
     node_created_at: datetime
-    """When the root folder was first used: the node is as old as that, whoever restarts."""
+    """When the root folder was first used: the node is as old as that, whatever restarts."""
     resource_version: int
     unready: Unready | None = None
     unschedulable: bool = False
@@ -63,7 +63,7 @@ class AgentView:
     cpu_gauges: CpuGauges | None = None
     """The gauges of the CPU Manager where they move with events: in exact mode."""
     kubelet: KubeletObservation | None = None
-    """The latest look at the kubelet that owns this node; None where the agent does."""
+    """The latest observation of the kubelet that owns this node; None where the agent does."""
 
     @property
     def ready(self) -> bool:

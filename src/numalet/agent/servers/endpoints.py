@@ -13,7 +13,7 @@ from typing import Final
 from numalet.core.model.findings import BadInput, Finding, Location
 
 REQUESTS_PER_SECOND: Final = 100
-"""So many the PodResources API answers, unless told otherwise; a kubelet's limit."""
+"""So many the PodResources API answers, unless configured otherwise; a kubelet's limit."""
 
 LONGEST_PATH_BYTES: Final = 107
 """What the kernel takes as the name of a socket."""

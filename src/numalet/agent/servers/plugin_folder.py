@@ -1,9 +1,9 @@
 """The folder in which plugins are found: the second way to register, where a plugin only listens.
 
-Whoever puts a socket below ``plugins_registry`` is asked who it is; a device plugin is connected
-as if it had registered, and told what came of it. When its socket goes, it is let go of. What
-fails is tried again, ever less often. Kubelet: ``pluginmanager``, v1.32; it is told of changes by
-the kernel and acts on them once a second, here the folder is looked at once a second.
+A socket below ``plugins_registry`` is asked whose it is; a device plugin is connected
+as if it had registered, and notified of the outcome. When its socket goes, it is disconnected. What
+fails is tried again, ever less often. Kubelet: ``pluginmanager``, v1.32; it learns of changes from
+the kernel and acts on them once a second, here the folder is polled once a second.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONGEST_PAUSE_SECONDS: Final = 122.0
 
 
 class _Refused(Exception):  # noqa: N818 - it is an answer
-    """The plugin is told no; the text is the kubelet's."""
+    """The plugin is refused; the text is the kubelet's."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class PluginFolder:
     _scanning: asyncio.Task[None] | None = None
 
     def start(self, root: Path) -> Path:
-        """Begin to look below the root folder; the folder's path."""
+        """Begin to poll the folder below the root folder; its path."""
         folder = root / FOLDER
         folder.mkdir(mode=0o750, exist_ok=True)
         self._scanning = asyncio.create_task(self._scan_forever(folder))
@@ -144,7 +144,7 @@ def _sockets(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(at, name)
-            # What goes while it is looked at is not there.
+            # What goes meanwhile is not there.
             with suppress(OSError):
                 status = path.lstat()
                 if stat.S_ISSOCK(status.st_mode) and not name.startswith("."):

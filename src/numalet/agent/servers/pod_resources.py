@@ -159,7 +159,7 @@ class _Latest(Generic[A]):
         self._kept: tuple[Node, Mapping[str, PodRecord], A] | None = None
 
     def of(self, view: AgentView) -> A:
-        """The answer for this view; nobody may change it."""
+        """The answer for this view; it must not be changed."""
         kept = self._kept
         if kept is None or kept[0] is not view.node or kept[1] is not view.records:
             kept = (view.node, view.records, self._make(view))

@@ -1,7 +1,7 @@
 """A device plugin with devices that are only names, each on the NUMA nodes that it is given.
 
 It registers with the node, and again whenever the node's socket is a new one. It accepts every
-allocation and tells the container its devices in an environment variable. What it is told on its
+allocation and names the devices to the container in an environment variable. What it reads on its
 control lines it does: ``unhealthy ID``, ``healthy ID``, ``remove ID``, ``add ID@NODES``.
 """
 
@@ -34,7 +34,7 @@ def environment_name(resource: str) -> str:
 
 @dataclass(slots=True)
 class SamplePlugin:
-    """One plugin in the folder of device plugins; ``report`` hears what it does, line by line."""
+    """One plugin in the folder of device plugins; ``report`` gets what it does, line by line."""
 
     folder: Path
     resource: str

@@ -1,4 +1,4 @@
-"""What one admission adds to the kubelet's metrics, told from its decision and its recording.
+"""What one admission adds to the kubelet's metrics, derived from its decision and its recording.
 
 No manager counts anything: every call of ``allocate`` is in the recording, as an allocation or as
 a refusal, and so is its container.

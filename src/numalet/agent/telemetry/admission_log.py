@@ -1,4 +1,4 @@
-"""What the kubelet logs about one admission, told from the decision and its recording.
+"""What the kubelet logs about one admission, derived from the decision and its recording.
 
 Per subject: the hints of every provider, the best hint, the affinity that was stored; per
 container what the Memory Manager did; at the end the verdict. Masks are integers, "any node" is
@@ -162,7 +162,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 
 def _stale(decision: Decision) -> Iterator[LogLine]:
-    """The containers whose memory was given back before this pod was looked at."""
+    """The containers whose memory was given back before this pod was decided on."""
     before, after = decision.before.memory.blocks, decision.after.memory.blocks
     if after is before:
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LogFormat(StrEnum):
-    """How the lines of the log look."""
+    """The form of the lines of the log."""
 
     CONSOLE = "console"
     JSON = "json"

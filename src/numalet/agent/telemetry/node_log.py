@@ -1,4 +1,4 @@
-"""What the kubelet logs about a node apart from admissions: its start, and what it tells a kernel.
+"""What the kubelet logs about a node apart from admissions: its start, its settings in a kernel.
 
 Kubelet: ``topology_manager.go``, ``memory_manager.go``, v1.32.
 """

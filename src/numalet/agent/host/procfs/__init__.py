@@ -1,1 +1,1 @@
-"""What ``/proc`` tells about running processes: where their memory is, where they may run."""
+"""What ``/proc`` says about running processes: where their memory is, where they may run."""

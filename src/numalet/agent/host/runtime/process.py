@@ -135,7 +135,7 @@ class ProcessRuntime:
         if launch.runner is not None and state in (AttemptState.NOTHING, AttemptState.STARTING):
             return await self._offer(launch, attempt)
         if state is AttemptState.STARTING:
-            # Perhaps another agent's, or one that could not start it and has not yet let go.
+            # Perhaps another agent's, or one that could not start it and still holds the lock.
             state = await self._settled(attempt)
         if state is AttemptState.NOTHING:
             refused = await self._spawn(launch, attempt)

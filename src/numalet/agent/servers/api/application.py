@@ -29,7 +29,7 @@ _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 
 def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug: None) -> Any:
-    """The application; ``report_bug`` hears of every exception that nobody expected."""
+    """The application; ``report_bug`` gets every unexpected exception."""
     served = Served(door)
 
     async def failed(_request: Request, failure: Exception) -> Response:

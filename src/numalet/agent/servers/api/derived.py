@@ -1,4 +1,4 @@
-"""Objects that nobody keeps: the node, namespaces, pods of another owner, made from the view.
+"""Objects that are not stored: the node, namespaces, pods of another owner, made from the view.
 
 Nothing says when one of them changes, so they are compared with what they were the last time that
 somebody asked, or, while somebody watches, after every change of the view. A change has the version

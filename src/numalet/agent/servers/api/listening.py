@@ -1,7 +1,7 @@
 """Serves the API on a Unix socket of its owner's, and bounds what clients can take.
 
 The socket appears under its name at once and with mode 0600: it is made under another name first.
-Whoever may connect to it may start programs as the agent's user, so its folder and an old socket
+Who may connect to it may start programs as the agent's user, so its folder and an old socket
 in its place must be the agent's own too.
 
 At most ``MOST_CONNECTIONS`` are served; one more is closed with a 503, so that ten thousand of
@@ -90,7 +90,7 @@ async def serving(
     server = _Server(_config(app, tls))
     life = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
-        # Whoever connects before the server has begun waits in the backlog.
+        # A client that connects before the server has begun waits in the backlog.
         yield
     finally:
         server.should_exit = True
@@ -222,7 +222,7 @@ def _bound(path: Path) -> socket.socket:
 
 
 def _check_owner(path: Path) -> None:
-    """Nobody else may own the folder or what is in the socket's place, nor write to the folder."""
+    """No other user may own the folder or what is in the socket's place, nor write to it."""
     folder = path.parent.stat()
     if folder.st_uid not in (os.geteuid(), 0):
         raise _unusable(path, f"its folder belongs to the user {folder.st_uid}")

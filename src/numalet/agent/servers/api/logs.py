@@ -26,7 +26,7 @@ from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubernetes_api as words
 
 POLL_SECONDS: Final = 0.2
-"""So often a log that is followed is looked at."""
+"""How often a log that is followed is checked for more."""
 
 _CHUNK_BYTES: Final = 64 * 1024
 _TEXT: Final = "text/plain; charset=utf-8"

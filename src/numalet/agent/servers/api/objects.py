@@ -50,7 +50,7 @@ class Kept(Generic[K]):
         return item
 
     def forget_all_but(self, keys: Iterable[K]) -> None:
-        """Let go of objects that are not there any more."""
+        """Forget objects that are not there any more."""
         current = set(keys)
         self._kept = {key: kept for key, kept in self._kept.items() if key in current}
 

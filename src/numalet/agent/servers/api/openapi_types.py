@@ -194,7 +194,7 @@ def _kind(given: Kind) -> dict[str, Any]:
 
 
 def _text(given: TextKind) -> dict[str, Any]:
-    """A text; an empty one counts as none, but nobody has to write it."""
+    """A text; an empty one counts as none, but it need not be written."""
     schema: dict[str, Any] = dict(_TEXT)
     if given.allowed:
         schema["enum"] = list(given.allowed)

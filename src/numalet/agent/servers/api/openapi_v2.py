@@ -2,7 +2,7 @@
 
 It takes it as protocol buffers, looks up whether a patch of a kind can be a dry run and whether
 the server checks fields, and else checks objects by the types in it. Ours has none: objects are
-checked here, when they come, and everything wrong with them is told. Field numbers:
+checked here, when they come, and everything wrong with them is reported. Field numbers:
 ``openapi.v2`` of gnostic.
 """
 

@@ -28,7 +28,7 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
     for name, field in kind.fields.items()
     if isinstance(field.kind, ListOf) and field.kind.merged_by
 }
-"""By the list's name: what its members are told apart by."""
+"""By the list's name: the key of its members."""
 
 _PATCH: Final = "$patch"
 _RETAINED: Final = "$retainKeys"
@@ -109,7 +109,7 @@ def strategic(value: Any, patch: Any) -> Any:
 
 
 def _merged(values: list[Any], patches: list[Any], key: str) -> list[Any]:
-    """A list whose members are told apart by ``key``; new ones come last."""
+    """A list whose members have the key ``key``; new ones come last."""
     if {_PATCH: "replace"} in patches:
         return [each for each in patches if each != {_PATCH: "replace"}]
     by_key = {_named(each, key): each for each in values}

@@ -79,7 +79,7 @@ class RunsHandler:
             raise Failure(400, words.KIND_DIFFERS.format(found=sent, expected="a Pod of one"))
         ledger = view.node.snapshot.device
         for name in containers[0].limits:
-            # A kubelet admits such a pod without any; whoever asks for a device here wants one.
+            # A kubelet admits such a pod without any; a user who asks for a device here wants one.
             if "/" in name and not ledger.is_handled(name):
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
@@ -97,7 +97,7 @@ class RunsHandler:
         end = loop.time() + wait_seconds
         may_fit: bool | None = None
         while True:
-            # Changes are those after what is looked at.
+            # Changes are those after the view that was decided on.
             version = door.view().resource_version
             foreseen = self._foreseen(door.foresee_create(workload))
             document = self._document(foreseen, may_fit)
@@ -153,7 +153,7 @@ def _runner(request: Request) -> Runner:
     boot = request.query_params.get("boot", "")
     own = process_tree.pid_namespace()
     if (requests.whole_number(request, "pidNamespace") or own) != own:
-        # The same id may be that of another process here, which would be looked at, and ended.
+        # The same id may be that of another process here, which would be waited for, and ended.
         raise Failure(422, words.OTHER_PID_NAMESPACE)
     if pid < 2**31 and process_tree.is_alive(pid, ticks) and boot == process_tree.boot_id():
         return Runner(pid, ticks, boot)

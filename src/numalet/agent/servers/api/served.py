@@ -58,7 +58,7 @@ class Served:
         )
 
     def as_is(self, record: PodRecord) -> Shown:
-        """The Pod object of a record that nobody keeps."""
+        """The Pod object of a record that is not stored."""
         return shown(projections.pod(record, self.door.view().node_name))
 
     def foreseen(self, answer: Foreseen | RequestRefused, name: str) -> Shown:

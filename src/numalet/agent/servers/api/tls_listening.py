@@ -1,4 +1,4 @@
-"""Serves the API over TLS on a TCP port, for kubectl and whoever else knows the token.
+"""Serves the API over TLS on a TCP port, for kubectl and other clients that have the token.
 
 Every user of the machine can connect to its loopback addresses, so what a connection costs is
 bounded before it has said who it is: at most ``MOST_UNKNOWN`` are kept of which no request with the
