@@ -15,7 +15,7 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
     """Start the server so that its socket appears under this name at once, mode 0600.
 
     It is made under another name, so that it takes connections once it is seen. An old socket is
-    replaced; a new name is created and not moved to, because plugins wait for the creation of a file.
+    replaced; a new name is created and not moved to: plugins wait for the creation of a file.
 
     Raises:
         BadInput: the name is too long, or the folder does not take a socket.
