@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from architecture import tree
 
@@ -15,6 +16,52 @@ _OUTSIDE = re.compile(
     "|".join(["/wo" + "rk/", r"\.\./sha" + "red", "/tmp/st" + "udio", "far" + "m-"])
 )
 _WORKPLACE = re.compile(r"\bissu[e] #?\d+\b", re.IGNORECASE)
+
+
+_FOLDERS = ("core", "wording", "io", "insight", "cli")
+_PRIVATE = frozenset(
+    [
+        "told",
+        "tell",
+        "tells",
+        "telling",
+        "heard",
+        "hear",
+        "hears",
+        "look",
+        "looked",
+        "looks",
+        "looking",
+        "found",
+        "taken",
+        "take",
+        "takes",
+        "took",
+        "taking",
+        "books",
+        "book",
+        "papers",
+        "whoever",
+        "somebody",
+        "someone",
+        "nobody",
+        "ours",
+    ]
+)
+"""Words that stood for many things each; the glossary has one for every one of them."""
+_TERMS = frozenset(
+    {
+        "book_id",  # A level of the CPU topology of mainframes, as in cAdvisor's MachineInfo.
+        "not_looked_at",  # A field of the document of ``check``.
+        "_NOT_LOOKED_AT",
+        "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
+        "pod_resources_not_found",
+    }
+)
+_TAKING = "core/managers/cpu"
+"""Its functions are the kubelet's ``takeByTopology`` and siblings."""
+_NOT_IN_PROSE = re.compile(r"\b(?:somebody|whoever|nobody|books|papers|heard)\b", re.IGNORECASE)
+_CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
 
 def _lines_with(pattern: re.Pattern[str]) -> list[str]:
@@ -69,3 +116,55 @@ def test_no_two_classes_share_a_name() -> None:
         if len(where) > 1 and not all(each.endswith(generated) for each in where)
     }
     assert not shared
+
+
+def _names(module: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(module):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case _:
+                pass
+
+
+def _words(name: str) -> list[str]:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+
+
+def test_words_of_a_name_are_those_of_a_class_too() -> None:
+    assert _words("_LooksTaken") == ["", "looks", "taken"]
+    assert _words("due_again_at") == ["look", "again", "at"]
+
+
+def test_names_use_no_private_verbs() -> None:
+    private = [
+        f"{tree.relative(path)}:{line} {name}"
+        for folder in _FOLDERS
+        for path in sorted((tree.SOURCE / folder).rglob("*.py"))
+        for name, line in _names(tree.parsed(path))
+        if name not in _TERMS
+        and _PRIVATE.intersection(_words(name))
+        and not (_TAKING in path.as_posix() and "tak" in name)
+    ]
+    assert private == []
+
+
+def test_pages_for_users_use_no_private_words() -> None:
+    """Decisions are as they were written, and the glossary names what the words stand for."""
+    pages = [
+        path
+        for path in tree.pages()
+        if not {"decisions", "tests"} & {*path.relative_to(tree.ROOT).parts}
+        and path.name not in {"CHANGELOG.md", "glossary.md", "documentation-statements.md"}
+    ]
+    private = [
+        f"{tree.relative(path)}: {word}"
+        for path in pages
+        for word in _NOT_IN_PROSE.findall(_CODE.sub("", path.read_text(encoding="utf-8")))
+    ]
+    assert len(pages) > 30
+    assert private == []

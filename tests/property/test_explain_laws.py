@@ -183,7 +183,7 @@ def applied(asked: Case, change: Change) -> Decision:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
-    told = story.tell(asked.node, asked.pod)
+    told = story.trace(asked.node, asked.pod)
     if told.decision.admitted:
         return
     for tally in search.search(asked, told, forever):
@@ -203,7 +203,7 @@ def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_the_story_is_that_of_the_decision(asked: Case) -> None:
-    told = story.tell(asked.node, asked.pod)
+    told = story.trace(asked.node, asked.pod)
     _, decision = asked.node.admit(asked.pod)
 
     assert told.decision == decision
@@ -221,7 +221,7 @@ def test_the_story_is_that_of_the_decision(asked: Case) -> None:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(rejected())
 def test_a_set_is_offered_or_has_a_reason(asked: Case) -> None:
-    for subject in story.tell(asked.node, asked.pod).subjects:
+    for subject in story.trace(asked.node, asked.pod).subjects:
         for answer in subject.answers:
             for each in answer.sets:
                 assert each.offered == (each.preferred is not None)

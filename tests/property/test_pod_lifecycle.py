@@ -100,12 +100,12 @@ class PodLife(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    @precondition(lambda self: self.steps().look_again_at is not None)
+    @precondition(lambda self: self.steps().due_again_at is not None)
     @rule()
     def the_next_look_comes(self) -> None:
         looked = self.steps()
-        assert looked.look_again_at is not None
-        self.now = looked.look_again_at
+        assert looked.due_again_at is not None
+        self.now = looked.due_again_at
         assert self.steps() != looked
 
     @rule(grace=st.integers(0, 60))
@@ -114,7 +114,7 @@ class PodLife(RuleBasedStateMachine):
 
     @invariant()
     def a_look_is_never_in_the_past(self) -> None:
-        at = self.steps().look_again_at
+        at = self.steps().due_again_at
         assert at is None or at > self.now
 
     @invariant()
@@ -156,7 +156,7 @@ class PodLife(RuleBasedStateMachine):
     def nothing_hangs(self) -> None:
         """Whoever has nothing to do waits for an event, a look or a decision."""
         steps = self.steps()
-        something = steps.start or steps.stop or steps.under_way or steps.look_again_at
+        something = steps.start or steps.stop or steps.under_way or steps.due_again_at
         waiting = self.alive or self.run.verdict is None
         assert something or steps.finished or waiting
 

@@ -154,7 +154,7 @@ def test_a_group_that_is_only_met_is_joined_as_a_whole() -> None:
     assert (0, 1, 2) == found[NATIVE].placements["c"].memory_nodes
 
 
-def test_lack_of_memory_is_told_before_anything_is_given() -> None:
+def test_lack_of_memory_is_reported_before_anything_is_given() -> None:
     restricted = replace(BEST_EFFORT, topology_manager_policy="restricted")
     found = {}
     for mode in (EXACT, NATIVE):

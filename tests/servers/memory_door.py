@@ -158,7 +158,7 @@ class MemoryDoor:
     def _foreseen(self, before: Node, workload: Workload) -> Foreseen | RequestRefused:
         if self.refusal is not None:
             return self.refusal
-        node, decision = before.asking_nobody().admit(workload.pod)
+        node, decision = before.without_plugins().admit(workload.pod)
         verdict = Verdict(decision.admitted, kubelet.reason(decision.rejection))
         run = PodRun(accepted_at=views.later(0), verdict=verdict)
         return Foreseen(PodRecord(workload, run), node)

@@ -49,7 +49,7 @@ def replaced(begun: Session, node: nodes.Node) -> Session:
 
 def searched(asked: Case) -> dict[str, Tally]:
     """Everything that would have admitted the pod."""
-    told = story.tell(asked.node, asked.pod)
+    told = story.trace(asked.node, asked.pod)
     return by_category(search.search(asked, told, forever))
 
 
@@ -306,7 +306,7 @@ def test_other_machines_are_tried_empty() -> None:
 
 
 def test_a_search_whose_time_is_over_says_so() -> None:
-    told = story.tell(GROUPED.node, GROUPED.pod)
+    told = story.trace(GROUPED.node, GROUPED.pod)
     tallies = list(search.search(GROUPED, told, lambda: False))
 
     assert [(each.tried, each.offers, each.ended_early) for each in tallies[:2]] == [
@@ -318,7 +318,7 @@ def test_a_search_whose_time_is_over_says_so() -> None:
 
 def test_time_may_be_over_in_the_middle() -> None:
     asked = case(simple("u", "9Gi"), *(simple(f"p{at}", "3Gi") for at in range(6)))
-    told = story.tell(asked.node, asked.pod)
+    told = story.trace(asked.node, asked.pod)
     for allowed in range(0, 120, 3):
         left = iter(range(allowed))
         for tally in search.search(asked, told, lambda left=left: next(left, None) is not None):  # type: ignore[misc]

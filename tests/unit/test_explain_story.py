@@ -27,7 +27,7 @@ from numalet.insight.explain.story import Story
 def told(pod: Pod, *queue: Pod, **options: object) -> Story:
     """The story of a pod after a queue."""
     asked = case(pod, *queue, begun=session(config(**options)))  # type: ignore[arg-type]
-    return story.tell(asked.node, pod)
+    return story.trace(asked.node, pod)
 
 
 def answer_of(found: Story, provider: str) -> ProviderAnswer:
@@ -90,15 +90,15 @@ def test_a_silent_memory_manager_is_asked_why() -> None:
     assert (answer.kind, answer.resources) == (AnswerKind.NOTHING_FITS, ("memory",))
     assert all(isinstance(each.reason, TooLittleAllocatable) for each in answer.sets)
     assert found.refusal is not None
-    assert found.refusal.looked_at is not None
-    assert found.refusal.looked_at.kind is AnswerKind.NOTHING_FITS
+    assert found.refusal.considered is not None
+    assert found.refusal.considered.kind is AnswerKind.NOTHING_FITS
 
 
 def test_a_memory_manager_that_says_impossible_is_asked_why_too() -> None:
     node = nodes.start(config(), shape(), behaviour=NATIVE)
     assert isinstance(node, Node)
 
-    answer = answer_of(story.tell(node, simple("huge", "25Gi")), "memory")
+    answer = answer_of(story.trace(node, simple("huge", "25Gi")), "memory")
 
     assert (answer.kind, answer.resources) == (AnswerKind.IMPOSSIBLE, ("memory",))
     assert isinstance(answer.reason, NothingOffered)
@@ -109,14 +109,14 @@ def test_a_memory_manager_that_is_off_is_not_asked() -> None:
     found = told(simple("huge", "25Gi"), memoryManagerPolicy="None", reservedMemory=[])
 
     assert answer_of(found, "memory").kind is AnswerKind.NO_PREFERENCE
-    assert found.taken[0].looked_at is None
+    assert found.allocated[0].considered is None
 
 
 def test_a_pod_that_is_not_guaranteed_asks_for_no_place() -> None:
     found = told(replace(narrow(), qos_class=QosClass.BURSTABLE))
 
     assert answer_of(found, "memory").kind is AnswerKind.NO_PREFERENCE
-    assert found.taken[0].memory == ()
+    assert found.allocated[0].memory == ()
 
 
 def test_a_request_that_is_no_integer_is_refused_without_sets() -> None:
@@ -124,7 +124,7 @@ def test_a_request_that_is_no_integer_is_refused_without_sets() -> None:
 
     assert found.refusal is not None
     assert found.refusal.reason.code == "memory/not-an-integer"
-    assert found.refusal.looked_at is None
+    assert found.refusal.considered is None
 
 
 def test_a_page_size_that_no_node_has_crashes_before_anything_is_told() -> None:
@@ -135,24 +135,24 @@ def test_a_page_size_that_no_node_has_crashes_before_anything_is_told() -> None:
     assert found.decision.rejection.code == "admission/kubelet-would-crash"
     unaligned = told(simple("u", "1Gi", hugepages_2Mi="2Mi"), policy="none")
     assert unaligned.refusal is not None
-    assert unaligned.refusal.looked_at is None
+    assert unaligned.refusal.considered is None
 
 
 def test_without_a_policy_the_memory_managers_own_search_is_told() -> None:
     found = told(narrow(), policy="none")
 
-    (taken,) = found.taken
-    assert taken.looked_at is not None
-    assert [each.offered for each in taken.looked_at.sets] == [True, True, True]
-    assert [each.preferred for each in taken.looked_at.sets] == [True, True, False]
+    (taken,) = found.allocated
+    assert taken.considered is not None
+    assert [each.offered for each in taken.considered.sets] == [True, True, True]
+    assert [each.preferred for each in taken.considered.sets] == [True, True, False]
     assert found.subjects == ()
 
 
 def test_memory_that_a_container_has_already_needs_no_search() -> None:
     begun = case(narrow(), narrow(), begun=session(config("none")))
-    found = story.tell(begun.node, narrow())
+    found = story.trace(begun.node, narrow())
 
-    assert found.taken[0].looked_at is None
+    assert found.allocated[0].considered is None
     assert found.decision.admitted
 
 
@@ -168,7 +168,7 @@ def test_pod_scope_has_one_subject_and_every_container_takes() -> None:
     found = told(pod("u", init("i", "4Gi"), container("a", "3Gi")), scope="pod")
 
     assert [each.name for each in found.subjects] == ["pod"]
-    assert [(each.container, each.memory[0].size_bytes >> 30) for each in found.taken] == [
+    assert [(each.container, each.memory[0].size_bytes >> 30) for each in found.allocated] == [
         ("i", 4),
         ("a", 3),
     ]
@@ -177,9 +177,9 @@ def test_pod_scope_has_one_subject_and_every_container_takes() -> None:
 def test_cpus_and_devices_are_told_with_their_nodes() -> None:
     begun = session(config(**STATIC_CPUS), devices=GPUS)
     asked = case(asking(narrow(), cpu="2", gpu="2"), begun=begun)
-    found = story.tell(asked.node, asked.pod)
+    found = story.trace(asked.node, asked.pod)
 
-    (taken,) = found.taken
+    (taken,) = found.allocated
     assert list(taken.cpus) == [0]
     assert len(taken.cpus[0]) == 2
     assert taken.devices == {GPU: ("g0", "g1")}
@@ -193,7 +193,7 @@ def test_cpus_and_devices_are_told_with_their_nodes() -> None:
 def test_what_is_impossible_has_its_reason() -> None:
     begun = session(config(**STATIC_CPUS))
     asked = case(asking(narrow(), cpu="16"), begun=begun)
-    found = story.tell(asked.node, asked.pod)
+    found = story.trace(asked.node, asked.pod)
 
     answer = answer_of(found, "cpu")
     assert answer.kind is AnswerKind.IMPOSSIBLE
@@ -204,14 +204,14 @@ def test_what_is_impossible_has_its_reason() -> None:
 def test_a_device_without_a_place_has_no_preference() -> None:
     begun = session(devices={GPU: (replace(GPUS[GPU][0], numa_nodes=()),)})  # type: ignore[index]
     asked = case(asking(narrow(), gpu="1"), begun=begun)
-    found = story.tell(asked.node, asked.pod)
+    found = story.trace(asked.node, asked.pod)
 
     assert answer_of(found, "device") == ProviderAnswer("device", (GPU,), AnswerKind.NO_PREFERENCE)
 
 
 def test_explicit_lists_tell_what_is_preferred_in_them() -> None:
     begun = case(narrow(), narrow())
-    found = story.tell(begun.node, narrow())
+    found = story.trace(begun.node, narrow())
 
     sets = answer_of(found, "memory").sets
     assert [(each.mask, each.offered, each.preferred) for each in sets] == [
@@ -227,7 +227,7 @@ BIG = config("best-effort", topologyManagerPolicyOptions={"max-allowable-numa-no
 @pytest.mark.parametrize("pods", [(), (simple("wide", "15Gi"),)], ids=["empty", "grouped"])
 def test_on_many_nodes_the_sets_that_matter_are_told(pods: tuple[Pod, ...]) -> None:
     asked = case(simple("three", "25Gi"), *pods, begun=session(BIG, shape("12n2c1t")))
-    found = story.tell(asked.node, asked.pod)
+    found = story.trace(asked.node, asked.pod)
 
     answer = answer_of(found, "memory")
     (subject,) = found.subjects
@@ -243,7 +243,7 @@ def test_on_many_nodes_the_sets_that_matter_are_told(pods: tuple[Pod, ...]) -> N
 
 def test_on_many_nodes_a_list_is_not_read_for_what_it_prefers() -> None:
     begun = case(narrow(), narrow(), begun=session(BIG, shape("12n2c1t")))
-    found = story.tell(begun.node, narrow())
+    found = story.trace(begun.node, narrow())
 
     offered = [each for each in answer_of(found, "memory").sets if each.offered]
     assert [(each.mask, each.preferred) for each in offered] == [(0b01, None)]
@@ -254,11 +254,11 @@ def test_where_no_set_was_chosen_no_neighbours_of_it_are_asked_about() -> None:
     asked = case(
         huge, begun=session(replace(BIG, topology_manager_policy="none"), shape("12n2c1t"))
     )
-    found = story.tell(asked.node, huge)
+    found = story.trace(asked.node, huge)
 
     assert found.refusal is not None
-    assert found.refusal.looked_at is not None
-    assert len(found.refusal.looked_at.sets) == 13
+    assert found.refusal.considered is not None
+    assert len(found.refusal.considered.sets) == 13
 
 
 def test_the_ranking_of_explicit_lists_is_the_merge_s() -> None:

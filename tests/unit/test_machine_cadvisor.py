@@ -52,7 +52,7 @@ def test_a_machine_info_is_read() -> None:
             }
         ],
     }
-    assert cadvisor.looks_like_machine_info(value)
+    assert cadvisor.is_machine_info(value)
     assert kubelet_view(cadvisor.decode(value, HERE)) == MachineInfo(
         nodes=(
             NumaNodeInfo(
@@ -80,7 +80,7 @@ def test_null_lists_are_empty() -> None:
 
 @pytest.mark.parametrize("value", [None, [], {"topology": []}, {"num_cores": 1}])
 def test_other_documents_do_not_look_like_it(value: object) -> None:
-    assert not cadvisor.looks_like_machine_info(value)
+    assert not cadvisor.is_machine_info(value)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from numalet.core.model.machine import HugePagePool
 from numalet.core.model.machine_info import CoreInfo
 from numalet.core.model.machine_shape import (
     MachineShape,
-    looks_like_shape,
     machine_of_shape,
     parse_shape,
+    resembles_shape,
 )
 
 
@@ -52,8 +52,8 @@ def test_a_bad_shape_is_told_what_is_wrong(text: str, code: str) -> None:
 
 
 def test_a_misspelt_shape_still_looks_like_one() -> None:
-    assert looks_like_shape("2n16x")
-    assert not looks_like_shape("machine.yaml")
+    assert resembles_shape("2n16x")
+    assert not resembles_shape("machine.yaml")
 
 
 def test_siblings_are_numbered_after_all_first_threads() -> None:

@@ -27,7 +27,7 @@ def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger
     """10Gi nodes with this much free; ``groups`` are masks of the nodes that are in use."""
     nodes = dict(tables.initial_nodes(builders.machine(*[10] * len(free_gib)), {}))
     for node_id, free in enumerate(free_gib):
-        tables.take(nodes, (node_id,), "memory", (10 - free) * GI)
+        tables.allocate(nodes, (node_id,), "memory", (10 - free) * GI)
     for node_id, group in (groups or {}).items():
         nodes[node_id] = NodeMemory(1, nodes[node_id].tables, group)
     return MemoryLedger(nodes, {})

@@ -23,7 +23,7 @@ def held(nodes: tuple[int, ...], gib: int, resource: str = "memory") -> MemoryLe
     for node_id in nodes:
         mask = sum(1 << i for i in set(nodes))
         map_[node_id] = replace(map_[node_id], assignments=1, group=mask)
-    tables.take(map_, nodes, "memory", gib * GI)
+    tables.allocate(map_, nodes, "memory", gib * GI)
     return MemoryLedger(map_, {"u": {"c": (MemoryBlock(nodes, resource, gib * GI),)}})
 
 
@@ -55,7 +55,7 @@ def test_inside_a_group_only_sums_count() -> None:
     table = ledger.nodes[0].tables["memory"]
     drifted = dict(ledger.nodes)
     tables.give_back(drifted, (0,), "memory", 5 * GI)
-    tables.take(drifted, (1,), "memory", 5 * GI)
+    tables.allocate(drifted, (1,), "memory", 5 * GI)
     moved = replace(ledger, nodes=drifted)
 
     assert moved.nodes[0].tables["memory"] != table
@@ -117,7 +117,7 @@ def grouped_with_uneven_page_sizes() -> tuple[MemoryLedger, Mapping[int, NodeMem
     pages = {"hugepages-2Mi": MemoryTable(GI, 0, GI, 0, GI), **initial[0].tables}
     initial[0] = replace(initial[0], tables=pages)
     map_ = {i: replace(node, assignments=1, group=0b11) for i, node in initial.items()}
-    tables.take(map_, (0, 1), "memory", 15 * GI)
+    tables.allocate(map_, (0, 1), "memory", 15 * GI)
     return MemoryLedger(map_, {"u": {"c": (MemoryBlock((0, 1), "memory", 15 * GI),)}}), initial
 
 

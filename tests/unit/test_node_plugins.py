@@ -63,6 +63,6 @@ def test_a_decision_that_nobody_carries_out_asks_no_plugin() -> None:
     assert isinstance(node, Node)
     with pytest.raises(AssertionError):
         node.admit(served_node.ALIGNED)
-    foreseen, decision = node.asking_nobody().admit(served_node.ALIGNED)
+    foreseen, decision = node.without_plugins().admit(served_node.ALIGNED)
     assert decision.admitted
     assert foreseen.snapshot == served_node.with_pods([served_node.ALIGNED]).snapshot

@@ -149,7 +149,7 @@ def test_its_hints_and_reasons_are_in_documents() -> None:
     session = Session(config, node.rules.machine, node)
     pod = asking(4, "q")
     told = explanation_document.explanation(
-        cases.build(session, (), pod), story.tell(node, pod), ()
+        cases.build(session, (), pod), story.trace(node, pod), ()
     )
     assert "4 tiles are asked for, 2 are free" in json.dumps(json_schema.plain(told))
 

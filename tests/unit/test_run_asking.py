@@ -49,7 +49,7 @@ def told() -> dict[str, Any]:
     """What an agent tells."""
     asked = case(asking(narrow(), memory="50Gi"))
     found: dict[str, Any] = json_schema.plain(
-        explanation_document.explanation(asked, story.tell(asked.node, asked.pod), ())
+        explanation_document.explanation(asked, story.trace(asked.node, asked.pod), ())
     )
     return found
 

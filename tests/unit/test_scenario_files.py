@@ -268,9 +268,9 @@ def test_files_that_can_not_be_read_are_refused(
 
 
 def test_a_scenario_is_told_from_a_manifest() -> None:
-    assert scenario_file.looks_like_a_scenario(document())
-    assert not scenario_file.looks_like_a_scenario(pod("a"))
-    assert not scenario_file.looks_like_a_scenario([])
+    assert scenario_file.resembles_scenario(document())
+    assert not scenario_file.resembles_scenario(pod("a"))
+    assert not scenario_file.resembles_scenario([])
 
 
 def test_what_is_recorded_is_read_and_replayed(tmp_path: Path) -> None:

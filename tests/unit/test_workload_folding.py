@@ -89,12 +89,12 @@ def test_a_failed_start_says_why() -> None:
 
 
 def test_a_start_can_be_taken_back() -> None:
-    run = folding.start_taken_back(folding.starting(accepted(), "a"), "a")
+    run = folding.start_withdrawn(folding.starting(accepted(), "a"), "a")
     assert (run.of("a").phase, run.of("a").attempt) == (ContainerPhase.WAITING, 0)
     over = ran(accepted(), "a", 0, 1)
-    back = folding.start_taken_back(folding.starting(over, "a"), "a")
+    back = folding.start_withdrawn(folding.starting(over, "a"), "a")
     assert (back.of("a").phase, back.of("a").attempt) == (ContainerPhase.TERMINATED, 1)
-    assert folding.start_taken_back(over, "a") is over
+    assert folding.start_withdrawn(over, "a") is over
 
 
 def test_a_container_that_is_gone_ended_for_reasons_unknown() -> None:

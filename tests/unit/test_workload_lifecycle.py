@@ -31,11 +31,11 @@ def test_all_app_containers_start_together() -> None:
 def test_nothing_starts_while_evicted_pods_still_end() -> None:
     of = workload(("i1", "a"))
     run = folding.after_evicted(accepted(), [leaving("small", 10), leaving("large", 45)])
-    waits = Steps(look_again_at=at(45))
+    waits = Steps(due_again_at=at(45))
 
     assert next_steps(of, run, at(0), {"small", "large"}) == waits
     assert next_steps(of, run, at(0), {"large", "other"}) == waits
-    assert next_steps(of, run, at(0), {"small"}) == Steps(look_again_at=at(10))
+    assert next_steps(of, run, at(0), {"small"}) == Steps(due_again_at=at(10))
     assert next_steps(of, run, at(0), {"other"}).start == ("i1",)
     # Whoever can not be ended holds up nobody for ever.
     assert next_steps(of, run, at(44.9), {"small", "large"}) == waits
@@ -119,7 +119,7 @@ def test_a_sidecar_that_ended_holds_up_nobody_who_began() -> None:
     assert next_steps(of, run, at(1)).start == ("s1",)
     run = ran(down(run, "i1", 2), "s1", 1, 2)
     steps = next_steps(of, run, at(3))
-    assert (steps.start, steps.look_again_at) == (("a",), at(12))
+    assert (steps.start, steps.due_again_at) == (("a",), at(12))
 
 
 def test_a_sidecar_is_started_again_beside_running_apps_whatever_the_policy() -> None:
@@ -177,14 +177,14 @@ def test_pauses_double_up_to_five_minutes() -> None:
 
 def test_a_pause_is_waited_for_and_looked_for_at_its_end() -> None:
     run = crashes(1, 2)
-    assert next_steps(workload(), run, at(2)) == Steps(look_again_at=at(12))
-    assert next_steps(workload(), run, at(11.9)) == Steps(look_again_at=at(12))
+    assert next_steps(workload(), run, at(2)) == Steps(due_again_at=at(12))
+    assert next_steps(workload(), run, at(11.9)) == Steps(due_again_at=at(12))
     assert next_steps(workload(), run, at(12)) == Steps(start=("a",))
 
 
 def test_a_clock_that_was_set_back_lengthens_no_pause_and_no_grace_period() -> None:
     run = ran(ran(accepted(), "a", 1000, 1001, code=1), "a", 1001, 1002, code=1)
-    assert next_steps(workload(), run, at(1003)).look_again_at == at(1012)
+    assert next_steps(workload(), run, at(1003)).due_again_at == at(1012)
     assert next_steps(workload(), run, at(5)).start == ("a",)
     over = folding.deletion_requested(up(accepted(), "a"), at(1000), 7)
     assert next_steps(workload(), over, at(1001)).stop == (Stop("a", 6.0),)
@@ -193,7 +193,7 @@ def test_a_clock_that_was_set_back_lengthens_no_pause_and_no_grace_period() -> N
 
 def test_the_earliest_pause_is_looked_for() -> None:
     run = ran(ran(crashes(1, 2), "a2", 0, 4, code=1), "a2", 4, 5, code=1)
-    assert next_steps(workload(("a", "a2")), run, at(5)).look_again_at == at(12)
+    assert next_steps(workload(("a", "a2")), run, at(5)).due_again_at == at(12)
 
 
 def test_a_container_that_ran_for_long_begins_anew() -> None:
@@ -215,7 +215,7 @@ def test_a_start_that_fails_is_tried_again_with_pauses() -> None:
     run = folding.not_started(run, "a", 1, at(1), "no such program")
     assert next_steps(workload(), run, at(1)).start == ("a",)
     run = folding.not_started(folding.starting(run, "a"), "a", 2, at(2), "still none")
-    assert next_steps(workload(), run, at(2)).look_again_at == at(12)
+    assert next_steps(workload(), run, at(2)).due_again_at == at(12)
     assert next_steps(workload(policy=NEVER), run, at(2)) == FINISHED
 
 
@@ -241,9 +241,9 @@ def test_deletion_ends_app_containers_first_and_sidecars_in_reverse() -> None:
         run = up(run, name)
     run = folding.deletion_requested(run, at(10), 20)
     apps = (Stop("a1", 20.0), Stop("a2", 20.0))
-    assert next_steps(of, run, at(10)) == Steps(stop=apps, look_again_at=at(30))
+    assert next_steps(of, run, at(10)) == Steps(stop=apps, due_again_at=at(30))
     run = down(down(run, "a1", 12), "a2", 14)
-    assert next_steps(of, run, at(14)) == Steps(stop=(Stop("s2", 18.0),), look_again_at=at(30))
+    assert next_steps(of, run, at(14)) == Steps(stop=(Stop("s2", 18.0),), due_again_at=at(30))
     run = down(run, "s2", 15)
     assert next_steps(of, run, at(15)) == Steps(stop=(Stop("s1", 17.0),))
     run = down(run, "s1", 16)
@@ -268,7 +268,7 @@ def test_a_start_under_way_is_waited_for_before_it_is_ended() -> None:
     assert next_steps(workload(), run, at(1)) == Steps(under_way=("a",))
     begun = folding.started(run, "a", 1, at(2))
     assert next_steps(workload(), begun, at(2)).stop == (Stop("a", 29.0),)
-    back = folding.start_taken_back(run, "a")
+    back = folding.start_withdrawn(run, "a")
     assert next_steps(workload(), back, at(2)) == Steps(finished=True, forgettable=True)
 
 

@@ -77,10 +77,10 @@ def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None
 
     if socket is not None or bad.findings[0].code != "client/no-agent":
         raise bad
-    found = listing.listing(root or places.default_root())
-    if found is None:
+    commands = listing.listing(root or places.default_root())
+    if commands is None:
         raise bad
-    return found
+    return commands
 
 
 def pods_path(name: str) -> str:

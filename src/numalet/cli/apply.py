@@ -57,10 +57,10 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
     paths = [path]
     if path != "-" and folder.is_dir():
         paths = [str(each) for each in sorted(folder.iterdir()) if each.suffix in _SUFFIXES]
-    found = [each for one in paths for each in _objects(one)]
-    if not found:
+    objects = [each for one in paths for each in _objects(one)]
+    if not objects:
         raise BadInput([Finding("client/no-pods", {"path": path}, Location())])
-    return found
+    return objects
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:

@@ -35,8 +35,8 @@ def describe(
         if placement["status"] in OF_A_KUBELET:
             text = describe_view.observed(placement, state["kubelet"], events)
         else:
-            found = client.get(agent_client.pods_path(pod))
-            told = client.get(agent_client.own_path(pod, "pods") + "/explanation")
+            described = client.get(agent_client.pods_path(pod))
+            explanation = client.get(agent_client.own_path(pod, "pods") + "/explanation")
             left = left_behind(state, metadata["uid"])
-            text = describe_view.text(found, placement, told, events, left)
+            text = describe_view.text(described, placement, explanation, events, left)
     output.print_text(text)

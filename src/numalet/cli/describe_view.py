@@ -20,7 +20,7 @@ _MOST_SETS: Final = 8
 def text(
     pod: Json,
     placement: Json,
-    told: Json,
+    explanation: Json,
     events: Sequence[Json],
     left_behind: Sequence[str] = (),
 ) -> str:
@@ -30,7 +30,7 @@ def text(
         ("Still held until the next pod asks for admission:",) if left_behind else (),
         (f"  {line}" for line in left_behind),
         _containers(pod, placement),
-        _hints(told),
+        _hints(explanation),
         _events(events, datetime.now(UTC)),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
@@ -167,20 +167,20 @@ def _placed(placed: Json) -> Iterator[str]:
         yield f"    has {kind}: {listed}"
 
 
-def _hints(told: Json) -> Iterator[str]:
+def _hints(explanation: Json) -> Iterator[str]:
     yield "If it asked now:"
-    yield from _decision(told)
+    yield from _decision(explanation)
 
 
-def _decision(told: Json) -> Iterator[str]:
+def _decision(explanation: Json) -> Iterator[str]:
     """The story of a decision, in short."""
-    verdict = "admitted" if told["admitted"] else f"rejected, {told['reason']}"
-    yield f"  {verdict} (policy {told['policy']}, scope {told['scope']})"
-    if told["why"] is not None:
-        yield f"  {told['why']['text']}"
-    for note in decision_notes.of_document(told):
+    verdict = "admitted" if explanation["admitted"] else f"rejected, {explanation['reason']}"
+    yield f"  {verdict} (policy {explanation['policy']}, scope {explanation['scope']})"
+    if explanation["why"] is not None:
+        yield f"  {explanation['why']['text']}"
+    for note in decision_notes.of_document(explanation):
         yield f"  note: {english.of_finding(note)}"
-    for subject in told["subjects"]:
+    for subject in explanation["subjects"]:
         yield f"  hints for {subject['subject']}:"
         for answer in subject["answers"]:
             yield f"    {answer['provider']}: {_answer(answer)}"

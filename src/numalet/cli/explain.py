@@ -117,7 +117,7 @@ def explain(
     forget: simulating.Forget = None,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,
-    taken: machine_options.Taken,
+    pod_choice: machine_options.ChosenPods,
     budget: Budget = "5s",
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
@@ -129,7 +129,7 @@ def explain(
     pieces = SimulateInputs(
         machine=sizes.choice(),
         config=flags.sources(config),
-        **taken.fields(),
+        **pod_choice.fields(),
         state_dir=state_dir,
         forget=tuple(forget or ()),
         devices=devices.texts,
@@ -162,13 +162,13 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     if isinstance(asked.case, StartRefused):
         explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
         return 2
-    told = story.tell(asked.case.node, asked.case.pod)
-    show_findings(decision_notes.notes(decision_notes.collect([told.decision])))
-    tallies = () if told.decision.admitted else searched(asked.case, told, seconds)
+    traced = story.trace(asked.case.node, asked.case.pod)
+    show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
+    tallies = () if traced.decision.admitted else searched(asked.case, traced, seconds)
     show_findings(asked.fleet_notes)
-    found = explanation_document.explanation(asked.case, told, tallies, _running(asked))
-    explain_view.show(found, output)
-    return 0 if told.decision.admitted else 1
+    explanation = explanation_document.explanation(asked.case, traced, tallies, _running(asked))
+    explain_view.show(explanation, output)
+    return 0 if traced.decision.admitted else 1
 
 
 def _running(asked: PreparedCase) -> int:
@@ -176,7 +176,7 @@ def _running(asked: PreparedCase) -> int:
     return len(asked.prepared.assumed)
 
 
-def searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
+def searched(case: Case, traced: Story, seconds: float) -> tuple[Tally, ...]:
     """What would have admitted the pod, searched for at most so many seconds."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import search
@@ -195,7 +195,7 @@ def searched(case: Case, told: Story, seconds: float) -> tuple[Tally, ...]:
 
     tallies = []
     try:
-        for tally in search.search(case, told, keep_going):
+        for tally in search.search(case, traced, keep_going):
             tallies.append(tally)
             progress.advance()
     finally:

@@ -40,9 +40,9 @@ Line: TypeAlias = tuple[str, str, str]
 """Something on a node: its name, how much of it is taken as a bar, how much is free."""
 
 
-def drawing(told: Explanation) -> Iterator[RenderableType]:
+def drawing(explanation: Explanation) -> Iterator[RenderableType]:
     """The nodes, and who holds memory on them."""
-    nodes = told.nodes_before
+    nodes = explanation.nodes_before
     if not any(any(_lines(node)) for node in nodes):
         nothing = "nothing: no manager that is on keeps account of NUMA nodes"
         yield Padding(Text(nothing), (0, 0, 0, 2))
@@ -56,7 +56,7 @@ def drawing(told: Explanation) -> Iterator[RenderableType]:
         yield grid
     else:
         yield _table(nodes)
-    yield from _holders(told.held_before)
+    yield from _holders(explanation.held_before)
 
 
 def _box(node: ExplanationNodeDocument) -> Panel:

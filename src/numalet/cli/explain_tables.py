@@ -47,20 +47,20 @@ _MOST_OFFERS: Final = 4
 Renderables = Iterator["RenderableType"]
 
 
-def story(told: Explanation) -> Renderables:
+def story(explanation: Explanation) -> Renderables:
     """The whole explanation, one thing below the other."""
-    yield from _replay_refused(told)
-    yield from _verdict(told)
-    yield from _asked(told)
+    yield from _replay_refused(explanation)
+    yield from _verdict(explanation)
+    yield from _asked(explanation)
     yield from _heading("NUMA nodes before")
-    if told.assumed_running:
-        yield Text(f"assumed running: {told.assumed_running} (pods of the state files)")
-    yield from explain_nodes.drawing(told)
-    for subject in told.subjects:
-        yield from _subject(told, subject)
-    yield from _allocation(told)
-    if not told.admitted:
-        yield from _would_admit(told)
+    if explanation.assumed_running:
+        yield Text(f"assumed running: {explanation.assumed_running} (pods of the state files)")
+    yield from explain_nodes.drawing(explanation)
+    for subject in explanation.subjects:
+        yield from _subject(explanation, subject)
+    yield from _allocation(explanation)
+    if not explanation.admitted:
+        yield from _would_admit(explanation)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -76,41 +76,43 @@ def _heading(text: str) -> Renderables:
     yield _text(text, "bold")
 
 
-def _replay_refused(told: Explanation) -> Renderables:
+def _replay_refused(explanation: Explanation) -> Renderables:
     """Pods before this one that were rejected when asked again; nothing if all were admitted."""
-    refused = [(each.pod, each.reason) for each in told.replay_refused]
+    refused = [(each.pod, each.reason) for each in explanation.replay_refused]
     if refused:
-        lines = explanations.replay_refused(refused, len(told.queue), explanations.BEFORE_IT)
+        lines = explanations.replay_refused(refused, len(explanation.queue), explanations.BEFORE_IT)
         yield from (_text(line, "yellow") for line in lines)
         yield Text("")
 
 
-def _verdict(told: Explanation) -> Renderables:
-    if told.why is None:
-        pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class.value})"
+def _verdict(explanation: Explanation) -> Renderables:
+    if explanation.why is None:
+        pod = f"{explanation.pod.namespace}/{explanation.pod.name} ({explanation.pod.qos_class.value})"
         where = (
-            f" on NUMA nodes {_nodes(told.nodes)}" if told.nodes else ", and bound to no NUMA node"
+            f" on NUMA nodes {_nodes(explanation.nodes)}"
+            if explanation.nodes
+            else ", and bound to no NUMA node"
         )
         yield _text(f"{pod} is admitted{where}", "bold green")
         return
-    yield output.one_line(explain_verdict.rejected(told), "bold red")
-    yield _indented(told.message, "dim")
+    yield output.one_line(explain_verdict.rejected(explanation), "bold red")
+    yield _indented(explanation.message, "dim")
 
 
-def _asked(told: Explanation) -> Renderables:
-    policy = f"topology policy {told.policy.value}"
-    if told.policy is not TopologyPolicy.NONE:
-        policy += f", scope {told.scope.value}"
-    if told.mode is not Mode.EXACT:
-        policy += f", {told.mode.value} mode"
+def _asked(explanation: Explanation) -> Renderables:
+    policy = f"topology policy {explanation.policy.value}"
+    if explanation.policy is not TopologyPolicy.NONE:
+        policy += f", scope {explanation.scope.value}"
+    if explanation.mode is not Mode.EXACT:
+        policy += f", {explanation.mode.value} mode"
     yield from _heading(f"Asked for ({policy})")
-    for container in told.pod.containers:
+    for container in explanation.pod.containers:
         asked = ", ".join(f"{name} {each}" for name, each in container.requests.items())
         kind = "" if container.kind is ContainerKind.APP else f" ({container.kind.value})"
         yield _indented(f"{container.name}{kind}: {asked or 'nothing'}")
 
 
-def _subject(told: Explanation, subject: SubjectDocument) -> Renderables:
+def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
     yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
     yield from _answers(subject.answers, merged.nodes)
@@ -120,7 +122,7 @@ def _subject(told: Explanation, subject: SubjectDocument) -> Renderables:
     chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
     verb = "accepts" if merged.admit else "does not accept"
     affinity = english.hint(Hint(chosen, merged.preferred))
-    yield _indented(f"{told.policy.value} {verb} {affinity}", "bold")
+    yield _indented(f"{explanation.policy.value} {verb} {affinity}", "bold")
 
 
 def _answers(answers: Iterable[AnswerDocument], chosen: list[int] | None) -> Renderables:
@@ -212,54 +214,58 @@ def _ranking(subject: SubjectDocument) -> Renderables:
     yield _indented(f"merge: {text} ({order})")
 
 
-def _allocation(told: Explanation) -> Renderables:
-    taken = [each for each in told.allocated if each.memory or each.cpus_by_node or each.devices]
-    refused = told.refused_allocation
-    if told.admitted or refused is not None:
+def _allocation(explanation: Explanation) -> Renderables:
+    allocated = [
+        each for each in explanation.allocated if each.memory or each.cpus_by_node or each.devices
+    ]
+    refused = explanation.refused_allocation
+    if explanation.admitted or refused is not None:
         yield from _heading("Allocation")
-        for each in taken:
-            yield from _taken(each)
-        if not taken and refused is None:
+        for each in allocated:
+            yield from _allocated(each)
+        if not allocated and refused is None:
             yield _indented("nothing that is bound to NUMA nodes")
     if refused is not None:
         yield _indented(f"{refused.container}: refused by the {refused.provider} manager", "red")
         yield _indented(refused.reason.text, by=4)
-        if refused.chosen_among is not None and not _was_shown(told, refused.chosen_among):
+        if refused.chosen_among is not None and not _was_shown(explanation, refused.chosen_among):
             yield _sets(refused.chosen_among, None)
 
 
-def _was_shown(told: Explanation, answer: AnswerDocument) -> bool:
+def _was_shown(explanation: Explanation, answer: AnswerDocument) -> bool:
     """Whether the same sets stand above already, among the answers for a subject."""
-    return any(each.sets == answer.sets for subject in told.subjects for each in subject.answers)
+    return any(
+        each.sets == answer.sets for subject in explanation.subjects for each in subject.answers
+    )
 
 
-def _taken(taken: AllocatedDocument) -> Renderables:
+def _allocated(allocated: AllocatedDocument) -> Renderables:
     parts = [
         f"{english.rounded_size(each.size_bytes)} of {each.type} on {numa_mask.listed(each.nodes)}"
-        for each in taken.memory
+        for each in allocated.memory
     ]
-    parts += [f"CPUs {cpus} of node {node}" for node, cpus in taken.cpus_by_node.items()]
-    parts += [f"{name} {', '.join(ids)}" for name, ids in taken.devices.items()]
-    yield _indented(f"{taken.container}: {'; '.join(parts)}")
-    if taken.chosen_among is not None:
-        yield _sets(taken.chosen_among, None)
+    parts += [f"CPUs {cpus} of node {node}" for node, cpus in allocated.cpus_by_node.items()]
+    parts += [f"{name} {', '.join(ids)}" for name, ids in allocated.devices.items()]
+    yield _indented(f"{allocated.container}: {'; '.join(parts)}")
+    if allocated.chosen_among is not None:
+        yield _sets(allocated.chosen_among, None)
 
 
-def _would_admit(told: Explanation) -> Renderables:
+def _would_admit(explanation: Explanation) -> Renderables:
     yield from _heading("What would have admitted it")
-    if not told.would_admit:
+    if not explanation.would_admit:
         yield _indented(explanations.NOT_SEARCHED)
-    for tally in told.would_admit:
+    for tally in explanation.would_admit:
         if tally.offers or tally.would_not_start:
             yield from _tally(tally)
     in_vain = [
         explanations.in_vain(each.category.value, each.tried)
-        for each in told.would_admit
+        for each in explanation.would_admit
         if each.tried and not (each.offers or each.would_not_start)
     ]
     if in_vain:
         yield _indented(f"{explanations.IN_VAIN}: {', '.join(in_vain)}", "dim")
-    if any(each.ended_early for each in told.would_admit):
+    if any(each.ended_early for each in explanation.would_admit):
         yield _indented(explanations.ENDED_EARLY)
 
 

@@ -39,32 +39,32 @@ _CHEAPEST_FIRST: Final = (
 )
 
 
-def rejected(told: Explanation) -> str:
+def rejected(explanation: Explanation) -> str:
     """The line of a pod that is rejected."""
-    pod = f"{told.pod.namespace}/{told.pod.name} ({told.pod.qos_class.value})"
-    cause = _cause(told).rstrip(".")
-    return f"{pod} is rejected: {told.reason}: {cause}.{_way_out(told)}"
+    pod = f"{explanation.pod.namespace}/{explanation.pod.name} ({explanation.pod.qos_class.value})"
+    cause = _cause(explanation).rstrip(".")
+    return f"{pod} is rejected: {explanation.reason}: {cause}.{_way_out(explanation)}"
 
 
-def _cause(told: Explanation) -> str:
+def _cause(explanation: Explanation) -> str:
     """Why, with figures."""
-    refused = told.refused_allocation
+    refused = explanation.refused_allocation
     if refused is not None:
         chosen_among = refused.chosen_among
-        looked_at = [] if chosen_among is None else [chosen_among]
-        subjects = [each for each in told.subjects if each.subject == refused.container]
-        answers = looked_at or [each for subject in subjects for each in subject.answers]
+        considered = [] if chosen_among is None else [chosen_among]
+        subjects = [each for each in explanation.subjects if each.subject == refused.container]
+        answers = considered or [each for subject in subjects for each in subject.answers]
         of_provider = [each for each in answers if each.provider == refused.provider]
-        return _nowhere(told, refused.container, of_provider) or refused.reason.text
-    if told.subjects and not told.subjects[-1].merged.admit:
-        subject = told.subjects[-1]
-        found = _nowhere(told, subject.subject, subject.answers)
-        if found:
-            return found
-    return "" if told.why is None else told.why.text
+        return _nowhere(explanation, refused.container, of_provider) or refused.reason.text
+    if explanation.subjects and not explanation.subjects[-1].merged.admit:
+        subject = explanation.subjects[-1]
+        cause = _nowhere(explanation, subject.subject, subject.answers)
+        if cause:
+            return cause
+    return "" if explanation.why is None else explanation.why.text
 
 
-def _nowhere(told: Explanation, subject: str, answers: Iterable[AnswerDocument]) -> str:
+def _nowhere(explanation: Explanation, subject: str, answers: Iterable[AnswerDocument]) -> str:
     """Where the subject would not go, and what was short there; empty if nothing was."""
     for answer in answers:
         if answer.answer is AnswerKind.IMPOSSIBLE and answer.reason is not None:
@@ -74,14 +74,14 @@ def _nowhere(told: Explanation, subject: str, answers: Iterable[AnswerDocument])
         if refused:
             fits = "" if any(each.offered for each in answer.sets) else " anywhere"
             alone = " on fewer NUMA nodes" if not fits else ""
-            asked = _asked(told, subject, answer.resources)
+            asked = _asked(explanation, subject, answer.resources)
             return f"{subject}{asked} does not fit{fits}{alone}: {_misses(refused)}"
     return ""
 
 
-def _asked(told: Explanation, subject: str, names: Iterable[str]) -> str:
+def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
     """How much of these resources a container asks for, in brackets."""
-    for container in told.pod.containers:
+    for container in explanation.pod.containers:
         if container.name == subject:
             asked = [f"{n} {container.requests[n]}" for n in names if n in container.requests]
             return f" ({', '.join(asked)})" if asked else ""
@@ -107,9 +107,9 @@ def _distance(each: SetDocument) -> tuple[int, int]:
     return len(each.nodes), min(short, default=0)
 
 
-def _way_out(told: Explanation) -> str:
+def _way_out(explanation: Explanation) -> str:
     """The cheapest change that would have admitted the pod, as a sentence after the cause."""
-    if not told.would_admit:
+    if not explanation.would_admit:
         return ""
     offers = [
         (
@@ -118,7 +118,7 @@ def _way_out(told: Explanation) -> str:
             offer.code == _NO_POLICY_AT_ALL,
             offer,
         )
-        for tally in told.would_admit
+        for tally in explanation.would_admit
         for offer in tally.offers
     ]
     if not offers:

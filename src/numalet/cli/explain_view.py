@@ -22,11 +22,11 @@ def show_start_error(
     simulate_view.show_start_error(refused, OutputFormat.TABLE, state_dir)
 
 
-def show(found: Explanation, chosen: OutputFormat) -> None:
+def show(explanation: Explanation, chosen: OutputFormat) -> None:
     """Print an explanation."""
     if chosen is not OutputFormat.TABLE:
-        output.print_document(found, chosen)
+        output.print_document(explanation, chosen)
         return
     from numalet.cli import explain_tables
 
-    output.print_all(explain_tables.story(found))
+    output.print_all(explain_tables.story(explanation))

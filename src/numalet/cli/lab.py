@@ -174,11 +174,11 @@ def boot(
     from numalet.lab import scaling
 
     loaded = replace(sizes, machine=machine).choice().open()
-    found = scaling.scaled(loaded.machine, scaling.memory_mib(memory))
-    output.show_findings(found.notes)
+    scaled = scaling.scaled(loaded.machine, scaling.memory_mib(memory))
+    output.show_findings(scaled.notes)
     if command:
-        _run(guest.request(found.topology, tuple(command), None))
-    _shell(found.topology, guest)
+        _run(guest.request(scaled.topology, tuple(command), None))
+    _shell(scaled.topology, guest)
 
 
 def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:

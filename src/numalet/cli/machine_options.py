@@ -164,7 +164,7 @@ Machines = Annotated[
 Chosen = Annotated[MachineOptions, OptionGroup((_MACHINE, *_SIZES), MachineOptions)]
 Sizes = Annotated[MachineOptions, OptionGroup(_SIZES, MachineOptions)]
 Devices = Annotated[DeviceOptions, OptionGroup(_DEVICES, _devices)]
-_TAKEN: Final = (
+_POD_CHOICE: Final = (
     option(
         "node_name",
         Annotated[
@@ -198,4 +198,4 @@ _TAKEN: Final = (
         PodSourceOption.API,
     ),
 )
-Taken = Annotated[PodChoice, OptionGroup(_TAKEN, PodChoice)]
+ChosenPods = Annotated[PodChoice, OptionGroup(_POD_CHOICE, PodChoice)]

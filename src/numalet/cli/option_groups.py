@@ -21,7 +21,7 @@ class OptionGroup:
     options: tuple[inspect.Parameter, ...]
     make: Callable[..., object]
 
-    def take(self, given: dict[str, Any]) -> object:
+    def pop_from(self, given: dict[str, Any]) -> object:
         """The value of the group; its options are taken out of ``given``."""
         return self.make(**{option.name: given.pop(option.name) for option in self.options})
 
@@ -44,7 +44,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_values(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group.take(given)
+            given[name] = group.pop_from(given)
         command(**given)
 
     with_values.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -60,9 +60,9 @@ def ps(
         except BadInput as bad:
             if watch:
                 raise
-            found = agent_client.commands_without_agent(bad, socket, root)
-            _print_commands(found.placements, output)
-            show_findings(found.notes)
+            commands = agent_client.commands_without_agent(bad, socket, root)
+            _print_commands(commands.placements, output)
+            show_findings(commands.notes)
             return
         if output is Form.JSON:
             _print_json(client, listed, watch)

@@ -106,8 +106,8 @@ def _refuse_others(args: list[str]) -> None:
         elif not equals:
             value = args[at + 1] if at + 1 < len(args) else ""
         if name in _OTHERS:
-            whose, ours = _OTHERS[name]
-            fields = {"flag": name, "whose": whose, "ours": ours}
+            whose, equivalent = _OTHERS[name]
+            fields = {"flag": name, "whose": whose, "ours": equivalent}
             raise BadInput([Finding("run/other-programs-flag", fields)])
         if name == "-c" and value.isdecimal() and not Path(value).exists():
             raise BadInput([Finding("run/cpus-as-config", {"value": value})])
@@ -243,11 +243,11 @@ def run(
         kubelet_root=kubelet_root,
     )
 
-    def tell(finding: Finding) -> None:
+    def report(finding: Finding) -> None:
         if not (quiet and finding.severity is Severity.NOTE):
             show_findings([finding])
 
-    raise typer.Exit(running.run(options, Voice(tell, _explained, _explain, _shown(output))))
+    raise typer.Exit(running.run(options, Voice(report, _explained, _explain, _shown(output))))
 
 
 def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
@@ -285,18 +285,18 @@ def _explained(case: Case, running: int) -> Explained:
     from numalet.insight.explain import story
     from numalet.insight.output import explanation_document, json_schema
 
-    told = story.tell(case.node, case.pod)
-    tallies = explain.searched(case, told, SEARCH_SECONDS)
-    found: Explained = json_schema.plain(
-        explanation_document.explanation(case, told, tallies, running)
+    traced = story.trace(case.node, case.pod)
+    tallies = explain.searched(case, traced, SEARCH_SECONDS)
+    document: Explained = json_schema.plain(
+        explanation_document.explanation(case, traced, tallies, running)
     )
-    return found
+    return document
 
 
-def _explain(told: Explained) -> None:
+def _explain(explanation: Explained) -> None:
     """Print the story where it does not get among what the command prints."""
     from numalet.cli import explain_view
     from numalet.insight.output import explanation_types
 
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(explanation_types.of(told), OutputFormat.TABLE)
+        explain_view.show(explanation_types.of(explanation), OutputFormat.TABLE)

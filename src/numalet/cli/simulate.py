@@ -100,7 +100,7 @@ def simulate(
     devices: machine_options.Devices,
     state_dir: StateDir = None,
     forget: Forget = None,
-    taken: machine_options.Taken,
+    pod_choice: machine_options.ChosenPods,
     record: Record_ = None,
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
@@ -112,7 +112,7 @@ def simulate(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
-        **taken.fields(),
+        **pod_choice.fields(),
         state_dir=state_dir,
         forget=tuple(forget or ()),
         devices=devices.texts,
@@ -142,7 +142,7 @@ def _run(pieces: SimulateInputs, record: Path | None, output: OutputFormat) -> i
             _append(recording, prepared)
         simulate_view.show_start_error(prepared.session, output, prepared.state_dir)
         return 2
-    records, session = _take_steps(prepared, prepared.session)
+    records, session = _run_steps(prepared, prepared.session)
     if prepared.state_dir is not None:
         simulate_view.say_written(prepared.state_dir.write(session.node.state_files()))
     if recording is not None:
@@ -163,7 +163,7 @@ def _show(result: SimulationResult, output: OutputFormat) -> None:
         simulate_view.print_document(result, output)
 
 
-def _take_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
+def _run_steps(prepared: Prepared, session: Session) -> tuple[list[Record], Session]:
     """What every step did, and the session after the last one."""
     from numalet.insight.simulate.session import NotRestarted
 

@@ -101,9 +101,9 @@ def show(
         return unknown or uid in names.finished
 
     chart = holder_map.state_map(states, names.by_uid, is_gone)
-    found = pod_names.names(states, chart.holders, names.listed)
-    if found:
-        chart = holder_map.state_map(states, found | dict(names.by_uid), is_gone)
+    uid_names = pod_names.names(states, chart.holders, names.listed)
+    if uid_names:
+        chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
     state_view.show_map(chart, states, output)
 
 
@@ -253,9 +253,9 @@ def _checked(source: StateSource, asked: Kubelet) -> RestoreCheck:
     from numalet.insight.state import missing, restart_check
 
     show_findings(asked.notes)
-    found = restart_check.check(
+    checked = restart_check.check(
         asked.config.config, asked.machine.info, source.files, asked.config.behaviour
     )
     if not source.path.is_dir():
-        return found
-    return replace(found, drift=(*missing.findings(source.files), *found.drift))
+        return checked
+    return replace(checked, drift=(*missing.findings(source.files), *checked.drift))

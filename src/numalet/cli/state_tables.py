@@ -58,21 +58,21 @@ def _text(text: str, style: str = "") -> Text:
     return Text(output.printable(text), style=style)
 
 
-def chart(found: StateMap) -> Iterator[RenderableType]:
+def chart(state: StateMap) -> Iterator[RenderableType]:
     """The groups with their sums and nodes, the pool, the devices, and who holds what."""
-    policies = ", ".join(f"{name} {policy}" for name, policy in found.policies.items())
+    policies = ", ".join(f"{name} {policy}" for name, policy in state.policies.items())
     yield _text(f"policies: {policies or 'not known'}")
-    for row in found.groups:
+    for row in state.groups:
         yield Text("")
         yield from _group(row)
-    if found.pool or found.policies.get("cpu") == CpuPolicy.STATIC.value:
+    if state.pool or state.policies.get("cpu") == CpuPolicy.STATIC.value:
         yield Text("")
-        yield Text.assemble(("Shared pool", "bold"), f"  CPUs {found.pool or 'none'}")
-    for resource, ids in found.registered.items():
+        yield Text.assemble(("Shared pool", "bold"), f"  CPUs {state.pool or 'none'}")
+    for resource, ids in state.registered.items():
         yield _text(f"{resource}: {', '.join(ids) or 'none'} healthy when the file was written")
     yield Text("")
-    yield _holders(found.holders) if found.holders else Text("No container holds anything.")
-    if any(row.is_stale for row in found.holders):
+    yield _holders(state.holders) if state.holders else Text("No container holds anything.")
+    if any(row.is_stale for row in state.holders):
         yield Text("")
         yield _text("stale: the pod is gone or finished; its share is free at the next admission")
 
@@ -149,9 +149,9 @@ def _bar(part: int, whole: int) -> str:
     return full * filled + empty * (_BAR - filled)
 
 
-def reports(found: Sequence[FileReport]) -> Iterator[RenderableType]:
+def reports(files: Sequence[FileReport]) -> Iterator[RenderableType]:
     """A line for every file, and below it the rules that it breaks."""
-    for report in found:
+    for report in files:
         word, colour = _SOUNDNESS[report.soundness]
         about = [] if report.policy_name is None else [f"policy {report.policy_name!r}"]
         about += [] if report.seal is None else [_SEALS[report.seal]]
@@ -170,19 +170,21 @@ def _finding(finding: Finding, rule: str) -> Iterator[RenderableType]:
     yield Padding(Text(f"rule: {rule}", "dim"), (0, 0, 0, 4))
 
 
-def differences(found: Sequence[StateDifference], has_unreadable: bool) -> Iterator[RenderableType]:
+def differences(
+    changes: Sequence[StateDifference], has_unreadable: bool
+) -> Iterator[RenderableType]:
     """The members that differ, file by file."""
-    if not found:
+    if not changes:
         if not has_unreadable:
             yield Text("The content is the same.")
         return
-    for name in dict.fromkeys(each.file for each in found):
+    for name in dict.fromkeys(each.file for each in changes):
         yield Text(name, "bold")
         table = _table()
         for column in ("", "", "BEFORE", "AFTER", "CHANGE"):
             table.add_column(column, overflow="fold", justify="right" if column else "left")
         subject = None
-        for each in (each for each in found if each.file == name):
+        for each in (each for each in changes if each.file == name):
             first = each.subject if each.subject != subject else ""
             subject = each.subject
             values = (_value(each.before), _value(each.after), _change(each.change_bytes))
@@ -200,22 +202,22 @@ def _change(change_bytes: int | None) -> str:
     return ("-" if change_bytes < 0 else "+") + english.size(abs(change_bytes))
 
 
-def check(found: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
+def check(checked: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
     """The answer, the kubelet's words, the drift, and the way out."""
-    sentence, colour = _ANSWERS[found.answer]
+    sentence, colour = _ANSWERS[checked.answer]
     yield Text(sentence, style=colour)
-    if start_error is not None and found.answer is not RestartAnswer.NOT_ASKED:
+    if start_error is not None and checked.answer is not RestartAnswer.NOT_ASKED:
         yield Text("")
         yield _text(start_error)
-    if found.drift:
+    if checked.drift:
         yield Text("")
         yield Text("What is different since the files were written, or wrong in them", "bold")
-        for finding in found.drift:
+        for finding in checked.drift:
             yield from _drift(finding)
-    if found.rebased is not None and found.answer is not RestartAnswer.ACCEPTED:
+    if checked.rebased is not None and checked.answer is not RestartAnswer.ACCEPTED:
         yield Text("")
         yield Text("What 'numalet state rebase' would do", "bold")
-        yield from _summary(found.rebased)
+        yield from _summary(checked.rebased)
 
 
 def _drift(finding: Finding) -> Iterator[RenderableType]:

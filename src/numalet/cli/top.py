@@ -69,18 +69,18 @@ def _of_agent(client: AgentClient) -> tuple[list[RenderableType], str]:
     return top_view.picture(state, pods)
 
 
-def _of_commands(found: Listing) -> tuple[list[RenderableType], str]:
+def _of_commands(commands: Listing) -> tuple[list[RenderableType], str]:
     """The commands of ``numalet run``, and the node as they share it."""
     from datetime import UTC, datetime
 
     from numalet.cli import top_view
     from numalet.cli.ps_view import PodTable
 
-    if found.node is None:
-        return [], PodTable(found.placements, datetime.now(UTC), is_wide=False).text(
-            found.placements
+    if commands.node is None:
+        return [], PodTable(commands.placements, datetime.now(UTC), is_wide=False).text(
+            commands.placements
         )
-    return top_view.picture(found.node, found.placements)
+    return top_view.picture(commands.node, commands.placements)
 
 
 def _live(picture: Callable[[], tuple[list[RenderableType], str]], every_seconds: float) -> None:

@@ -60,10 +60,10 @@ def _nodes(state: Mapping[str, Any]) -> Table:
 def _cpus(node: Mapping[str, Any] | None) -> str:
     if node is None:
         return "-"
-    taken = sum(len(cpu_set.parse(cpus)) for cpus in node["exclusive"].values())
+    exclusive = sum(len(cpu_set.parse(cpus)) for cpus in node["exclusive"].values())
     shared = len(cpu_set.parse(node["shared"]))
     reserved = len(cpu_set.parse(node["reserved"]))
-    return f"{taken} of {taken + shared + reserved}"
+    return f"{exclusive} of {exclusive + shared + reserved}"
 
 
 def _bar(part: int, whole: int) -> Text:

@@ -113,7 +113,7 @@ def what_if(
     seed: Seed = 0,
     devices: machine_options.Devices,
     sizes: machine_options.Sizes,
-    taken: machine_options.Taken,
+    pod_choice: machine_options.ChosenPods,
     output: Output = MatrixFormat.TABLE,
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
@@ -126,7 +126,7 @@ def what_if(
         pieces=SimulateInputs(
             machine=sizes.choice(),
             config=base,
-            **taken.fields(),
+            **pod_choice.fields(),
             devices=devices.texts,
             device_file=devices.file,
         ),

@@ -103,8 +103,8 @@ def _names(row: VariantRow) -> tuple[str, ...]:
     scope = "-" if variant.policy == "none" else variant.scope
     mode = variant.config.behaviour.mode
     # Exact mode goes without saying, but for a column that has the other one too.
-    told = "" if mode is Mode.EXACT else mode.value
-    return variant.machine.name, variant.config.name, variant.policy, scope, shown, told
+    mode_name = "" if mode is Mode.EXACT else mode.value
+    return variant.machine.name, variant.config.name, variant.policy, scope, shown, mode_name
 
 
 def _figures(row: VariantRow) -> tuple[str, ...]:

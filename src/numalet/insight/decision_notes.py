@@ -61,18 +61,18 @@ def collect(decisions: Iterable[Decision]) -> Beside:
 
 def notes(beside: Beside) -> tuple[Finding, ...]:
     """One note for everything of one kind."""
-    found = [
+    findings = [
         _note("decision/evicted", pod=pod, evicted=", ".join(names))
         for pod, names in beside.evicted
     ]
     for why in dict.fromkeys(each.why for each in beside.not_asked):
         of_it = {each.predicate: pods for each, pods in beside.not_asked.items() if each.why is why}
         asking = dict.fromkeys(pod for pods in of_it.values() for pod in pods)
-        found.append(_note(_CODES[why], pods=_few(asking), predicates=", ".join(of_it)))
+        findings.append(_note(_CODES[why], pods=_few(asking), predicates=", ".join(of_it)))
     for resource, pods in beside.passed_over.items():
         shown = _few(dict.fromkeys(pods))
-        found.append(_note("decision/resource-not-offered", pods=shown, resource=resource))
-    return tuple(found)
+        findings.append(_note("decision/resource-not-offered", pods=shown, resource=resource))
+    return tuple(findings)
 
 
 def fields(decision: Decision) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def named_devices(
         BadInput: with everything that is wrong in them.
     """
     findings = Findings()
-    found: dict[str, tuple[Device, ...]] = {}
+    by_resource: dict[str, tuple[Device, ...]] = {}
     for read in (
         partial(_of_file, path, node_ids),
         partial(device_file.parse_device_flags, flags, node_ids),
@@ -38,11 +38,11 @@ def named_devices(
             findings.extend(bad.findings)
             continue
         for resource, devices in lists.items():
-            if resource in found:
+            if resource in by_resource:
                 findings.add("devices/resource-twice", Location(device_file.FLAG), value=resource)
-            found[resource] = devices
+            by_resource[resource] = devices
     findings.raise_errors()
-    return found
+    return by_resource
 
 
 def devices_on(machine: LoadedMachine, path: str | None, flags: Sequence[str]) -> DeviceLists:

@@ -96,7 +96,7 @@ def open_machine(
             machine that has its own they take the place.
     """
     text = None if text is None else os.fspath(text)
-    is_shape = text is not None and not _exists(text) and machine_shape.looks_like_shape(text)
+    is_shape = text is not None and not _exists(text) and machine_shape.resembles_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})
     refuse_memory(text or LIVE_SYS, memory_per_node)
@@ -158,8 +158,8 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
     where = Location(document)
     if not archive.is_tarball(path):
         raise BadInput([Finding("machine/archive-damaged", {"problem": "no tarball"}, where)])
-    found = archive.read_archive(path, document)
-    names = list(found.trees)
+    contents = archive.read_archive(path, document)
+    names = list(contents.trees)
     if not names:
         raise BadInput([Finding("machine/no-machine", {"value": document}, where)])
     if root is None:
@@ -167,11 +167,11 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
             raise BadInput([roots.several(document, names, separator=":")])
         root = names[0]
     root = root or "."
-    if root not in found.trees:
+    if root not in contents.trees:
         fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
         raise BadInput([Finding("machine/no-such-root", fields, where)])
     name = document if len(names) == 1 else f"{document}:{root}"
-    return _of_tree(found.trees[root], name)
+    return _of_tree(contents.trees[root], name)
 
 
 def _of_tree(tree: Tree, document: str) -> LoadedMachine:
@@ -201,7 +201,7 @@ def _open_document(path: Path, text: str) -> LoadedMachine:
     if only.duplicates:
         raise BadInput(only.duplicates)
     where = Location(text, "$")
-    if cadvisor.looks_like_machine_info(only.value):
+    if cadvisor.is_machine_info(only.value):
         machine = cadvisor.decode(only.value, where, only.line_of)
     else:
         machine = machine_file.decode(only.value, where, only.line_of)

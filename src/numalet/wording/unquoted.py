@@ -14,7 +14,7 @@ from numalet.core.model.findings import Finding
 from numalet.wording import english
 
 _HIDDEN: Final = "…"
-_OURS: Final = frozenset(
+_LIMITS: Final = frozenset(
     {"allowed", "expected", "least", "limit_bytes", "most", "nearest", "others"}
 )
 """Values of findings that say what we take, not what was given."""
@@ -52,4 +52,4 @@ def _sentence(finding: Finding) -> str:
 
 
 def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if name in _OURS else _Hidden() for name, value in fields.items()}
+    return {name: value if name in _LIMITS else _Hidden() for name, value in fields.items()}

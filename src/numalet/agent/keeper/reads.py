@@ -84,7 +84,7 @@ class KeeperReads:
         closed = self._closed()
         if closed is not None:
             return closed
-        state = self._state.at(self._state.node.asking_nobody())
+        state = self._state.at(self._state.node.without_plugins())
         decided = decide(state, self._dependencies.clock())
         if isinstance(decided.answer, RequestRefused):
             return decided.answer

@@ -60,7 +60,7 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
         after = _with_killing(after, record, name, now)
     if due.start and not record.run.has_begun:
         after = _with_overdue(after, ending, now)
-    return NextSteps(after, tuple(tasks), due.look_again_at)
+    return NextSteps(after, tuple(tasks), due.due_again_at)
 
 
 def _still_ending(state: NodeState, record: PodRecord) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
         case Delayed(key, why):
             return _delayed(state, key, why, now)
         case StartWithdrawn(key):
-            return _with_run(state, key, lambda run: folding.start_taken_back(run, key.container))
+            return _with_run(state, key, lambda run: folding.start_withdrawn(run, key.container))
         case Forgotten(pod_uid):
             record = state.records.get(pod_uid)
             is_to_go = record is not None and record.run.deletion is not None
@@ -247,7 +247,7 @@ def _problem_event(
     """An event about a container of the kubelet, or about the node."""
     key = problem.key
     if key is None:
-        reason = _REASONS.get(problem.finding.code, kubelet_events.BOOKS_IN_DOUBT)
+        reason = _REASONS.get(problem.finding.code, kubelet_events.STATE_IN_DOUBT)
         return _node_event(EventKind.WARNING, reason, problem.finding, now)
     name = observation.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
     return NodeEvent(

@@ -29,10 +29,10 @@ _MOST: Final = 2**63
 
 def matches(constraints: NodeConstraints, node: NodeIdentity) -> bool | None:
     """Whether the node has what selector and affinity require; None if that is not known."""
-    found = [_selected(constraints.selector, node)]
+    verdicts = [_selected(constraints.selector, node)]
     if constraints.affinity is not None:
-        found.append(_any(_matches(term, node) for term in constraints.affinity))
-    return _all(found)
+        verdicts.append(_any(_matches(term, node) for term in constraints.affinity))
+    return _all(verdicts)
 
 
 def _selected(selector: Mapping[str, str], node: NodeIdentity) -> bool | None:

@@ -88,11 +88,11 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
         if lacking and not misplaced:
             others = (each for uid, each in before.pods.items() if uid != pod.uid)
             needs = tuple(Need(each.resource, each.lack) for each in lacking)
-            found = preemption.victims(pod, others, needs)
-            if isinstance(found, NothingToPreempt):
-                failed = [found]
+            victims = preemption.victims(pod, others, needs)
+            if isinstance(victims, NothingToPreempt):
+                failed = [victims]
             else:
-                evicted = found
+                evicted = victims
     return PredicatesAnswer(
         failed[0] if failed else None,
         evicted,

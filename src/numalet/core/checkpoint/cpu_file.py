@@ -96,13 +96,13 @@ def _read(text: str) -> CpuReading | Finding:
     try:
         fields = _fields(text)
         map_type = "map[string]map[string]string"
-        found = go_json.mapping(fields.get("entries"), _ENTRIES, _texts_or_nil, map_type)
+        entries_by_uid = go_json.mapping(fields.get("entries"), _ENTRIES, _texts_or_nil, map_type)
         policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
         checksum = fields.number("checksum", "checksum.Checksum")
     except GoJsonError as error:
         return Finding("cpu-state/not-json", {"error": error.go_text})
-    dumped = go_dump.cpu(policy, default, None if _is_nil(fields) else found)
-    entries = {uid: containers or {} for uid, containers in found.items()}
+    dumped = go_dump.cpu(policy, default, None if _is_nil(fields) else entries_by_uid)
+    entries = {uid: containers or {} for uid, containers in entries_by_uid.items()}
     return CpuReading(CpuDocument(policy, default, entries, {}), checksum, fnv1a_32(dumped))
 
 

@@ -54,10 +54,10 @@ class _Scanner:
             raise self._refused("after top-level value")
 
     def _peek(self) -> bytes:
-        found = self._content[self._at : self._at + 1]
-        if not found:
+        byte = self._content[self._at : self._at + 1]
+        if not byte:
             raise _Broken("unexpected end of JSON input")
-        return found
+        return byte
 
     def _refused(self, what: str) -> _Broken:
         # A byte is shown as the character of that number, also if it is a part of another one.
@@ -96,11 +96,11 @@ class _Scanner:
         """Take what comes after a value; whether another value of a container follows."""
         while self._open:
             opening = self._open[-1]
-            found = self._next()
-            if found != b"," and found != _CLOSING[opening]:
+            byte = self._next()
+            if byte != b"," and byte != _CLOSING[opening]:
                 raise self._refused(_AFTER[opening])
             self._at += 1
-            if found == b",":
+            if byte == b",":
                 if opening == b"{":
                     self._key()
                 return True
@@ -134,17 +134,17 @@ class _Scanner:
 
     def _string(self) -> None:
         self._at += 1
-        while (found := self._peek()) != b'"':
-            if found < _FIRST_PRINTABLE:
+        while (byte := self._peek()) != b'"':
+            if byte < _FIRST_PRINTABLE:
                 raise self._refused("in string literal")
             self._at += 1
-            if found == b"\\":
+            if byte == b"\\":
                 self._escape()
         self._at += 1
 
     def _escape(self) -> None:
-        found = self._peek()
-        if found == b"u":
+        byte = self._peek()
+        if byte == b"u":
             self._at += 1
             for _ in range(4):
                 self._one_of(_HEXADECIMAL, "in \\u hexadecimal character escape")

@@ -68,8 +68,8 @@ def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
 
     A change that only takes another one back is written too, so being equal is not enough.
     """
-    found = snapshot.files_as_read.get(name)
-    return found.text if found is not None and found.content is content else None
+    as_read = snapshot.files_as_read.get(name)
+    return as_read.text if as_read is not None and as_read.content is content else None
 
 
 def restore(

@@ -34,8 +34,8 @@ class Behaviour:
     at the next admission.
     ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
     offers, so never on a single node inside a group.
-    ``lack_of_memory_is_told``: where no set of nodes can hold the memory the Memory Manager says
-    so, and not that it has no preference.
+    ``lack_of_memory_is_reported``: where no set of nodes can hold the memory the Memory Manager
+    reports that, and not that it has no preference.
     ``ended_init_containers_return``: after a restart init containers that have ended get memory
     again.
     ``held_memory_is_compared``: a running pod that is admitted again offers the nodes of its memory
@@ -81,7 +81,7 @@ class Behaviour:
     distances_by_node_id: bool = True
     release_at_once: bool = False
     groups_stay_whole: bool = False
-    lack_of_memory_is_told: bool = False
+    lack_of_memory_is_reported: bool = False
     ended_init_containers_return: bool = True
     held_memory_is_compared: bool = True
     reuse_outlives_the_pod: bool = True
@@ -121,7 +121,7 @@ NATIVE = Behaviour(
     distances_by_node_id=False,
     release_at_once=True,
     groups_stay_whole=True,
-    lack_of_memory_is_told=True,
+    lack_of_memory_is_reported=True,
     ended_init_containers_return=False,
     held_memory_is_compared=False,
     reuse_outlives_the_pod=False,

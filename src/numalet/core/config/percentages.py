@@ -70,10 +70,10 @@ def parse(text: str) -> Percentage:
     infinite = _INFINITY.fullmatch(number)
     if infinite is not None:
         return Percentage(-1 if infinite[1] == "-" else 1, 0)
-    found = _NUMBER.fullmatch(number) if len(number) <= _LONGEST_NUMBER else None
-    if found is None:
+    match = _NUMBER.fullmatch(number) if len(number) <= _LONGEST_NUMBER else None
+    if match is None:
         raise PercentageError(number, "invalid syntax")
-    sign, whole, decimals, only_decimals, power = found.groups()
+    sign, whole, decimals, only_decimals, power = match.groups()
     decimals = only_decimals if whole is None else decimals
     mantissa = int((whole or "") + decimals)
     exponent = max(min(int(power or 0), _FAR_EXPONENT), -_FAR_EXPONENT) - len(decimals)

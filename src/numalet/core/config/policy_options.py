@@ -126,15 +126,15 @@ def cpu_options(
     config: KubeletConfig, gates: FeatureGates, findings: Findings
 ) -> Mapping[str, bool]:
     """The static CPU policy's options by name; bad ones are off and found."""
-    found = dict.fromkeys(CPU_OPTIONS, False)
+    options = dict.fromkeys(CPU_OPTIONS, False)
     for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
         if _is_available("cpu", name, CPU_OPTIONS, config, gates, findings):
-            found[name] = _boolean("cpu", name, value, config, findings)
+            options[name] = _boolean("cpu", name, value, config, findings)
     for first, second in _EXCLUDE_EACH_OTHER:
-        if found[first] and found[second]:
+        if options[first] and options[second]:
             where = config.where("cpuManagerPolicyOptions")
             findings.add("config/cpu-options-exclude", where, first=first, second=second)
-    return found
+    return options
 
 
 def _is_available(

@@ -158,7 +158,7 @@ def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
 
 
 def keeping_hugepages(
-    found: Sequence[ReservedMemory], given: Iterable[ReservedMemory]
+    computed: Sequence[ReservedMemory], given: Iterable[ReservedMemory]
 ) -> tuple[ReservedMemory, ...]:
     """The reservation with the huge pages that the given one keeps back, node by node.
 
@@ -171,7 +171,7 @@ def keeping_hugepages(
             pages.setdefault(entry.numa_node, {}).update(kept)
     merged = [
         replace(entry, limits=MappingProxyType({**entry.limits, **pages.pop(entry.numa_node, {})}))
-        for entry in found
+        for entry in computed
     ]
     alone = [ReservedMemory(node, MappingProxyType(pages[node])) for node in sorted(pages)]
     return (*merged, *alone)

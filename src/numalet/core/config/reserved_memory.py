@@ -35,14 +35,14 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
     Raises:
         ReservedMemoryError: one of them can not be read.
     """
-    found: list[ReservedMemory] = []
+    entries: list[ReservedMemory] = []
     emptied = False
     for value in values:
         if emptied:
             raise ReservedMemoryError(NO_TARGET)
         emptied = value == ""
-        found.extend(parse(value))
-    return tuple(found)
+        entries.extend(parse(value))
+    return tuple(entries)
 
 
 def parse(value: str) -> tuple[ReservedMemory, ...]:

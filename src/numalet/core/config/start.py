@@ -43,22 +43,22 @@ FEATURE_GATES_FLAG: Final = "--feature-gates"
 class _Stages:
     """Findings by stage, in the order of the start."""
 
-    _found: list[tuple[StartStage, Findings]] = field(default_factory=list)
+    _stages: list[tuple[StartStage, Findings]] = field(default_factory=list)
 
     def begin(self, stage: StartStage) -> Findings:
         """Where the findings of the next stage go."""
         findings = Findings()
-        self._found.append((stage, findings))
+        self._stages.append((stage, findings))
         return findings
 
     def refusal(self) -> StartRefused | None:
         """The refusal by the first stage that found something."""
-        bad = [(stage, findings.all) for stage, findings in self._found if findings.all]
+        bad = [(stage, findings.all) for stage, findings in self._stages if findings.all]
         if not bad:
             return None
         stage, first = bad[0]
         own = len(first) if stage in _JOINED else 1
-        later = [finding for _, found in bad[1:] for finding in found]
+        later = [finding for _, findings in bad[1:] for finding in findings]
         return StartRefused(stage, first[:own], _without_repeats((*first[own:], *later)))
 
 
@@ -156,14 +156,16 @@ def _reservation(
         # A list of CPUs always wins over amounts of them.
         kube_amounts = {k: v for k, v in kube_amounts.items() if k != resources.CPU}
         system_amounts = {**system_amounts, resources.CPU: str(len(cpus))}
-    found = [
+    collectors = [
         stages.begin(stage) for stage in (StartStage.KUBE_RESERVED, StartStage.SYSTEM_RESERVED)
     ]
-    kube = node_allocatable.parse_reserved(config, "kubeReserved", kube_amounts, found[0])
-    system = node_allocatable.parse_reserved(config, "systemReserved", system_amounts, found[1])
-    found.append(stages.begin(StartStage.EVICTION_HARD))
-    thresholds = node_allocatable.parse_eviction(config, found[2])
-    if any(findings.all for findings in found):
+    kube = node_allocatable.parse_reserved(config, "kubeReserved", kube_amounts, collectors[0])
+    system = node_allocatable.parse_reserved(
+        config, "systemReserved", system_amounts, collectors[1]
+    )
+    collectors.append(stages.begin(StartStage.EVICTION_HARD))
+    thresholds = node_allocatable.parse_eviction(config, collectors[2])
+    if any(findings.all for findings in collectors):
         return None
     reserving = {} if config.ignore_hard_eviction else thresholds
     return node_allocatable.reservation(machine, system, kube, reserving)

@@ -42,7 +42,7 @@ class Audit:
         return not (self.misplaced_bytes or self.stray_cpus or self.stray_nodes)
 
 
-def audit(promised: CgroupSettings, found: Reality, at: datetime) -> Audit:
+def audit(promised: CgroupSettings, observed: Reality, at: datetime) -> Audit:
     """What is not as promised. Where nothing was promised, nothing strays.
 
     A container between two programs, or at its end, may have no process: then it has no CPU and
@@ -52,15 +52,15 @@ def audit(promised: CgroupSettings, found: Reality, at: datetime) -> Audit:
     cpus = promised.cpus or cpu_set.EMPTY
     misplaced = sum(
         size_bytes
-        for kind, by_node in found.pages_bytes.items()
+        for kind, by_node in observed.pages_bytes.items()
         for node_id, size_bytes in by_node.items()
         if nodes and kind != FILE and node_id not in nodes
     )
     return Audit(
         at=at,
-        pages_bytes=found.pages_bytes,
+        pages_bytes=observed.pages_bytes,
         memory_nodes=nodes,
         misplaced_bytes=misplaced,
-        stray_cpus=found.allowed_cpus - cpus if cpus else cpu_set.EMPTY,
-        stray_nodes=tuple(n for n in found.allowed_nodes if nodes and n not in nodes),
+        stray_cpus=observed.allowed_cpus - cpus if cpus else cpu_set.EMPTY,
+        stray_nodes=tuple(n for n in observed.allowed_nodes if nodes and n not in nodes),
     )

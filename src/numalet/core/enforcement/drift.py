@@ -52,7 +52,7 @@ def differences(wanted: CgroupSettings, seen: CgroupSettings) -> tuple[str, ...]
             for size, limit in sorted(wanted.hugetlb_max_bytes.items())
         ),
     )
-    return tuple(name for name, value, found in pairs if value is not None and value != found)
+    return tuple(name for name, value, actual in pairs if value is not None and value != actual)
 
 
 def _cpu_max(settings: CgroupSettings) -> tuple[int, int] | None:

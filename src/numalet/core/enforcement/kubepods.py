@@ -32,15 +32,15 @@ _NO_CONTAINERS: Final = ("conmon",)
 
 def pod_uid(name: str) -> str | None:
     """The uid of the pod whose cgroup is called so; None if it is no pod's."""
-    if found := _POD_SLICE.fullmatch(name):
-        return found["uid"].replace("_", "-")
-    found = _POD.fullmatch(name)
-    return None if found is None else found["uid"]
+    if match := _POD_SLICE.fullmatch(name):
+        return match["uid"].replace("_", "-")
+    match = _POD.fullmatch(name)
+    return None if match is None else match["uid"]
 
 
 def container_id(name: str) -> str | None:
     """The id of the container whose cgroup is called so; None if it is no container's."""
-    found = _ID.fullmatch(name)
-    if found is None or any(word in (found["by"] or "") for word in _NO_CONTAINERS):
+    match = _ID.fullmatch(name)
+    if match is None or any(word in (match["by"] or "") for word in _NO_CONTAINERS):
         return None
-    return found["id"]
+    return match["id"]

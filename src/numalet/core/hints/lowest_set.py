@@ -79,8 +79,8 @@ class LowestSet:
         count = size - self.mandatory.bit_count()
         if not self.is_possible or not 0 <= count <= len(self.node_ids):
             return None
-        found = self._lowest(len(self.node_ids), count, self.start, 0)
-        return None if found is None else found | self.mandatory
+        mask = self._lowest(len(self.node_ids), count, self.start, 0)
+        return None if mask is None else mask | self.mandatory
 
     def fewest(self) -> int | None:
         """The number of nodes of the smallest set, which has one at least; None if none is."""
@@ -158,15 +158,15 @@ class LowestSet:
         if self._visited == _VISITS_BEFORE_WEIGHING:
             self._weigh(places, count, lacking)
         last = places - 1
-        found = self._lowest(last, count, lacking, touched)
-        if found is None:
-            less, now_touched = self.taking(last, lacking, touched)
-            found = self._lowest(last, count - 1, less, now_touched)
-            if found is not None:
-                found |= 1 << self.node_ids[last]
-        if found is None:
+        mask = self._lowest(last, count, lacking, touched)
+        if mask is None:
+            less, now_touched = self.with_node(last, lacking, touched)
+            mask = self._lowest(last, count - 1, less, now_touched)
+            if mask is not None:
+                mask |= 1 << self.node_ids[last]
+        if mask is None:
             failed.append(lacking)
-        return found
+        return mask
 
     def may_be_met(self, places: int, count: int, lacking: Lacking) -> bool:
         """Whether the best ``count`` of the first ``places`` nodes fill each row by itself."""
@@ -185,14 +185,14 @@ class LowestSet:
         columns = self._columns()
         sorted_above = self._heaviest_first.get(places + 1)
         if sorted_above is None:
-            found = [sorted(column[:places], reverse=True) for column in columns]
+            heaviest = [sorted(column[:places], reverse=True) for column in columns]
         else:
             # Without the one node that is no longer among them; the walk goes down one by one.
-            found = [each.copy() for each in sorted_above]
-            for each, column in zip(found, columns, strict=True):
+            heaviest = [each.copy() for each in sorted_above]
+            for each, column in zip(heaviest, columns, strict=True):
                 each.remove(column[places])
-        self._heaviest_first[places] = found
-        return [[0, *accumulate(each)] for each in found]
+        self._heaviest_first[places] = heaviest
+        return [[0, *accumulate(each)] for each in heaviest]
 
     def _columns(self) -> list[list[int]]:
         """What each node adds at best to each row, and to the weighted sum of several."""
@@ -254,7 +254,7 @@ class LowestSet:
                 return False
         return True
 
-    def taking(self, place: int, lacking: Lacking, touched: int) -> tuple[Lacking, int]:
+    def with_node(self, place: int, lacking: Lacking, touched: int) -> tuple[Lacking, int]:
         """What is lacking, and which shared parts are touched, when this node is taken."""
         new = self.touched_at[place] & ~touched
         less = []
@@ -270,7 +270,7 @@ class LowestSet:
         lacking, touched = self.start, 0
         for place, node_id in enumerate(self.node_ids):
             if mask >> node_id & 1:
-                lacking, touched = self.taking(place, lacking, touched)
+                lacking, touched = self.with_node(place, lacking, touched)
         return all(need <= 0 for need in lacking)
 
     def _heaviest_do(self, count: int) -> bool:
@@ -279,5 +279,5 @@ class LowestSet:
         places = range(len(worth))
         lacking, touched = self.start, 0
         for place in sorted(places, key=worth.__getitem__, reverse=True)[:count]:
-            lacking, touched = self.taking(place, lacking, touched)
+            lacking, touched = self.with_node(place, lacking, touched)
         return all(need <= 0 for need in lacking)

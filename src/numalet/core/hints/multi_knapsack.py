@@ -218,14 +218,14 @@ class SharingOut:
         Whoever takes the nodes, the weighted costs can not exceed the weighted slack. One account
         of each family is weighed, in every combination, as far as they are few.
         """
-        found = []
+        bounds = []
         accounts = [range(f.first, f.first + len(f.slack)) for f in self.families if f.slack]
         for chosen in list(product(*accounts))[:_MOST_BOUNDS]:
             weights = [0] * len(self.start.slack)
             for account in chosen:
                 weights[account] = _SCALE // max(self.start.slack[account], 1)
-            found.append((self._least_costs(weights), tuple(weights)))
-        return found
+            bounds.append((self._least_costs(weights), tuple(weights)))
+        return bounds
 
     def _least_costs(self, weights: Sequence[int]) -> dict[NumaMask, int]:
         return {
@@ -256,12 +256,12 @@ class SharingOut:
         """
         free = may & self.costless
         dear = max(0, leave - free.bit_count())
-        found = _Search(self, must & ~self.costless, may & ~free, dear).run()
-        if found is None:
+        shared = _Search(self, must & ~self.costless, may & ~free, dear).run()
+        if shared is None:
             return None
         # Costless nodes are left out from the highest down.
         keep = free.bit_count() - (leave - dear)
-        return found | (must & self.costless) | (free & ~numa_mask.lowest(free, keep))
+        return shared | (must & self.costless) | (free & ~numa_mask.lowest(free, keep))
 
 
 class _Search:
@@ -295,12 +295,12 @@ class _Search:
         failed = self.failed.setdefault(key, [])
         if any(all(map(int.__ge__, earlier, state.slack)) for earlier in failed):
             return None
-        found = self._without(at, leave, state)
-        if found is None and at >= self.musts:
-            found = self._rest(at + 1, leave, state)
-        if found is None:
+        solution = self._without(at, leave, state)
+        if solution is None and at >= self.musts:
+            solution = self._rest(at + 1, leave, state)
+        if solution is None:
             failed.append(state.slack)
-        return found
+        return solution
 
     def _without(self, at: int, leave: int, state: SharingState) -> NumaMask | None:
         bit = self.bits[at]
@@ -314,9 +314,9 @@ class _Search:
                 continue
             tried.add(alike)
             after = self.problem.charged(state, choice, bit)
-            found = None if after is None else self._rest(at + 1, left, after)
-            if found is not None:
-                return found | bit
+            solution = None if after is None else self._rest(at + 1, left, after)
+            if solution is not None:
+                return solution | bit
         return None
 
     def _is_too_much(self, at: int, leave: int, state: SharingState) -> bool:

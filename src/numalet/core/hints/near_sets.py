@@ -70,10 +70,10 @@ class DistanceTable:
                 for _, out, into in sorted(self._exchanges(chosen))
                 if next(tries, None) is not None
             )
-            found = next(filter(can_be_had, closer), None)
-            if found is None:
+            better = next(filter(can_be_had, closer), None)
+            if better is None:
                 return chosen
-            chosen = found
+            chosen = better
 
     def _exchanges(self, chosen: Places) -> Iterator[tuple[int, int, int]]:
         """What brings the set closer: by how much (negative), which place for which."""

@@ -77,7 +77,7 @@ class _BranchAndBound(Generic[S]):
         self.steps = self._all_steps()
         self.sizes = [step.size for step in self.steps]
         self.one_by_one = all(size == 1 for size in self.sizes)
-        self.found = known
+        self.best = known
         # A set as close as the known one may still be lower, so only what is beyond is cut.
         self.limit = distances.total(known) + 1
         self._nearest_of: dict[tuple[int, int], list[int]] = {}
@@ -94,11 +94,11 @@ class _BranchAndBound(Generic[S]):
             self._begin_closer(count)
         start = self.terms.start
         self._search(len(self.steps), count, self.terms.fixed, so_far, to_chosen, start)
-        return self.found
+        return self.best
 
     def _begin_closer(self, count: int) -> None:
         """Find a closer set than the one at hand, if that is easy."""
-        self._exchange([self._places_of(self.found)])
+        self._exchange([self._places_of(self.best)])
         self._begin_with(self.field.grown(count, range(len(self.terms.node_ids))))
 
     def begin_dear(self, worth: list[int]) -> None:
@@ -120,7 +120,7 @@ class _BranchAndBound(Generic[S]):
         for places in several:
             distance = self._distance(places)
             if distance + 1 < self.limit and self._surely_works(places):
-                self.found, self.limit = self._mask_of(places), distance + 1
+                self.best, self.limit = self._mask_of(places), distance + 1
 
     def _mask_of(self, places: Places) -> NumaMask:
         ids = self.terms.node_ids
@@ -147,7 +147,7 @@ class _BranchAndBound(Generic[S]):
         """
         if count == 0:
             if self.terms.works(chosen):
-                self.found, self.limit = chosen, so_far
+                self.best, self.limit = chosen, so_far
                 return True
             return False
         distances = (count, so_far, tuple(far))
@@ -171,7 +171,7 @@ class _BranchAndBound(Generic[S]):
         step = self.steps[last]
         one, another = far[last], step.pairs[last]
         by_distances = True
-        for taken, more in step.ways:
+        for added, more in step.ways:
             left = count - more
             if not 0 <= left <= step.first:
                 continue
@@ -180,8 +180,8 @@ class _BranchAndBound(Generic[S]):
             farther = list(map(int.__add__, far, step.farther[more])) if more else far[:last]
             if self._bound(last, left, now, farther) >= self.limit:
                 continue
-            after = self.terms.decided(step.first, step.end, taken, state)
-            if not self._search(last, left, chosen | taken, now, farther, after):
+            after = self.terms.decided(step.first, step.end, added, state)
+            if not self._search(last, left, chosen | added, now, farther, after):
                 by_distances = False
         return by_distances
 
@@ -261,13 +261,13 @@ class _BranchAndBound(Generic[S]):
         ids = self.terms.node_ids[first:end]
         kept: dict[Hashable, list[Lacking]] = {}
         for number in range(1 << len(ids)):
-            taken = numa_mask.of(node for at, node in enumerate(ids) if number >> at & 1)
-            state = self.terms.decided(first, end, taken, self.terms.start)
+            added = numa_mask.of(node for at, node in enumerate(ids) if number >> at & 1)
+            state = self.terms.decided(first, end, added, self.terms.start)
             kind, numbers = self.terms.hardness(first, state)
             lower = kept.setdefault((number.bit_count(), kind), [])
             if not any(all(map(int.__le__, each, numbers)) for each in lower):
                 lower.append(numbers)
-                yield taken, number.bit_count()
+                yield added, number.bit_count()
 
 
 def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:
@@ -293,10 +293,10 @@ def best_remaining(
             return Remaining(search.run(), start.exact)
     except BudgetUsedUp:
         if not problem.is_a_sum:
-            return Remaining(search.found, False)
-    search = _BranchAndBound(terms, mask.bit_count(), distances, search.found)
+            return Remaining(search.best, False)
+    search = _BranchAndBound(terms, mask.bit_count(), distances, search.best)
     search.begin_dear(terms.worth)
     try:
         return Remaining(search.run(), start.exact)
     except BudgetUsedUp:
-        return Remaining(search.found, False)
+        return Remaining(search.best, False)

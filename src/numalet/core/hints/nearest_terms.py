@@ -48,7 +48,7 @@ class Terms(Protocol[S]):
         """How many nodes that distances do not tell apart may be decided in one step."""
         ...
 
-    def decided(self, first: int, end: int, taken: NumaMask, state: S) -> S:
+    def decided(self, first: int, end: int, chosen: NumaMask, state: S) -> S:
         """The state when of the places from ``first`` to before ``end`` these nodes are taken."""
         ...
 
@@ -95,9 +95,9 @@ class Meeting:
         return 1
 
     def decided(
-        self, first: int, end: int, taken: NumaMask, state: tuple[Lacking, int]
+        self, first: int, end: int, chosen: NumaMask, state: tuple[Lacking, int]
     ) -> tuple[Lacking, int]:
-        return self.sets.taking(first, *state) if taken else state
+        return self.sets.with_node(first, *state) if chosen else state
 
     def hardness(self, places: int, state: tuple[Lacking, int]) -> tuple[Hashable, Lacking]:
         lacking, touched = state
@@ -156,8 +156,8 @@ class Left:
             self._cheapest[places] = cheapest
         leave = places - count
         return all(
-            taken + sums[leave] <= most
-            for taken, sums, most in zip(state.costs, cheapest, self._most, strict=True)
+            cost + sums[leave] <= most
+            for cost, sums, most in zip(state.costs, cheapest, self._most, strict=True)
         )
 
     @property
@@ -165,11 +165,11 @@ class Left:
         # Where it matters which nodes are left out, hardly any way makes another one needless.
         return _MOST_TOGETHER if self.problem.is_a_sum else 1
 
-    def decided(self, first: int, end: int, taken: NumaMask, state: RemovedNodes) -> RemovedNodes:
-        change = self._changes.get((first, end, taken))
+    def decided(self, first: int, end: int, chosen: NumaMask, state: RemovedNodes) -> RemovedNodes:
+        change = self._changes.get((first, end, chosen))
         if change is None:
-            change = self._changes[first, end, taken] = self._left_out(
-                [p for p in range(first, end) if not taken >> self.node_ids[p] & 1]
+            change = self._changes[first, end, chosen] = self._left_out(
+                [p for p in range(first, end) if not chosen >> self.node_ids[p] & 1]
             )
         if not change.out:
             return state

@@ -53,8 +53,8 @@ def decided_together(
     """
     if policy is not TopologyPolicy.RESTRICTED:
         return None
-    found = together.fewest_nodes(lists, all_nodes, distances)
-    return None if found is None else Merged(found, True)
+    hint = together.fewest_nodes(lists, all_nodes, distances)
+    return None if hint is None else Merged(hint, True)
 
 
 def decide(
@@ -71,11 +71,11 @@ def decide(
         case TopologyPolicy.NONE:
             raise ValueError("the policy none merges nothing")
         case TopologyPolicy.BEST_EFFORT | TopologyPolicy.RESTRICTED:
-            found = _best(lists, all_nodes, distances)
-            if not isinstance(found, BestHint):
-                return found
-            admits = policy is TopologyPolicy.BEST_EFFORT or found.hint.preferred
-            return Merged(found.hint, admits, found.bounded)
+            merged = _best(lists, all_nodes, distances)
+            if not isinstance(merged, BestHint):
+                return merged
+            admits = policy is TopologyPolicy.BEST_EFFORT or merged.hint.preferred
+            return Merged(merged.hint, admits, merged.bounded)
         case TopologyPolicy.SINGLE_NUMA_NODE:
             best = merging.merge(filtering.single_node_only(lists), all_nodes)
             if best.mask == all_nodes:

@@ -36,8 +36,8 @@ def best(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
     if lowest == known or problem.can_be_shared_greedily(ground & ~lowest):
         return Remaining(lowest, True)
     start = some(problem, size, known)
-    found = _walked(problem, start.mask)
-    return Remaining(found.mask, found.exact and start.exact)
+    walked = _walked(problem, start.mask)
+    return Remaining(walked.mask, walked.exact and start.exact)
 
 
 def some(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:

@@ -74,12 +74,12 @@ def merge(
     preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)
     if preferred is not None:
         return BestHint(Hint(preferred, True))
-    found = _not_preferred(lists, rules, all_nodes, distances, _budget(budget))
-    if found is None:
+    remaining = _not_preferred(lists, rules, all_nodes, distances, _budget(budget))
+    if remaining is None:
         return BestHint(Hint(all_nodes, False))
-    if not found.exact and all_nodes.bit_count() <= MOST_NODES_LISTED:
+    if not remaining.exact and all_nodes.bit_count() <= MOST_NODES_LISTED:
         return BestHint(merging.merge(filtering.written_out(offers), all_nodes, distances))
-    return BestHint(Hint(found.mask, False), bounded=not found.exact)
+    return BestHint(Hint(remaining.mask, False), bounded=not remaining.exact)
 
 
 def _budget(budget: int | None) -> Budget:
@@ -99,12 +99,14 @@ def _preferred(
         return fitness.best_preferred(common, distances) if common else None
     for size in _preferred_sizes(rules, all_nodes.bit_count()):
         islands = (island for rule in rules for island in rule.islands)
-        found = [mask for mask in islands if mask.bit_count() == size and _all_prefer(rules, mask)]
+        preferred = [
+            mask for mask in islands if mask.bit_count() == size and _all_prefer(rules, mask)
+        ]
         in_open_sets = nearest_set.best(_all_open(rules, size), size, distances)
         if in_open_sets is not None:
-            found.append(in_open_sets)
-        if found:
-            return fitness.best_preferred(found, distances)
+            preferred.append(in_open_sets)
+        if preferred:
+            return fitness.best_preferred(preferred, distances)
     return None
 
 
@@ -155,10 +157,10 @@ def _not_preferred(
     ):
         if best is not None and not _may_be_better(hope, rank(best.mask), distances):
             break
-        found = _best_of_group(group, wanted, distances, budget)
-        exact = exact and found.exact
-        if best is None or rank(found.mask) < rank(best.mask):
-            best = found
+        of_group = _best_of_group(group, wanted, distances, budget)
+        exact = exact and of_group.exact
+        if best is None or rank(of_group.mask) < rank(best.mask):
+            best = of_group
     return None if best is None else Remaining(best.mask, exact)
 
 
@@ -227,10 +229,12 @@ def _ways(rule: HintRule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[Nu
 
 def _intersections(islands: Sequence[NumaMask], most: int) -> dict[NumaMask, int]:
     """Non-empty intersections of up to ``most`` islands; how many islands each takes."""
-    found = dict.fromkeys(islands, 1)
+    intersections = dict.fromkeys(islands, 1)
     if numa_mask.union(islands).bit_count() == sum(map(int.bit_count, islands)):
-        return found  # no node is in two of them, which is how it is unless a group was broken
+        return (
+            intersections  # no node is in two of them, which is how it is unless a group was broken
+        )
     for used in range(2, most + 1):
-        for mask in {a & b for a in found for b in islands} - found.keys() - {0}:
-            found[mask] = used
-    return found
+        for mask in {a & b for a in intersections for b in islands} - intersections.keys() - {0}:
+            intersections[mask] = used
+    return intersections

@@ -29,7 +29,7 @@ def fewest_nodes(
     offers: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
 ) -> Hint | None:
     """The best set for all resources together, as a preferred hint; None if there is none."""
-    wishes = [_wish(offer) for offer in offers if not _takes_any(offer)]
+    wishes = [_wish(offer) for offer in offers if not _accepts_any(offer)]
     size = max((size for _, size in wishes), default=0)
     possible = math.comb(all_nodes.bit_count(), size)
     if not size or not all(size for _, size in wishes) or possible > _MOST_SETS_TRIED:
@@ -39,7 +39,7 @@ def fewest_nodes(
     return Hint(fitness.best_preferred(common, distances), True) if common else None
 
 
-def _takes_any(offer: Offer) -> bool:
+def _accepts_any(offer: Offer) -> bool:
     return not isinstance(offer, Ruled) and Hint(None, True) in offer
 
 

@@ -81,7 +81,7 @@ class Findings:
     """A collector: add while going on, then ``raise_errors`` at the end."""
 
     def __init__(self) -> None:
-        self._found: list[Finding] = []
+        self._findings: list[Finding] = []
 
     def add(
         self,
@@ -92,11 +92,11 @@ class Findings:
         **fields: Any,
     ) -> None:
         """Remember one finding."""
-        self._found.append(Finding(code, fields, where, severity))
+        self._findings.append(Finding(code, fields, where, severity))
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Remember several."""
-        self._found.extend(findings)
+        self._findings.extend(findings)
 
     def collect(self, part: Callable[[], T]) -> T | None:
         """What ``part`` gives; None, and its findings with these, if it raises ``BadInput``."""
@@ -109,20 +109,20 @@ class Findings:
     @property
     def all(self) -> tuple[Finding, ...]:
         """Everything found so far, in order."""
-        return tuple(self._found)
+        return tuple(self._findings)
 
     @property
     def distinct(self) -> tuple[Finding, ...]:
         """Everything found so far, in order, but nothing twice."""
-        found = {(f.code, f.where, f.severity, repr(f.fields)): f for f in self._found}
-        return tuple(found.values())
+        by_identity = {(f.code, f.where, f.severity, repr(f.fields)): f for f in self._findings}
+        return tuple(by_identity.values())
 
     @property
     def has_errors(self) -> bool:
         """Whether one of them is an error."""
-        return any(f.severity is Severity.ERROR for f in self._found)
+        return any(f.severity is Severity.ERROR for f in self._findings)
 
     def raise_errors(self) -> None:
         """Raise ``BadInput`` with everything found, if one of them is an error."""
         if self.has_errors:
-            raise BadInput(self._found)
+            raise BadInput(self._findings)

@@ -58,9 +58,9 @@ def parse_ns(text: str) -> int:
 
 def _part(text: str, rest: str) -> tuple[int, str]:
     """The nanoseconds of the first number with its unit, and the text after it."""
-    found = _PART.match(rest)
-    assert found is not None  # It matches the empty text too.
-    whole, _, decimals, unit = found.groups()
+    match = _PART.match(rest)
+    assert match is not None  # It matches the empty text too.
+    whole, _, decimals, unit = match.groups()
     if not whole and not decimals:
         raise DurationError(text, "invalid")
     if not unit:
@@ -68,7 +68,7 @@ def _part(text: str, rest: str) -> tuple[int, str]:
     if unit not in _UNITS_NS:
         raise DurationError(text, f"unknown unit {quote(unit)} in")
     number = Fraction(int((whole + decimals) or "0"), 10 ** len(decimals))
-    return int(number * _UNITS_NS[unit]), rest[found.end() :]
+    return int(number * _UNITS_NS[unit]), rest[match.end() :]
 
 
 def text(duration_ns: int) -> str:

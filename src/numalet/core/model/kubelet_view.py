@@ -54,12 +54,12 @@ def _numa_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
     """One entry per NUMA node. cAdvisor: ``sysinfo.GetNodesInfo``."""
     known = {cpu.cpu_id: cpu for cpu in machine.cpus}
     linked = any(node.linked_cpus - node.broken_links for node in machine.nodes)
-    found = []
+    infos = []
     for node in machine.nodes:
         cpus = node.linked_cpus - node.broken_links if linked else node.cpus
         cores = _cores(known[cpu_id] for cpu_id in by_name(cpus) if cpu_id in known)
-        found.append(_node_info(node, cores))
-    return tuple(found)
+        infos.append(_node_info(node, cores))
+    return tuple(infos)
 
 
 def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
@@ -70,11 +70,11 @@ def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
     packages = {cpu.package_id for cpu in machine.cpus if cpu.package_id is not None}
     listed = by_name(cpu.cpu_id for cpu in machine.cpus)
     known = {cpu.cpu_id: cpu for cpu in machine.cpus}
-    found = []
+    infos = []
     for package_id in sorted(packages):
         members = (known[cpu_id] for cpu_id in listed if known[cpu_id].package_id == package_id)
-        found.append(_node_info(NumaNode(package_id), _cores(members)))
-    return tuple(found)
+        infos.append(_node_info(NumaNode(package_id), _cores(members)))
+    return tuple(infos)
 
 
 @dataclass(slots=True)

@@ -81,8 +81,8 @@ def threads_per_core(machine: Machine) -> tuple[int, ...]:
 
 def package_ids(machine: Machine) -> tuple[int, ...]:
     """The different package ids, ascending."""
-    found = {cpu.package_id for cpu in placed_cpus(machine)}
-    return tuple(sorted(package for package in found if package is not None))
+    packages = {cpu.package_id for cpu in placed_cpus(machine)}
+    return tuple(sorted(package for package in packages if package is not None))
 
 
 def core_id_count(machine: Machine) -> int:

@@ -25,7 +25,7 @@ _SHAPE = re.compile(
     r"(?:(?P<threads>[0-9]{1,4})t)?",
     re.ASCII,
 )
-_LOOKS_LIKE_ONE = re.compile(r"(?:[0-9]+[a-z]){1,5}", re.ASCII)
+_SHAPE_PATTERN = re.compile(r"(?:[0-9]+[a-z]){1,5}", re.ASCII)
 _HOME: Final = 10
 _SAME_SOCKET: Final = 12
 _ELSEWHERE: Final = 20
@@ -46,9 +46,9 @@ class MachineShape:
         return self.nodes // self.sockets
 
 
-def looks_like_shape(text: str) -> bool:
+def resembles_shape(text: str) -> bool:
     """Whether somebody meant a shape, right or wrong."""
-    return _LOOKS_LIKE_ONE.fullmatch(text) is not None
+    return _SHAPE_PATTERN.fullmatch(text) is not None
 
 
 def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:

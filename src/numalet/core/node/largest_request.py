@@ -102,10 +102,10 @@ class LargestRequestSearch:
             return None
 
         def search() -> Quantity:
-            found = self._largest(
+            largest = self._largest(
                 resource, asked, lambda amount: alone(pod, container, resource, amount)
             )
-            return quantity(resource, 0) if found is None else found
+            return quantity(resource, 0) if largest is None else largest
 
         if asked.value % unit_of(self.node.rules, resource):
             return search()  # What is found may be the next whole number, which says no more.

@@ -71,7 +71,7 @@ class Node:
 
     def fits(self, pod: Pod) -> bool:
         """Whether the pod would be admitted now. Nothing changes, no device plugin is asked."""
-        _, decision = self.asking_nobody().admit(pod)
+        _, decision = self.without_plugins().admit(pod)
         return decision.admitted
 
     def remove(self, pod_uid: str) -> Node:
@@ -148,7 +148,7 @@ class Node:
         ledger = registration.resource_expired(self.snapshot.device, resource)
         return self.at(replace(self.snapshot, device=ledger))
 
-    def asking_nobody(self) -> Node:
+    def without_plugins(self) -> Node:
         """The node that decides without its device plugins: what would be, not what is.
 
         A plugin may do something to a device when it is told that a container gets it.

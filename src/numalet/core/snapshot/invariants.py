@@ -32,7 +32,7 @@ class Violation:
 
     rule: Invariant
     place: str
-    found: object
+    actual: object
     expected: object
 
 
@@ -71,8 +71,10 @@ def _groups(ledger: MemoryLedger) -> Iterator[Violation]:
         others = numa_mask.ids(node.group)
         groups = {ledger.nodes[i].group for i in others if i in ledger.nodes}
         if groups != {node.group} or node_id not in others:
-            found = sorted(map(numa_mask.text, groups))
-            yield Violation(Invariant.GROUPS_AGREE, str(node_id), found, numa_mask.text(node.group))
+            group_texts = sorted(map(numa_mask.text, groups))
+            yield Violation(
+                Invariant.GROUPS_AGREE, str(node_id), group_texts, numa_mask.text(node.group)
+            )
 
 
 def _sums(ledger: MemoryLedger) -> Iterator[Violation]:

@@ -76,11 +76,11 @@ def _without_images(spec: Mapping[str, Any]) -> frozenset[str]:
 
 def _fixed(spec: Mapping[str, Any], plain: frozenset[str]) -> dict[str, Any]:
     """The spec without what may change. The first image of a container brings its policy."""
-    found = {name: member for name, member in spec.items() if name != "tolerations"}
+    fixed = {name: member for name, member in spec.items() if name != "tolerations"}
     for name in _CONTAINER_LISTS:
-        if name in found:
-            found[name] = [_without_image(each, each["name"] in plain) for each in found[name]]
-    return found
+        if name in fixed:
+            fixed[name] = [_without_image(each, each["name"] in plain) for each in fixed[name]]
+    return fixed
 
 
 def _without_image(container: Mapping[str, Any], is_plain: bool) -> dict[str, Any]:

@@ -17,8 +17,8 @@ _REFERENCE: Final = re.compile(r"\$(?:(?P<dollar>\$)|\((?P<name>[^)]*)\))")
 def expanded(text: str, environment: Mapping[str, str]) -> str:
     """The text with every reference to a defined variable replaced."""
 
-    def value(found: re.Match[str]) -> str:
-        return "$" if found["dollar"] else environment.get(found["name"], found[0])
+    def value(match: re.Match[str]) -> str:
+        return "$" if match["dollar"] else environment.get(match["name"], match[0])
 
     return _REFERENCE.sub(value, text)
 

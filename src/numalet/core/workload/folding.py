@@ -41,11 +41,11 @@ def decided(run: PodRun, verdict: Verdict, at: datetime) -> PodRun:
 
 def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
     """The run of a pod that begins after these; of who is named again the last word counts."""
-    told = {each.uid: each for each in evicted}
-    if not told:
+    evicted_by_uid = {each.uid: each for each in evicted}
+    if not evicted_by_uid:
         return run
-    before = tuple(each for each in run.evicted if each.uid not in told)
-    return replace(run, evicted=(*before, *told.values()))
+    before = tuple(each for each in run.evicted if each.uid not in evicted_by_uid)
+    return replace(run, evicted=(*before, *evicted_by_uid.values()))
 
 
 def starting(run: PodRun, name: str) -> PodRun:
@@ -107,7 +107,7 @@ def not_started(run: PodRun, name: str, attempt: int, at: datetime, message: str
     return ended(run, name, attempt, failed)
 
 
-def start_taken_back(run: PodRun, name: str) -> PodRun:
+def start_withdrawn(run: PodRun, name: str) -> PodRun:
     """The run in which an attempt that was recorded, and never began, was not recorded."""
     before = run.of(name)
     if before.phase is not ContainerPhase.STARTING:

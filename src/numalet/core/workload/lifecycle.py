@@ -59,8 +59,8 @@ class Steps:
 
     ``start`` are containers whose next attempt is to be recorded and started; ``under_way`` are
     those whose start is recorded and whose outcome is not known: after a crash the same attempt is
-    started again, or taken back if the pod is over (``folding.start_taken_back``).
-    ``stop`` may name a container again and again until it ended. ``look_again_at`` is the next
+    started again, or taken back if the pod is over (``folding.start_withdrawn``).
+    ``stop`` may name a container again and again until it ended. ``due_again_at`` is the next
     moment at which the answer may be another one without an event, later than now.
     ``finished``: nothing runs or will run, its resources may be released. ``forgettable``: and
     somebody wants it gone, so its record may go too.
@@ -69,7 +69,7 @@ class Steps:
     start: tuple[str, ...] = ()
     under_way: tuple[str, ...] = ()
     stop: tuple[Stop, ...] = ()
-    look_again_at: datetime | None = None
+    due_again_at: datetime | None = None
     finished: bool = False
     forgettable: bool = False
 
@@ -88,14 +88,14 @@ def next_steps(
         return Steps()
     ahead = held_up(run, now, still_ending)
     if ahead:
-        return Steps(look_again_at=max(each.until for each in ahead))
+        return Steps(due_again_at=max(each.until for each in ahead))
     wanted = _wanted(workload, run)
     pauses = {c.name: _pause_ends_at(run.of(c.name), now) for c in wanted if not _is_active(run, c)}
     later = [at for at in pauses.values() if at is not None and at > now]
     return Steps(
         start=tuple(name for name, at in pauses.items() if at is None or at <= now),
         under_way=_under_way(run),
-        look_again_at=min(later, default=None),
+        due_again_at=min(later, default=None),
     )
 
 
@@ -244,7 +244,7 @@ def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> 
     return Steps(
         under_way=_under_way(run),
         stop=tuple(stops),
-        look_again_at=deadline if waiting else None,
+        due_again_at=deadline if waiting else None,
     )
 
 

@@ -11,7 +11,7 @@ from numalet.core.workload.record import PodRecord
 _Name: TypeAlias = tuple[str, str]
 """Namespace and name of a pod."""
 
-_NOBODY: Final[Mapping[str, PodRecord]] = MappingProxyType({})
+_NO_RECORDS: Final[Mapping[str, PodRecord]] = MappingProxyType({})
 
 
 class Records(Mapping[str, PodRecord]):
@@ -19,7 +19,7 @@ class Records(Mapping[str, PodRecord]):
 
     __slots__ = ("_by_uid", "_uids")
 
-    def __init__(self, by_uid: Mapping[str, PodRecord] = _NOBODY) -> None:
+    def __init__(self, by_uid: Mapping[str, PodRecord] = _NO_RECORDS) -> None:
         self._by_uid: Mapping[str, PodRecord] = {**by_uid}
         uids: dict[_Name, tuple[str, ...]] = {}
         for uid, record in by_uid.items():

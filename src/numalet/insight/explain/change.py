@@ -250,7 +250,7 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
     """
     if isinstance(node, StartRefused):
         return ChangeOutcome(node)
-    found: ChangeOutcome | None = None
+    outcome: ChangeOutcome | None = None
     lost = []
     for pod in order:
         roster, (node, decision) = node.roster, node.admit(pod)
@@ -259,11 +259,11 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
         elif pod.uid in case.admitted:
             lost.append(pod.uid)
         if pod.uid == case.pod.uid:
-            found = _of_decision(roster, decision)
-            if not found.admitted:
-                return found
-    assert found is not None
-    return replace(found, lost=tuple(lost))
+            outcome = _of_decision(roster, decision)
+            if not outcome.admitted:
+                return outcome
+    assert outcome is not None
+    return replace(outcome, lost=tuple(lost))
 
 
 def _elsewhere(case: Case, neighbour: OtherNode) -> ChangeOutcome:

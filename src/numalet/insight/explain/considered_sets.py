@@ -98,21 +98,21 @@ def answers(
     """
     wanted = _wanted(snapshot.memory, roster.all_nodes, chosen)
     asked = _asked(roster, snapshot.memory, pod, container)
-    found: list[ProviderAnswer] = []
+    answered: list[ProviderAnswer] = []
     for provider, of_resources in hints.items():
         impossible = [each for each in of_resources.values() if isinstance(each, Impossible)]
         if provider == MEMORY_MANAGER and asked and impossible:
             nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.IMPOSSIBLE)
-            found.append(replace(nothing, reason=impossible[0].reason))
+            answered.append(replace(nothing, reason=impossible[0].reason))
         elif of_resources:
-            found.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
+            answered.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
         elif provider == MEMORY_MANAGER and asked:
-            found.append(
+            answered.append(
                 _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.NOTHING_FITS)
             )
         else:
-            found.append(ProviderAnswer(provider, (), AnswerKind.NO_PREFERENCE))
-    return tuple(found)
+            answered.append(ProviderAnswer(provider, (), AnswerKind.NO_PREFERENCE))
+    return tuple(answered)
 
 
 def memory_answer(
@@ -123,10 +123,10 @@ def memory_answer(
     if not asked:
         return None
     wanted = _wanted(ledger, roster.all_nodes, None)
-    found = _of_memory(ledger, pod.uid, asked, wanted, AnswerKind.SETS)
-    if any(each.offered for each in found.sets):
-        return found
-    return replace(found, kind=AnswerKind.NOTHING_FITS)
+    answer = _of_memory(ledger, pod.uid, asked, wanted, AnswerKind.SETS)
+    if any(each.offered for each in answer.sets):
+        return answer
+    return replace(answer, kind=AnswerKind.NOTHING_FITS)
 
 
 @dataclass(frozen=True, slots=True)

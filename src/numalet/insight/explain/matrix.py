@@ -164,7 +164,7 @@ def variants(
     options: Sequence[Options | None],
 ) -> tuple[Variant, ...]:
     """Every combination; without a policy scope and options mean nothing and do not multiply."""
-    found: dict[Variant, None] = {}
+    distinct: dict[Variant, None] = {}
     for machine in machines:
         for config in configs:
             for policy in policies:
@@ -172,8 +172,8 @@ def variants(
                     for chosen in options:
                         is_none = policy == TopologyPolicy.NONE.value
                         key = (scopes[0], None) if is_none else (scope, chosen)
-                        found[Variant(machine, config, policy, *key)] = None
-    return tuple(found)
+                        distinct[Variant(machine, config, policy, *key)] = None
+    return tuple(distinct)
 
 
 def row(

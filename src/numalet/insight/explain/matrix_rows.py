@@ -38,7 +38,7 @@ COLUMNS: Final = (
 def figures(row: VariantRow) -> dict[str, Any]:
     """One row with its figures as numbers; None where there is none."""
     variant = row.variant
-    found: dict[str, Any] = dict.fromkeys(COLUMNS) | {
+    cells: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "machine": variant.machine.name,
         "config": variant.config.name,
         "mode": variant.config.behaviour.mode.value,
@@ -48,10 +48,10 @@ def figures(row: VariantRow) -> dict[str, Any]:
         "pods": row.pods,
     }
     if row.refused is not None:
-        return found | {"start_error": kubelet_start.text(row.refused)}
+        return cells | {"start_error": kubelet_start.text(row.refused)}
     fewest, middle, most = row.admitted
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
-    return found | {
+    return cells | {
         "orders": len(row.runs),
         "admitted_given_order": row.runs[0].admitted,
         "admitted_min": fewest,

@@ -51,8 +51,8 @@ def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
 
 def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
     """The groups of several nodes that are in use, ascending."""
-    found = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
-    return tuple(sorted(group for group in found if group.bit_count() > 1))
+    node_groups = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
+    return tuple(sorted(group for group in node_groups if group.bit_count() > 1))
 
 
 def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
@@ -83,19 +83,19 @@ def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
     node = node.release_stale()
     in_reach = _in_reach(node, pods)
     free = free_cpus(node)
-    found = []
+    unreachable = []
     for node_id in node.rules.machine.node_ids:
         out_of_reach = not in_reach >> node_id & 1
         memory = node.snapshot.memory.nodes.get(node_id)
         tables = {} if memory is None else memory.tables
-        found.append(
+        unreachable.append(
             Stranded(
                 node_id,
                 {name: table.free if out_of_reach else 0 for name, table in tables.items()},
                 len(free.get(node_id, ())) if out_of_reach else 0,
             )
         )
-    return tuple(found)
+    return tuple(unreachable)
 
 
 def free_cpus(node: Node) -> dict[int, frozenset[int]]:
@@ -133,15 +133,15 @@ def _kind(pod: Pod) -> object:
 
 def _reach_of(node: Node, pod: Pod) -> NumaMask:
     """NUMA nodes on which one more such pod could get something; none if it is rejected."""
-    told = story.tell(node, pod)
-    if not told.decision.admitted:
+    traced = story.trace(node, pod)
+    if not traced.decision.admitted:
         return numa_mask.EMPTY
-    reach = span_of(node.roster, told.decision.after, pod)
-    for subject in told.subjects:
+    reach = span_of(node.roster, traced.decision.after, pod)
+    for subject in traced.subjects:
         for finalist in subject.ranking.finalists if subject.ranking is not None else ():
             reach |= finalist.mask or numa_mask.EMPTY
-    for taken in told.taken:
-        for each in taken.looked_at.sets if taken.looked_at is not None else ():
+    for allocated in traced.allocated:
+        for each in allocated.considered.sets if allocated.considered is not None else ():
             reach |= each.mask if each.offered else numa_mask.EMPTY
     # A pod that holds nothing anywhere may run everywhere.
     return reach or node.roster.all_nodes

@@ -92,7 +92,7 @@ def ordering(case: Case, tally: Tally) -> None:
         for position in reversed(range(len(case.queue)))
         if tally.counts_one() and case.nodes_before[position].admit(case.pod)[1].admitted
     ]
-    found: list[Offer] = []
+    offers: list[Offer] = []
     # The first ones are known to admit the pod; what they cost the others is not known yet.
     orders: list[Earlier | Reordered] = [*_earlier(case, positions), *_sorted(case)]
     for change in orders:
@@ -101,11 +101,11 @@ def ordering(case: Case, tally: Tally) -> None:
             break
         result = changes.outcome(case, change)
         if result.admitted:
-            found.append(Offer(change, result))
+            offers.append(Offer(change, result))
             if not result.lost:
                 break
-    if found:
-        tally.offers.append(min(found, key=lambda offer: len(offer.outcome.lost)))
+    if offers:
+        tally.offers.append(min(offers, key=lambda offer: len(offer.outcome.lost)))
 
 
 def _earlier(case: Case, positions: Sequence[int]) -> Iterator[Earlier]:

@@ -26,12 +26,12 @@ from numalet.insight.explain.tally import Category, Tally
 KeepGoing: TypeAlias = Callable[[], bool]
 
 
-def search(case: Case, told: Story, keep_going: KeepGoing) -> Iterator[Tally]:
+def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
     """The categories one after the other, each when it is done. ``told`` is the pod's story."""
     for category in Category:
         tally = Tally(category, keep_going)
         if category is Category.SMALLER_REQUEST:
-            _smaller_requests(case, told, tally)
+            _smaller_requests(case, traced, tally)
         else:
             _SEARCHES[category](case, tally)
         tally.offers.sort(key=lambda offer: len(offer.outcome.lost))
@@ -50,10 +50,10 @@ def _policies_and_scopes(case: Case, tally: Tally) -> None:
                 tally.attempt(case, OtherTopology(*other))
 
 
-def _smaller_requests(case: Case, told: Story, tally: Tally) -> None:
+def _smaller_requests(case: Case, traced: Story, tally: Tally) -> None:
     for part in smaller.parts(case):
-        found = smaller.SmallerRequestSearch(case, part, tally)
-        change = found.largest(told)
+        request_search = smaller.SmallerRequestSearch(case, part, tally)
+        change = request_search.largest(traced)
         if change is not None:
             tally.offer(change, changes.outcome(case, change))
         elif part.least == 0:

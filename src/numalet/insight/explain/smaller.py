@@ -94,7 +94,7 @@ class SmallerRequestSearch:
     part: RequestPart
     tally: Tally
 
-    def largest(self, told: Story) -> SmallerRequest | AdjustedRequest | None:
+    def largest(self, traced: Story) -> SmallerRequest | AdjustedRequest | None:
         """The largest amount found that is admitted, with one unit more refused."""
         part = self.part
         if self._admits(part.asked):
@@ -103,7 +103,7 @@ class SmallerRequestSearch:
             amount = largest_request.quantity(part.resource, part.asked * part.unit)
             return AdjustedRequest(part.container.name, part.resource, asked, amount)
         refused = part.asked
-        for units in self._probes(told):
+        for units in self._probes(traced):
             if self._admits(units):
                 return self._end_of_run(units, refused)
             refused = units
@@ -122,24 +122,24 @@ class SmallerRequestSearch:
     def _admits(self, units: int) -> bool:
         return self.tally.admits(self.case, self.part.change(units))
 
-    def _probes(self, told: Story) -> list[int]:
+    def _probes(self, traced: Story) -> list[int]:
         """Amounts below the one asked for, largest first."""
         part = self.part
         grid = {part.asked * step // _STEPS for step in range(1, _STEPS)}
-        named = sorted({size // part.unit for size in _named_sizes(told, part)}, reverse=True)[
+        named = sorted({size // part.unit for size in _named_sizes(traced, part)}, reverse=True)[
             :_MOST_PROBES
         ]
         wanted = grid | set(named) | {part.least}
         return sorted((n for n in wanted if part.least <= n < part.asked), reverse=True)
 
 
-def _named_sizes(told: Story, part: RequestPart) -> Iterator[int]:
+def _named_sizes(traced: Story, part: RequestPart) -> Iterator[int]:
     """How much there would have been, as the reasons of the story say."""
-    answers = [answer for subject in told.subjects for answer in subject.answers]
-    if told.refusal is not None:
-        yield from _figures(told.refusal.reason)
-        if told.refusal.looked_at is not None:
-            answers.append(told.refusal.looked_at)
+    answers = [answer for subject in traced.subjects for answer in subject.answers]
+    if traced.refusal is not None:
+        yield from _figures(traced.refusal.reason)
+        if traced.refusal.considered is not None:
+            answers.append(traced.refusal.considered)
     for answer in answers:
         if part.resource in answer.resources:
             for reason in (answer.reason, *(each.reason for each in answer.sets)):

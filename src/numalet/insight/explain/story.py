@@ -47,7 +47,7 @@ class AlignedSubject:
 class AllocatedResources:
     """What one container got: memory by node set, CPUs by NUMA node, devices by resource.
 
-    ``looked_at`` are the sets among which the Memory Manager chose by itself; None where the
+    ``considered`` are the sets among which the Memory Manager chose by itself; None where the
     topology policy had chosen.
     """
 
@@ -55,7 +55,7 @@ class AllocatedResources:
     memory: Blocks = ()
     cpus: Mapping[int, CpuSet] = field(default_factory=dict)
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    looked_at: ProviderAnswer | None = None
+    considered: ProviderAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class AllocationRefusal:
     container: str
     provider: str
     reason: Reason
-    looked_at: ProviderAnswer | None = None
+    considered: ProviderAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,18 @@ class Story:
     decision: Decision
     roster: Roster
     subjects: tuple[AlignedSubject, ...]
-    taken: tuple[AllocatedResources, ...]
+    allocated: tuple[AllocatedResources, ...]
     refusal: AllocationRefusal | None
 
 
-def tell(node: Node, pod: Pod) -> Story:
+def trace(node: Node, pod: Pod) -> Story:
     """The story of the decision that this node makes on this pod."""
     collector = Collector()
     _, decision = node.admit(pod, collector)
     roster = node.roster
     asked: dict[str, HintsAsked] = {}
     subjects: list[AlignedSubject] = []
-    taken: dict[str, AllocatedResources] = {}
+    allocated: dict[str, AllocatedResources] = {}
     refusal: AllocationRefusal | None = None
     for event in collector.events:
         match event:
@@ -95,18 +95,20 @@ def tell(node: Node, pod: Pod) -> Story:
             case HintsMerged(name, merged):
                 subjects.append(_subject(roster, pod, asked[name], merged))
             case RefusedAllocation(container, provider, reason):
-                looked_at = None
+                considered = None
                 if provider == MEMORY_MANAGER:
-                    looked_at = considered_sets.memory_answer(
+                    considered = considered_sets.memory_answer(
                         roster, decision.after.memory, pod, container
                     )
-                refusal = AllocationRefusal(container.name, provider, reason, looked_at)
+                refusal = AllocationRefusal(container.name, provider, reason, considered)
             case Allocated():
-                before = taken.get(event.container.name, AllocatedResources(event.container.name))
-                taken[event.container.name] = _taken(roster, decision, event, before)
+                before = allocated.get(
+                    event.container.name, AllocatedResources(event.container.name)
+                )
+                allocated[event.container.name] = _after_allocation(roster, decision, event, before)
             case _:
                 assert_never(event)
-    return Story(decision, roster, tuple(subjects), tuple(taken.values()), refusal)
+    return Story(decision, roster, tuple(subjects), tuple(allocated.values()), refusal)
 
 
 def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> AlignedSubject:
@@ -123,7 +125,7 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
     )
 
 
-def _taken(
+def _after_allocation(
     roster: Roster, decision: Decision, event: Allocated, so_far: AllocatedResources
 ) -> AllocatedResources:
     """What the container has after one more provider allocated."""
@@ -131,10 +133,10 @@ def _taken(
     after = event.after
     cpus = after.cpu.cpus_of(*key) or frozenset()
     devices = after.device.records.get(key.pod_uid, {}).get(key.container, {})
-    looked_at = so_far.looked_at
+    considered = so_far.considered
     affinity = decision.affinities.get(key.container, ZERO_HINT)
     if event.provider == MEMORY_MANAGER and affinity.mask is None and event.before != after:
-        looked_at = considered_sets.memory_answer(
+        considered = considered_sets.memory_answer(
             roster, event.before.memory, decision.pod, event.container
         )
     return AllocatedResources(
@@ -142,7 +144,7 @@ def _taken(
         memory=after.memory.blocks_of(*key) or (),
         cpus=_by_node(roster, cpus),
         devices={name: tuple(sorted(held.device_ids)) for name, held in sorted(devices.items())},
-        looked_at=looked_at,
+        considered=considered,
     )
 
 

@@ -87,7 +87,7 @@ def _excused(where: Location, lines_of: LinesOf) -> tuple[str, ...]:
     own = lines[where.line - 1 : where.line]
     before = lines[max(where.line - 2, 0) : where.line - 1]
     texts = (*own, *(line for line in before if line.lstrip().startswith("#")))
-    found = (
-        code for text in texts for codes in _COMMENT.findall(text) for code in codes.split(",")
+    codes = (
+        code for text in texts for listed in _COMMENT.findall(text) for code in listed.split(",")
     )
-    return tuple(code.strip() for code in found)
+    return tuple(code.strip() for code in codes)

@@ -27,16 +27,16 @@ class NamedRows:
 
 def merged(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
     """Every finding once, in order of its first check; its sentence says which checks have it."""
-    found: dict[tuple[FindingRow, str], list[str]] = {}
+    machines_of_row: dict[tuple[FindingRow, str], list[str]] = {}
     for each in checks:
         for row in each.rows:
             main_file = "" if is_file(row.where) else each.main_file
-            names = found.setdefault((row, main_file), [])
+            names = machines_of_row.setdefault((row, main_file), [])
             if each.name not in names:
                 names.append(each.name)
     return tuple(
         SarifRow(_labelled(row, names), main_file, tuple(names))
-        for (row, main_file), names in found.items()
+        for (row, main_file), names in machines_of_row.items()
     )
 
 

@@ -138,12 +138,12 @@ def _shares(subject: LintSubject) -> tuple[NodeShare, ...]:
 def _alternatives(subject: LintSubject) -> list[tuple[Spread, tuple[NodeShare, ...]]]:
     """The same sum split otherwise, as far as there is such a split."""
     total = Quantity.from_bytes(sum(share.reserved_bytes for share in _shares(subject)))
-    found = []
+    alternatives = []
     for strategy in (Spread.EVEN, Spread.PROPORTIONAL):
         shares = _split(subject, total, strategy)
         if shares is not None:
-            found.append((strategy, shares))
-    return found
+            alternatives.append((strategy, shares))
+    return alternatives
 
 
 def _split(

@@ -39,17 +39,17 @@ def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
         decisions.append(node.admit(pod)[1])
         rejection = decisions[-1].rejection
         more = and_more(alike)
-        found: Iterator[Finding]
+        findings: Iterator[Finding]
         match rejection:
             case None:
                 continue
             case OutOfResource():
-                found = _larger_than_node(subject, node, pod, rejection, more)
+                findings = _larger_than_node(subject, node, pod, rejection, more)
             case KubeletWouldCrash():
-                found = _crashing(subject, pod, rejection, more)
+                findings = _crashing(subject, pod, rejection, more)
             case _:
-                found = _too_much(subject, search, pod, rejection, more)
-        yield from found
+                findings = _too_much(subject, search, pod, rejection, more)
+        yield from findings
     yield from decision_notes.notes(decision_notes.collect(decisions))
 
 

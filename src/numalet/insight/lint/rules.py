@@ -88,8 +88,8 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
     """
     started = starting.start(subject)
-    found = (*noticed, *_own(subject, started.empty))
-    own = sorted(found, key=lambda finding: _ORDER.index(finding.severity))
+    findings = (*noticed, *_own(subject, started.empty))
+    own = sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
     unknown = on_host.not_looked_at(subject)
     return Checked(started.refused, started.findings, tuple(own), unknown)
 

@@ -33,8 +33,8 @@ def start(subject: LintSubject) -> StartResult:
     node = empty if isinstance(empty, Node) else None
     if isinstance(outcome, Node):
         return StartResult(None, (), node)
-    found = (*outcome.findings, *outcome.further, *_not_reached(subject, outcome.stage, empty))
-    return StartResult(outcome, found, node)
+    findings = (*outcome.findings, *outcome.further, *_not_reached(subject, outcome.stage, empty))
+    return StartResult(outcome, findings, node)
 
 
 def _outcome(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
@@ -63,7 +63,7 @@ def _not_reached(
 
 def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
     """Files that no kubelet with these policies would read; what they hold is not looked at."""
-    found = []
+    problems = []
     for name, load, policy in (
         (cpu_file.FILE_NAME, cpu_file.load, subject.config.cpu_manager_policy),
         (memory_file.FILE_NAME, memory_file.load, subject.config.memory_manager_policy),
@@ -71,5 +71,5 @@ def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
         text = subject.state_files.get(name)
         loaded = None if text is None else load(text, policy)
         if isinstance(loaded, Finding):
-            found.append(loaded)
-    return tuple(found)
+            problems.append(loaded)
+    return tuple(problems)

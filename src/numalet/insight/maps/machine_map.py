@@ -62,10 +62,10 @@ class MachineMap:
 def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
     """The map of a machine; ``notes`` are those of whoever read it."""
     info = kubelet_view(machine)
-    found = (*notes, *machine_notes(machine, info))
+    all_notes = (*notes, *machine_notes(machine, info))
     if view is View.KUBELET:
-        return _kubelet_map(machine, info, found)
-    return _kernel_map(machine, found)
+        return _kubelet_map(machine, info, all_notes)
+    return _kernel_map(machine, all_notes)
 
 
 def _kernel_map(machine: Machine, notes: tuple[Finding, ...]) -> MachineMap:

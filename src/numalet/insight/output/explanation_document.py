@@ -49,15 +49,15 @@ NameOf = Callable[[str], str]
 
 
 def explanation(
-    case: Case, told: Story, tallies: Iterable[Tally], assumed_running: int = 0
+    case: Case, traced: Story, tallies: Iterable[Tally], assumed_running: int = 0
 ) -> Explanation:
     """The decision, its story, and what would have admitted the pod.
 
     ``assumed_running`` is how many pods only the state files know.
     """
-    decision = told.decision
+    decision = traced.decision
     rejection = decision.rejection
-    rules = told.roster.rules
+    rules = traced.roster.rules
     return Explanation(
         schema="numalet.explanation/1",
         pod=_pod(case.pod),
@@ -75,12 +75,12 @@ def explanation(
         evicted=list(decision.evicted),
         not_asked=[NotAskedDocument(each.predicate, each.why) for each in decision.not_asked],
         passed_over=list(decision.passed_over),
-        nodes=list(numa_mask.ids(measures.span_of(told.roster, decision.after, decision.pod))),
+        nodes=list(numa_mask.ids(measures.span_of(traced.roster, decision.after, decision.pod))),
         nodes_before=explanation_nodes.nodes(case.node),
         held_before=explanation_nodes.held(case),
-        subjects=[_subject(each, case.name_of) for each in told.subjects],
-        allocated=[_allocated(each, case.name_of) for each in told.taken],
-        refused_allocation=_refusal(told, case.name_of),
+        subjects=[_subject(each, case.name_of) for each in traced.subjects],
+        allocated=[_allocated(each, case.name_of) for each in traced.allocated],
+        refused_allocation=_refusal(traced, case.name_of),
         would_admit=[_tally(each, case) for each in tallies],
         assumed_running=assumed_running,
     )
@@ -176,19 +176,19 @@ def _answer(answer: ProviderAnswer, name_of: NameOf) -> AnswerDocument:
 
 
 def _set(each: SetAnswer, name_of: NameOf) -> SetDocument:
-    found = SetDocument(list(numa_mask.ids(each.mask)), each.offered, each.preferred)
+    document = SetDocument(list(numa_mask.ids(each.mask)), each.offered, each.preferred)
     if each.reason is not None:
         names = dict.fromkeys(name_of(uid) for uid, _ in each.holders)
-        found.why_not = _reason(each.reason)
-        found.brief = explanations.brief(each.reason, tuple(names))
-        found.held_by = [
+        document.why_not = _reason(each.reason)
+        document.brief = explanations.brief(each.reason, tuple(names))
+        document.held_by = [
             ExplanationHolderDocument(name_of(uid), container) for uid, container in each.holders
         ]
-    return found
+    return document
 
 
 def _allocated(allocated: AllocatedResources, name_of: NameOf) -> AllocatedDocument:
-    among = allocated.looked_at
+    among = allocated.considered
     return AllocatedDocument(
         container=allocated.container,
         memory=[
@@ -201,11 +201,11 @@ def _allocated(allocated: AllocatedResources, name_of: NameOf) -> AllocatedDocum
     )
 
 
-def _refusal(told: Story, name_of: NameOf) -> RefusalDocument | None:
-    refusal = told.refusal
+def _refusal(traced: Story, name_of: NameOf) -> RefusalDocument | None:
+    refusal = traced.refusal
     if refusal is None:
         return None
-    among = refusal.looked_at
+    among = refusal.considered
     return RefusalDocument(
         container=refusal.container,
         provider=refusal.provider,

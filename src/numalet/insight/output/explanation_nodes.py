@@ -59,14 +59,14 @@ def _cpus(node: Node, node_id: int) -> ExplanationCpusDocument | None:
 
 def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
     ledger = node.snapshot.device
-    found = {}
+    counts = {}
     for resource in sorted(ledger.inventory.registered):
         masks = ledger.inventory.devices_of(resource).masks
         here = {name for name, mask in masks.items() if mask >> node_id & 1}
         if here:
             free = len(here & ledger.free(resource))
-            found[resource] = ExplanationDevicesDocument(len(here), free)
-    return found
+            counts[resource] = ExplanationDevicesDocument(len(here), free)
+    return counts
 
 
 def held(case: Case) -> list[HeldDocument]:

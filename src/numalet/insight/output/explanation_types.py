@@ -273,10 +273,10 @@ class ExplanationNotStartedDocument(OutputDocument):
     start_error_stage: str
 
 
-def of(found: Any) -> Explanation:
+def of(document: Any) -> Explanation:
     """An explanation by its fields.
 
     Raises:
         msgspec.ValidationError: it is another document, or one of another release.
     """
-    return msgspec.convert(found, Explanation)
+    return msgspec.convert(document, Explanation)

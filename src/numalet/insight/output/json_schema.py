@@ -41,8 +41,8 @@ def _text(value: object) -> str:
 
 def of(*types: type[Any]) -> Schema:
     """The JSON Schema of a document that is of one of these types."""
-    found, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
-    schema = found[0] if len(found) == 1 else {"anyOf": list(found)}
+    schemas, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     published: Schema = _published({"$schema": DIALECT, **schema, "$defs": parts})
     return published
 

@@ -94,8 +94,8 @@ def restart_node(
         BadInput: the machine is a text that names none.
     """
     info, its_devices = machine_and_devices(machine)
-    found = node.state_files() if files is None else files
-    return node.restart(config, info, found, its_devices if devices is None else devices)
+    state_files = node.state_files() if files is None else files
+    return node.restart(config, info, state_files, its_devices if devices is None else devices)
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:

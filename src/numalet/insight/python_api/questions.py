@@ -65,18 +65,18 @@ def explain(
     """
     if config is not None and node.snapshot.pods:
         raise ValueError("with a config the node is one that was just started; see 'after'")
-    quiet = node.asking_nobody()
+    quiet = node.without_plugins()
     beginning = Session(
         config or KubeletConfig(), node.rules.machine, quiet, devices, node.snapshot.pods
     )
     case = cases.build(beginning, after, pod, files=files)
-    found = story.tell(case.node, pod)
-    is_searched = config is not None and budget_seconds > 0 and not found.decision.admitted
+    traced = story.trace(case.node, pod)
+    is_searched = config is not None and budget_seconds > 0 and not traced.decision.admitted
     tallies: tuple[Tally, ...] = ()
     if is_searched:
-        tallies = tuple(search.search(case, found, explaining.budgeted(budget_seconds)))
+        tallies = tuple(search.search(case, traced, explaining.budgeted(budget_seconds)))
     plain: dict[str, Any] = json_schema.plain(
-        explanation_document.explanation(case, found, tallies)
+        explanation_document.explanation(case, traced, tallies)
     )
     return plain
 

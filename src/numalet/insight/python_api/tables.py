@@ -20,10 +20,10 @@ def decision_rows(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
 
 def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
     """A row for each container that holds something; the pod's names are None if not known."""
-    found = []
+    rows = []
     for key, held in placement.of_all(snapshot).items():
         pod = snapshot.pods.get(key.pod_uid)
-        found.append(
+        rows.append(
             {
                 "namespace": None if pod is None else pod.namespace,
                 "pod": None if pod is None else pod.name,
@@ -33,7 +33,7 @@ def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
                 **_amounts([held]),
             }
         )
-    return found
+    return rows
 
 
 def _decision_row(decision: Decision) -> dict[str, Any]:

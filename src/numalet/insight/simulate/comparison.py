@@ -35,7 +35,7 @@ _NEVER_SURPLUS: Final = frozenset(
     }
 )
 """Other forms of what is compared anyway: recorded or not, they say nothing new."""
-_MOST_TELLING: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
+_CAUSES: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
 """What is looked at first, because other differences follow from it."""
 
 
@@ -107,7 +107,7 @@ class _Comparer:
             yield from _values(path, expected, actual)
             return
         skipped = _skipped(expected)
-        for name in _telling_first(expected):
+        for name in _causes_first(expected):
             value, place = expected[name], _member(path, name)
             if name == "nondeterministic":
                 yield from _declaration(place, value)
@@ -123,9 +123,9 @@ class _Comparer:
             yield OutcomeDifference(_member(path, name), ABSENT, actual[name])
 
 
-def _telling_first(expected: Mapping[str, Any]) -> Iterator[str]:
-    yield from (name for name in _MOST_TELLING if name in expected)
-    yield from (name for name in expected if name not in _MOST_TELLING)
+def _causes_first(expected: Mapping[str, Any]) -> Iterator[str]:
+    yield from (name for name in _CAUSES if name in expected)
+    yield from (name for name in expected if name not in _CAUSES)
 
 
 def _skipped(expected: Mapping[str, Any]) -> tuple[str, ...]:

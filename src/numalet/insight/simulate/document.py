@@ -67,24 +67,24 @@ def _record(record: Record) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     pod = decision.pod
     rejection = decision.rejection
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,
         "qos_class": pod.qos_class.value,
     }
-    found |= outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection))
-    found |= decision_notes.fields(decision)
+    document |= outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection))
+    document |= decision_notes.fields(decision)
     if rejection is None:
-        told = runtime_settings.of_decision(decision)
-        found["runtime"] = {name: _settings(settings) for name, settings in told.items()}
+        runtime = runtime_settings.of_decision(decision)
+        document["runtime"] = {name: _settings(settings) for name, settings in runtime.items()}
     else:
-        found["why"] = english.of_reason(rejection)
-        found["code"] = rejection.code
-        found["status"] = kubelet.status(rejection)
-        found["event"] = kubelet.event(rejection)
-        found["left_behind"] = [key.container for key in decision.left_behind]
-    return found
+        document["why"] = english.of_reason(rejection)
+        document["code"] = rejection.code
+        document["status"] = kubelet.status(rejection)
+        document["event"] = kubelet.event(rejection)
+        document["left_behind"] = [key.container for key in decision.left_behind]
+    return document
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

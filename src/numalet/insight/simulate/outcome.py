@@ -29,25 +29,25 @@ PROVIDERS = ("device", "cpu", "memory")
 
 def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
     """What became of one pod; the texts are those of the kubelet."""
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "admitted": decision.admitted,
         "reason": reason,
         "message": message,
     }
     if decision.alignments:
-        found["hints"] = {
+        document["hints"] = {
             subject: _provider_hints(alignment)
             for subject, alignment in decision.alignments.items()
         }
-        found["merged"] = {
+        document["merged"] = {
             subject: _merged(alignment.merged)
             for subject, alignment in decision.alignments.items()
             if alignment.merged is not None
         }
-        found["affinity"] = {name: _hint(hint) for name, hint in decision.affinities.items()}
+        document["affinity"] = {name: _hint(hint) for name, hint in decision.affinities.items()}
     if decision.admitted:
-        found |= placements(decision.after, decision.pod)
-    return found
+        document |= placements(decision.after, decision.pod)
+    return document
 
 
 def placements(snapshot: Snapshot, pod: Pod) -> dict[str, Any]:
@@ -104,26 +104,26 @@ def _devices_by_numa(
 
 def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
     """The state files, parsed; ``memory_state_blocks`` where the kubelet's order is by chance."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if files.get(CPU_STATE_FILE):
-        found[f"{prefix}cpu_state"] = json.loads(files[CPU_STATE_FILE])
+        document[f"{prefix}cpu_state"] = json.loads(files[CPU_STATE_FILE])
     if files.get(MEMORY_STATE_FILE):
         memory = json.loads(files[MEMORY_STATE_FILE])
-        found[f"{prefix}memory_state"] = memory
+        document[f"{prefix}memory_state"] = memory
         if not prefix and _has_several_blocks(memory):
-            found["memory_state_blocks"] = "sorted"
-    return found
+            document["memory_state_blocks"] = "sorted"
+    return document
 
 
 def raw_states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
     """The exact texts of the state files, without a text whose order is by chance."""
-    found = {}
+    document = {}
     if files.get(CPU_STATE_FILE):
-        found[f"{prefix}cpu_state_raw"] = files[CPU_STATE_FILE]
+        document[f"{prefix}cpu_state_raw"] = files[CPU_STATE_FILE]
     memory = files.get(MEMORY_STATE_FILE)
     if memory and not _has_several_blocks(json.loads(memory)):
-        found[f"{prefix}memory_state_raw"] = memory
-    return found
+        document[f"{prefix}memory_state_raw"] = memory
+    return document
 
 
 def _provider_hints(alignment: Alignment) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def _provider_hints(alignment: Alignment) -> dict[str, Any]:
 
 
 def _merged(merged: Merged) -> dict[str, Any]:
-    found = _hint(merged.affinity) | {"admit": merged.admit}
-    return found | {"bounded": True} if merged.bounded else found
+    document = _hint(merged.affinity) | {"admit": merged.admit}
+    return document | {"bounded": True} if merged.bounded else document
 
 
 def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, Any] | None:

@@ -35,7 +35,7 @@ from numalet.insight.simulate.scenario import (
 
 def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     """The scenario with its outcome as plain nested data, ready to be one line of JSON."""
-    found: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         "name": scenario.name,
         "tags": list(scenario.tags),
         "machine": machine_document(scenario.machine),
@@ -45,33 +45,33 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "expect": dict(outcome),
     }
     if own := _own_settings(scenario.numalet):
-        found["numalet_config"] = own
+        recorded["numalet_config"] = own
     if scenario.state_files:
-        found["state_files"] = dict(scenario.state_files)
+        recorded["state_files"] = dict(scenario.state_files)
     if scenario.record_raw:
-        found["record_raw"] = True
-    return found
+        recorded["record_raw"] = True
+    return recorded
 
 
 def _own_settings(config: NumaletConfig) -> dict[str, Any]:
     """What a scenario that says nothing would not have: in it the managers alone decide."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if config.behaviour.predicates_are_asked:
-        found["generalPredicates"] = True
+        settings["generalPredicates"] = True
     if config.mode is not AS_THE_KUBELET.mode:
-        found["mode"] = config.mode.value
+        settings["mode"] = config.mode.value
     if config.memory_node_classes is not None:
-        found["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
-    return found
+        settings["memoryNodeClasses"] = [each.value for each in config.memory_node_classes]
+    return settings
 
 
 def machine_document(machine: MachineInfo) -> dict[str, Any]:
     """The machine as a scenario says it."""
-    found: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
+    recorded: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
     if machine.os is not OperatingSystem.LINUX:
-        found["os"] = machine.os.value
+        recorded["os"] = machine.os.value
     totals = _totals(machine)
-    return found | ({"totals": totals} if totals else {})
+    return recorded | ({"totals": totals} if totals else {})
 
 
 def _totals(machine: MachineInfo) -> dict[str, Any]:
@@ -81,17 +81,17 @@ def _totals(machine: MachineInfo) -> dict[str, Any]:
     for node in machine.nodes:
         for each in node.hugepages:
             pages[each.page_size_kib] += each.count
-    told = {each.page_size_kib: each.count for each in machine.hugepages}
-    found: dict[str, Any] = {}
+    pages_by_size = {each.page_size_kib: each.count for each in machine.hugepages}
+    sums: dict[str, Any] = {}
     if machine.memory_capacity_bytes != sum(node.memory_bytes for node in machine.nodes):
-        found["memory_bytes"] = machine.memory_capacity_bytes
+        sums["memory_bytes"] = machine.memory_capacity_bytes
     if machine.cpu_count != sum(len(core.threads) for core in cores):
-        found["cpus"] = machine.cpu_count
+        sums["cpus"] = machine.cpu_count
     if machine.socket_count != len({core.socket_id for core in cores}):
-        found["sockets"] = machine.socket_count
-    if told != pages:
-        found["hugepages"] = [_pages(each) for each in machine.hugepages]
-    return found
+        sums["sockets"] = machine.socket_count
+    if pages_by_size != pages:
+        sums["hugepages"] = [_pages(each) for each in machine.hugepages]
+    return sums
 
 
 def _pages(pages: HugePages) -> dict[str, int]:
@@ -99,15 +99,15 @@ def _pages(pages: HugePages) -> dict[str, int]:
 
 
 def _node(node: NumaNodeInfo) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         "id": node.node_id,
         "memory_bytes": node.memory_bytes,
         "hugepages": [_pages(pages) for pages in node.hugepages],
         "cores": [_core(core) for core in node.cores],
     }
     if node.distances is not None:
-        found["distances"] = list(node.distances)
-    return found
+        recorded["distances"] = list(node.distances)
+    return recorded
 
 
 def _core(core: CoreInfo) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
 
     Defaults are written out, except those of the thresholds, which depend on the machine.
     """
-    found: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         "cpuManagerPolicy": config.cpu_manager_policy,
         "memoryManagerPolicy": config.memory_manager_policy,
         "topologyManagerPolicy": config.topology_manager_policy,
@@ -142,7 +142,7 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
         "podsPerCore": config.pods_per_core,
     }
     if not config.uses_default_eviction:
-        found["evictionHard"] = dict(config.eviction_hard)
+        recorded["evictionHard"] = dict(config.eviction_hard)
     options = {
         "cpuManagerPolicyOptions": config.cpu_manager_policy_options,
         "topologyManagerPolicyOptions": config.topology_manager_policy_options,
@@ -152,8 +152,8 @@ def config_document(config: KubeletConfig) -> dict[str, Any]:
         "kubeReservedCgroup": config.kube_reserved_cgroup,
         "systemReservedCgroup": config.system_reserved_cgroup,
     }
-    found |= {name: dict(given) for name, given in options.items() if given is not None}
-    return found | {name: text for name, text in texts.items() if text}
+    recorded |= {name: dict(given) for name, given in options.items() if given is not None}
+    return recorded | {name: text for name, text in texts.items() if text}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -169,14 +169,14 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _restart(step: RestartStep) -> dict[str, Any]:
-    found: dict[str, Any] = {"order": list(step.order)}
+    recorded: dict[str, Any] = {"order": list(step.order)}
     if step.config is not None:
-        found["kubelet_config"] = config_document(step.config)
+        recorded["kubelet_config"] = config_document(step.config)
     if step.machine is not None:
-        found["machine"] = machine_document(step.machine)
+        recorded["machine"] = machine_document(step.machine)
     if step.state_files is not None:
-        found["state_files"] = dict(step.state_files)
-    return found
+        recorded["state_files"] = dict(step.state_files)
+    return recorded
 
 
 def pod_document(pod: Pod) -> dict[str, Any]:
@@ -236,12 +236,12 @@ def _requirement(each: NodeRequirement) -> dict[str, Any]:
 
 
 def _container(container: Container) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": container.name}
+    recorded: dict[str, Any] = {"name": container.name}
     if container.kind is ContainerKind.SIDECAR:
-        found["restartPolicy"] = "Always"
+        recorded["restartPolicy"] = "Always"
     resources = {"limits": _texts(container.limits), "requests": _texts(container.requests)}
     given = {name: texts for name, texts in resources.items() if texts}
-    return found | ({"resources": given} if given else {})
+    return recorded | ({"resources": given} if given else {})
 
 
 def _texts(resources: Resources) -> Mapping[str, str]:
@@ -254,5 +254,7 @@ def devices_document(resource: str, devices: Iterable[Device]) -> dict[str, Any]
 
 
 def _device(device: Device) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": device.device_id, "numa_nodes": list(device.numa_nodes)}
-    return found if device.health is Health.HEALTHY else found | {"health": device.health.value}
+    recorded: dict[str, Any] = {"id": device.device_id, "numa_nodes": list(device.numa_nodes)}
+    return (
+        recorded if device.health is Health.HEALTHY else recorded | {"health": device.health.value}
+    )

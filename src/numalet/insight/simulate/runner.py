@@ -72,9 +72,9 @@ def run(scenario: Scenario) -> Outcome:
     if isinstance(started, StartRefused):
         return _start_error(started) | {"steps": []}
     files = started.state_files()
-    found = {"start_error": None} | outcome.states(files, "initial_")
+    initial = {"start_error": None} | outcome.states(files, "initial_")
     if scenario.record_raw:
-        found |= outcome.raw_states(files, "initial_")
+        initial |= outcome.raw_states(files, "initial_")
     session = Session(scenario.config, scenario.machine, started, scenario.devices)
     recorder = _Recorder(scenario.record_raw)
     steps = []
@@ -83,7 +83,7 @@ def run(scenario: Scenario) -> Outcome:
         steps.append(recorder.step(record, session.node))
         if isinstance(record, NotRestarted):
             break
-    return found | {"steps": steps}
+    return initial | {"steps": steps}
 
 
 def _start_error(refused: StartRefused) -> dict[str, Any]:
@@ -105,17 +105,17 @@ class _Recorder:
             case NotRestarted(refused):
                 return _start_error(refused)
             case Asked(decision):
-                found = _verdict(decision)
+                recorded = _verdict(decision)
             case Removed():
-                found = {}
+                recorded = {}
             case Restarted(decisions):
                 readmitted = [{"uid": each.pod.uid} | _verdict(each) for each in decisions]
-                found = {"start_error": None, "readmitted": readmitted}
+                recorded = {"start_error": None, "readmitted": readmitted}
             case _:
                 assert_never(record)
         files = node.state_files()
-        found |= outcome.states(files)
-        return found | outcome.raw_states(files) if self.record_raw else found
+        recorded |= outcome.states(files)
+        return recorded | outcome.raw_states(files) if self.record_raw else recorded
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:

@@ -129,4 +129,4 @@ def overlapping_groups(ledger: MemoryLedger) -> dict[int, list[int]]:
         for node_id in numa_mask.ids(node.group):
             if node_id in groups:
                 groups[node_id].add(node.group)
-    return {node_id: sorted(found) for node_id, found in groups.items() if len(found) > 1}
+    return {node_id: sorted(masks) for node_id, masks in groups.items() if len(masks) > 1}

@@ -63,9 +63,9 @@ def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
 def _reserved(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
     """Reserved CPUs that are where they must not be."""
     reserved = cpu_mask.to_set(policy.reserved.cpus)
-    taken = reserved & _held(ledger)
-    if taken:
-        fields = {"cpus": cpu_set.text(taken), "containers": _count(ledger, taken)}
+    overlap = reserved & _held(ledger)
+    if overlap:
+        fields = {"cpus": cpu_set.text(overlap), "containers": _count(ledger, overlap)}
         yield Finding("drift/reserved-cpus-held", fields, place("entries"))
     if policy.rules.strict_cpu_reservation and reserved & ledger.default:
         fields_of_pool = {"cpus": cpu_set.text(reserved & ledger.default)}

@@ -28,18 +28,18 @@ _MOST_LOST_ON_THE_WAY_BYTES: Final = 4 << 20
 
 def drift(staff: Roster, state: MemoryState) -> Iterator[Finding]:
     """Every difference between the node map in the file and the one of machine and rules."""
-    found, now = state.ledger.nodes, roster.initial_memory(staff.rules)
-    if not found:
+    nodes, now = state.ledger.nodes, roster.initial_memory(staff.rules)
+    if not nodes:
         return
-    for node_id in sorted(found.keys() - now.keys()):
+    for node_id in sorted(nodes.keys() - now.keys()):
         fields = {"node": node_id, "containers": _holders(state.ledger, node_id)}
         yield Finding("drift/node-lost", fields, _at(node_id))
-    for node_id in sorted(now.keys() - found.keys()):
+    for node_id in sorted(now.keys() - nodes.keys()):
         yield Finding("drift/node-new", {"node": node_id}, _at(node_id))
-    common = sorted(found.keys() & now.keys())
-    yield from _totals({i: _delta(found[i], now[i]) for i in common}, found)
+    common = sorted(nodes.keys() & now.keys())
+    yield from _totals({i: _delta(nodes[i], now[i]) for i in common}, nodes)
     for node_id in common:
-        yield from _node(node_id, found[node_id], now[node_id])
+        yield from _node(node_id, nodes[node_id], now[node_id])
 
 
 def _at(node_id: int) -> Location:
@@ -60,7 +60,7 @@ def _delta(before: NodeMemory, after: NodeMemory) -> int:
     return 0 if mine is None else theirs.total - mine.total
 
 
-def _totals(deltas: Mapping[int, int], found: Mapping[int, NodeMemory]) -> Iterator[Finding]:
+def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
     """What the changes of the nodes' totals look like, all nodes seen together."""
     changed = {node_id: delta for node_id, delta in deltas.items() if delta}
     small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
@@ -69,7 +69,7 @@ def _totals(deltas: Mapping[int, int], found: Mapping[int, NodeMemory]) -> Itera
         and abs(sum(small.values())) <= _MOST_LOST_ON_THE_WAY_BYTES
     )
     for node_id, delta in changed.items():
-        total = found[node_id].tables[resources.MEMORY].total
+        total = nodes[node_id].tables[resources.MEMORY].total
         fields = {
             "node": node_id,
             "found": total,

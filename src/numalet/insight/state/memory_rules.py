@@ -157,10 +157,10 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
             place("machineState"),
         )
     for node_id in sorted(nodes.keys() & there.keys()):
-        found, expected = _totals(nodes[node_id]), _totals(there[node_id])
-        for name in sorted(found.keys() | expected.keys()):
+        actual, expected = _totals(nodes[node_id]), _totals(there[node_id])
+        for name in sorted(actual.keys() | expected.keys()):
             # No pages of a size that the node does not list are those of native mode.
-            if found.get(name) != expected.get(name) and (found.get(name), name in expected) != (
+            if actual.get(name) != expected.get(name) and (actual.get(name), name in expected) != (
                 0,
                 False,
             ):
@@ -170,7 +170,7 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
                     {
                         "node": node_id,
                         "type": name,
-                        "found": found.get(name, "nothing"),
+                        "found": actual.get(name, "nothing"),
                         "expected": expected.get(name, "nothing"),
                     },
                     at,

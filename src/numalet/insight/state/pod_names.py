@@ -24,11 +24,11 @@ def names(
         held[row.key.container] = _holdings(states, row)
     everyone = tuple(listed)
     fitting = {uid: [pod for pod in everyone if _fits(pod, held)] for uid, held in pods.items()}
-    times = [pod.name for found in fitting.values() for pod in found]
+    times = [pod.name for pods_of_uid in fitting.values() for pod in pods_of_uid]
     return {
-        uid: found[0].name
-        for uid, found in fitting.items()
-        if len(found) == 1 and times.count(found[0].name) == 1
+        uid: pods_of_uid[0].name
+        for uid, pods_of_uid in fitting.items()
+        if len(pods_of_uid) == 1 and times.count(pods_of_uid[0].name) == 1
     }
 
 

@@ -149,15 +149,15 @@ class States:
 
 def read(files: Mapping[str, str]) -> States:
     """What the files say, by name; what can not be decoded is among ``unreadable``."""
-    found = {name: read_file(name, text) for name, text in sorted(files.items())}
-    memory = found.get(memory_file.FILE_NAME)
-    cpu = found.get(cpu_file.FILE_NAME)
-    device = found.get(device_file.FILE_NAME)
+    by_name = {name: read_file(name, text) for name, text in sorted(files.items())}
+    memory = by_name.get(memory_file.FILE_NAME)
+    cpu = by_name.get(cpu_file.FILE_NAME)
+    device = by_name.get(device_file.FILE_NAME)
     return States(
         memory if isinstance(memory, MemoryState) else None,
         cpu if isinstance(cpu, CpuState) else None,
         device if isinstance(device, DeviceState) else None,
-        {name: each for name, each in found.items() if isinstance(each, Finding)},
+        {name: each for name, each in by_name.items() if isinstance(each, Finding)},
     )
 
 

@@ -135,7 +135,7 @@ def rebased_memory(
                     assignments=nodes[node_id].assignments + 1,
                     group=numa_mask.of(block.nodes),
                 )
-            tables.take(nodes, block.nodes, block.resource, block.size_bytes)
+            tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
         blocks = with_blocks(blocks, key, held)
     return MemoryLedger(nodes, blocks), tuple(sorted(lost, key=lambda each: each.key))
 
@@ -251,10 +251,10 @@ def _cpu_misfit(
     gone = cpus - policy.allocatable
     if gone:
         return Finding("rebase/cpus-gone", {"cpus": cpu_set.text(gone)})
-    taken = {cpu for cpu in cpus if holder.get(cpu, pod_uid) != pod_uid}
-    if taken:
-        others = ", ".join(sorted({holder[cpu] for cpu in taken}))
-        return Finding("rebase/cpus-taken", {"cpus": cpu_set.text(taken), "pods": others})
+    conflicting = {cpu for cpu in cpus if holder.get(cpu, pod_uid) != pod_uid}
+    if conflicting:
+        others = ", ".join(sorted({holder[cpu] for cpu in conflicting}))
+        return Finding("rebase/cpus-taken", {"cpus": cpu_set.text(conflicting), "pods": others})
     if not base - holder.keys() - cpus:
         return Finding("rebase/pool-would-be-empty", {"cpus": cpu_set.text(cpus)})
     return None

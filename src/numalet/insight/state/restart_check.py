@@ -84,8 +84,8 @@ def check(
     behaviour: Behaviour = EXACT,
 ) -> RestoreCheck:
     """What a kubelet v1.32, or a node in native mode, that starts now makes of the files."""
-    found = _check(config, machine, files, behaviour)
-    return replace(found, mode=behaviour.mode)
+    checked = _check(config, machine, files, behaviour)
+    return replace(checked, mode=behaviour.mode)
 
 
 def _check(
@@ -145,8 +145,8 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
             yield from _contradictions(states.memory)
     if states.device is not None:
         yield from _of_file(device_file.FILE_NAME, states.device, None)
-        found = device_rules.breaches(states.device, staff.rules.machine)
-        yield from (each for each in found if each.code == "state/device-on-absent-node")
+        breaches = device_rules.breaches(states.device, staff.rules.machine)
+        yield from (each for each in breaches if each.code == "state/device-on-absent-node")
 
 
 def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:

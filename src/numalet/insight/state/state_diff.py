@@ -52,7 +52,7 @@ def differences(before: States, after: States) -> tuple[StateDifference, ...]:
         (memory_file.FILE_NAME, before.memory, after.memory),
         (device_file.FILE_NAME, before.device, after.device),
     )
-    return tuple(found for pair in pairs for found in _of_file(*pair))
+    return tuple(difference for pair in pairs for difference in _of_file(*pair))
 
 
 def unreadable(states: States) -> tuple[Finding, ...]:

@@ -85,9 +85,9 @@ def verify_file(name: str, text: str, machine: MachineInfo | None = None) -> Fil
     if isinstance(state, Finding):
         findings = (_placed(state, name, Severity.ERROR),)
         return FileReport(name, None, None, None, None, findings)
-    found = (*_seal(name, state), *_breaches(state, machine))
+    breaches = (*_seal(name, state), *_breaches(state, machine))
     return FileReport(
-        name, state.policy_name, state.seal, state.checksum, state.expected, tuple(found)
+        name, state.policy_name, state.seal, state.checksum, state.expected, tuple(breaches)
     )
 
 

@@ -194,7 +194,7 @@ def check_each(
 
 def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
     """The machine of this name; others than shapes have their own memory, and keep it."""
-    if name is None or machine_shape.looks_like_shape(name):
+    if name is None or machine_shape.resembles_shape(name):
         return replace(pieces.machine, text=name)
     return replace(pieces.machine, text=name, memory_per_node=None)
 
@@ -231,9 +231,9 @@ def _judged(pieces: CheckInputs, parts: _CheckParts) -> CheckResult:
     noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
     checked = rules.check(subject, noticed)
     placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
-    found = rows.rows(placed)
-    counted = choosing.counted(found, pieces.choice, cache(_lines_of))
-    ignored_count = len(found) - len(counted)
+    placed_rows = rows.rows(placed)
+    counted = choosing.counted(placed_rows, pieces.choice, cache(_lines_of))
+    ignored_count = len(placed_rows) - len(counted)
     return CheckResult(checked, counted, len(pods.pods), config.numalet.mode, ignored_count)
 
 

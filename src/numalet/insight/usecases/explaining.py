@@ -142,11 +142,11 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) 
     """
     if name is None:
         return next((pod for pod in reversed(pods) if pod.uid in rejected), pods[-1])
-    found = [pod for pod in pods if name in (pod.uid, pod.name, str(pod))]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(f"{pod} ({pod.uid})" for pod in found) or ", ".join(map(str, pods))
-    code = "explain/several-pods" if found else "explain/unknown-pod"
+    matching = [pod for pod in pods if name in (pod.uid, pod.name, str(pod))]
+    if len(matching) == 1:
+        return matching[0]
+    known = ", ".join(f"{pod} ({pod.uid})" for pod in matching) or ", ".join(map(str, pods))
+    code = "explain/several-pods" if matching else "explain/unknown-pod"
     raise BadInput([Finding(code, {"value": name, "known": known})])
 
 
@@ -186,7 +186,7 @@ class _Fleet:
 def _machine(pieces: SimulateInputs, name: str) -> LoadedMachine:
     """The machine of this name; memory per node is for shapes alone."""
     choice = replace(pieces.machine, text=name)
-    if not machine_shape.looks_like_shape(name):
+    if not machine_shape.resembles_shape(name):
         choice = replace(choice, memory_per_node=None)
     return choice.open()
 
@@ -196,10 +196,10 @@ _SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)
 
 def seconds(text: str) -> float:
     """The seconds that a budget such as ``5s`` or ``0.5`` means; raises ``BadInput``."""
-    found = _SECONDS.fullmatch(text)
-    if found is None:
+    match = _SECONDS.fullmatch(text)
+    if match is None:
         raise BadInput([Finding("explain/budget", {"value": text})])
-    return float(found[1])
+    return float(match[1])
 
 
 def budgeted(seconds: float) -> Callable[[], bool]:
@@ -300,16 +300,16 @@ def _options(text: str) -> Options:
     if not text:
         return ()
     flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
-    found = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
-    return tuple((found or {}).items())
+    options = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
+    return tuple((options or {}).items())
 
 
 def orders(count: int, pods: int, seed: int) -> list[Order]:
     """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
-    found: list[Order] = [range(pods)]
+    arrivals: list[Order] = [range(pods)]
     chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
     for _ in range(count - 1):
         shuffled = list(range(pods))
         chance.shuffle(shuffled)
-        found.append(shuffled)
-    return found
+        arrivals.append(shuffled)
+    return arrivals

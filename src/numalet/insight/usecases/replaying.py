@@ -116,5 +116,7 @@ def report(task: _Task) -> Report:
 
 
 def _unusable(file: str, findings: Sequence[Finding]) -> UnusableReport:
-    problems = (f"{english.place(found.where)}: {english.of_finding(found)}" for found in findings)
+    problems = (
+        f"{english.place(finding.where)}: {english.of_finding(finding)}" for finding in findings
+    )
     return UnusableReport(file, tuple(problems))

@@ -90,9 +90,9 @@ def plan(pieces: ReserveInputs) -> Plan:
     parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
     loaded = kubelet_config.load(_sources(pieces))
-    found = plan_for(loaded.config, machine.info, pieces.strategy, loaded.behaviour)
-    notes = (*loaded.warnings, *machine.reading_notes, *found.notes)
-    return replace(found, notes=notes, mode=loaded.numalet.mode)
+    planned = plan_for(loaded.config, machine.info, pieces.strategy, loaded.behaviour)
+    notes = (*loaded.warnings, *machine.reading_notes, *planned.notes)
+    return replace(planned, notes=notes, mode=loaded.numalet.mode)
 
 
 def plan_for(
@@ -208,10 +208,10 @@ def _refusal(
     tried = replace(config, reserved_memory=entries, memory_manager_policy=policy)
     rules = start.resolve(tried, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
-        found = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
-        if found:
+        own = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
+        if own:
             # The split is legal: these are about huge pages, which are the user's own.
-            raise BadInput(found)
+            raise BadInput(own)
         return rules
     return start.check_node_allocatable(rules)
 

@@ -113,7 +113,7 @@ def read_scenarios(path: str) -> Iterator[RawScenario]:
         yield RawScenario(path, text, index=index)
 
 
-def looks_like_a_scenario(value: object) -> bool:
+def resembles_scenario(value: object) -> bool:
     """Whether a decoded document is meant as a scenario and not as a manifest."""
     return isinstance(value, Mapping) and "steps" in value and "machine" in value
 

@@ -127,7 +127,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
         if read is not None:
             inputs.append((path, read))
     documents = [document for _, each in inputs for document in each]
-    if any(scenario_file.looks_like_a_scenario(document.value) for document in documents):
+    if any(scenario_file.resembles_scenario(document.value) for document in documents):
         findings.raise_errors()
         return _from_scenario(_only_document(pieces.pods, documents), pieces)
     return _from_pieces(pieces, inputs, findings)

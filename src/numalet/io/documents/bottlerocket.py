@@ -246,4 +246,6 @@ def _lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(next(name for name in found if name) for found in _KEY.findall(text) if any(found))
+    return tuple(
+        next(name for name in groups if name) for groups in _KEY.findall(text) if any(groups)
+    )

@@ -64,7 +64,7 @@ class _MachineInfo(msgspec.Struct, frozen=True):
     hugepages: list[_Pages] | None = None
 
 
-def looks_like_machine_info(value: object) -> bool:
+def is_machine_info(value: object) -> bool:
     """Whether the document is a MachineInfo and no description of ours."""
     return isinstance(value, Mapping) and "topology" in value and "num_cores" in value
 
@@ -127,10 +127,10 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
 
 
 def _all_pages(read: _MachineInfo) -> list[_Pages]:
-    found = list(read.hugepages or ())
+    pages = list(read.hugepages or ())
     for node in read.topology:
-        found += node.hugepages or ()
-    return found
+        pages += node.hugepages or ()
+    return pages
 
 
 def _view(read: _MachineInfo) -> MachineInfo:

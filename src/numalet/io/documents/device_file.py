@@ -81,11 +81,11 @@ class _Reader:
 
     node_ids: Collection[int] | None
     findings: Findings = field(default_factory=Findings)
-    found: dict[str, dict[str, Device]] = field(default_factory=dict)
+    by_resource: dict[str, dict[str, Device]] = field(default_factory=dict)
 
     def result(self) -> DeviceLists:
         self.findings.raise_errors()
-        return {resource: tuple(devices.values()) for resource, devices in self.found.items()}
+        return {resource: tuple(devices.values()) for resource, devices in self.by_resource.items()}
 
     def read_group(self, group: object, place: Place) -> None:
         """One resource with its list of devices."""
@@ -98,7 +98,7 @@ class _Reader:
         if not isinstance(resource, str):
             typed.wrong_type(resource, "the name of a resource", at, self.findings)
             return
-        if resource in self.found:
+        if resource in self.by_resource:
             self.findings.add("devices/resource-twice", at.location, value=resource)
             return
         self._open(resource, at)
@@ -124,7 +124,7 @@ class _Reader:
     def _open(self, resource: str, place: Place) -> None:
         if not names.is_extended_resource(resource):
             self.findings.add("devices/resource-name", place.location, value=resource)
-        self.found.setdefault(resource, {})
+        self.by_resource.setdefault(resource, {})
 
     def _device(self, resource: str, device: object, place: Place) -> None:
         """One device, as an object or in the short form."""
@@ -173,11 +173,11 @@ class _Reader:
         if not name.strip():
             self.findings.add("devices/id-missing", place.location, resource=resource)
             return
-        if name in self.found[resource]:
+        if name in self.by_resource[resource]:
             self.findings.add("devices/id-twice", place.location, resource=resource, value=name)
             return
         numa_nodes = self._nodes(resource, name, nodes, place)
-        self.found[resource][name] = Device(name, numa_nodes, health)
+        self.by_resource[resource][name] = Device(name, numa_nodes, health)
 
     def _nodes(self, resource: str, name: str, nodes: list[Any], place: Place) -> tuple[int, ...]:
         sound: list[int] = []

@@ -127,67 +127,67 @@ def _parts(
     if path == "$" and is_plain(value):
         yield ConfigPart(value=value, locate=document.location, duplicates=document.duplicates)
         return
-    found = _Object(value, path, document, text)
+    outer = _Object(value, path, document, text)
     api_version, kind = str(value.get("apiVersion")), value.get("kind")
     if kind == "List" and isinstance(value.get("items"), list) and depth < _DEEPEST_LIST:
         for at, item in enumerate(value["items"]):
             yield from _parts(item, f"{path}.items[{at}]", document, text, depth + 1)
     elif (api_version, kind) == ("v1", "ConfigMap"):
-        yield from _of_config_map(found)
+        yield from _of_config_map(outer)
     elif api_version.startswith(_OPENSHIFT) and kind == "KubeletConfig":
-        if isinstance(found.at("spec"), Mapping):
-            yield _of_openshift(found)
+        if isinstance(outer.at("spec"), Mapping):
+            yield _of_openshift(outer)
     elif isinstance(value.get(_CONFIGZ), dict) and len(value) == 1:
         source = "the configuration that a running kubelet reports (configz)"
-        yield _nested(found, value[_CONFIGZ], (_CONFIGZ,), source)
-    elif kind is None and isinstance(found.at("machine", "kubelet"), Mapping):
-        yield _of_talos(found)
+        yield _nested(outer, value[_CONFIGZ], (_CONFIGZ,), source)
+    elif kind is None and isinstance(outer.at("machine", "kubelet"), Mapping):
+        yield _of_talos(outer)
 
 
 def _nested(
-    found: _Object, value: object, names: tuple[str, ...], source: str, system: str = ""
+    outer: _Object, value: object, names: tuple[str, ...], source: str, system: str = ""
 ) -> ConfigPart:
     """The configuration at these names of an object."""
-    prefix = ".".join((found.path, *names))
+    prefix = ".".join((outer.path, *names))
 
     def locate(path: str) -> Location:
-        return found.document.location(prefix + path.removeprefix("$"))
+        return outer.document.location(prefix + path.removeprefix("$"))
 
     where = locate("$")
     return ConfigPart(
         value=fields_of({} if value is None else value, where),
         locate=locate,
-        duplicates=found.document.duplicates,
+        duplicates=outer.document.duplicates,
         note=read_from(source, where, system),
     )
 
 
-def _of_openshift(found: _Object) -> ConfigPart:
-    source = f"{found.title} of OpenShift, its spec.kubeletConfig"
+def _of_openshift(outer: _Object) -> ConfigPart:
+    source = f"{outer.title} of OpenShift, its spec.kubeletConfig"
     names = ("spec", "kubeletConfig")
-    return _nested(found, found.at(*names), names, source, "OpenShift")
+    return _nested(outer, outer.at(*names), names, source, "OpenShift")
 
 
-def _of_talos(found: _Object) -> ConfigPart:
+def _of_talos(outer: _Object) -> ConfigPart:
     names = ("machine", "kubelet", "extraConfig")
     source = "the machine configuration of Talos, its machine.kubelet"
-    part = _nested(found, found.at(*names), names, source, "Talos")
-    return replace(part, flags=tuple(_extra_arguments(found)))
+    part = _nested(outer, outer.at(*names), names, source, "Talos")
+    return replace(part, flags=tuple(_extra_arguments(outer)))
 
 
-def _extra_arguments(found: _Object) -> Iterator[tuple[str, str, Location]]:
+def _extra_arguments(outer: _Object) -> Iterator[tuple[str, str, Location]]:
     """The flags that decide something here; Talos takes a text or a list of texts for each."""
-    path = f"{found.path}.machine.kubelet.extraArgs"
-    given = found.at("machine", "kubelet", "extraArgs")
+    path = f"{outer.path}.machine.kubelet.extraArgs"
+    given = outer.at("machine", "kubelet", "extraArgs")
     if given is None:
         return
     if not isinstance(given, dict):
-        where = found.document.location(path)
+        where = outer.document.location(path)
         raise BadInput([Finding("config-file/not-a-mapping", {"found": go_kind(given)}, where)])
     for name, value in given.items():
         if not kubelet_flags.is_known(name):
             continue
-        where = found.document.location(f"{path}.{name}")
+        where = outer.document.location(f"{path}.{name}")
         for each in value if isinstance(value, list) else [value]:
             if each is None or isinstance(each, dict | list):
                 fields = {"expected": "a text", "got": typed.described(each)}
@@ -200,19 +200,19 @@ def flag_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _of_config_map(found: _Object) -> Iterator[ConfigPart]:
-    data = found.at("data")
+def _of_config_map(outer: _Object) -> Iterator[ConfigPart]:
+    data = outer.at("data")
     for key, text in data.items() if isinstance(data, Mapping) else ():
         if isinstance(text, str) and KIND in text:
-            yield from _of_text(found, key, text)
+            yield from _of_text(outer, key, text)
 
 
-def _of_text(found: _Object, key: str, text: str) -> Iterator[ConfigPart]:
+def _of_text(outer: _Object, key: str, text: str) -> Iterator[ConfigPart]:
     """The configurations in a text that is the value of a key of a ConfigMap."""
-    prefix = f"{found.path}.data.{key}"
-    lines = _Lines(found, prefix, text)
+    prefix = f"{outer.path}.data.{key}"
+    lines = _Lines(outer, prefix, text)
     try:
-        documents = yaml_source.load_documents(text, found.document.document)
+        documents = yaml_source.load_documents(text, outer.document.document)
     except BadInput as bad:
         raise BadInput([lines.moved(each) for each in bad.findings]) from None
     for document in documents:
@@ -222,12 +222,12 @@ def _of_text(found: _Object, key: str, text: str) -> Iterator[ConfigPart]:
         def locate(path: str, inner: YamlDocument = document) -> Location:
             return lines.moved_place(inner.location(path))
 
-        source = f"{found.title}, its key {key}"
+        source = f"{outer.title}, its key {key}"
         yield ConfigPart(
             value=document.value,
             locate=locate,
             duplicates=(
-                *found.document.duplicates,
+                *outer.document.duplicates,
                 *(lines.moved(each) for each in document.duplicates),
             ),
             note=read_from(source, locate("$")),
@@ -241,12 +241,12 @@ class _Lines:
     other style has one line, that where it begins. Which it is shows in the lines themselves.
     """
 
-    def __init__(self, found: _Object, path: str, text: str) -> None:
-        self._document = found.document.document
+    def __init__(self, outer: _Object, path: str, text: str) -> None:
+        self._document = outer.document.document
         self._path = path
-        self._start = found.document.line_of(path)
+        self._start = outer.document.line_of(path)
         self._inside = text.split("\n")
-        self._outside = found.text.split("\n")
+        self._outside = outer.text.split("\n")
 
     def moved_place(self, where: Location) -> Location:
         """The place in the file for a place in the text."""

@@ -63,7 +63,7 @@ def _object(content: bytes) -> dict[str, Any]:
 def _message(content: bytes, message: str) -> dict[str, Any]:
     """The members of a message, as JSON has them."""
     known = kube_protobuf_fields.fields(message)
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for number, wire in _wires(content):
         field = known.get(number)
         if field is None:
@@ -74,19 +74,19 @@ def _message(content: bytes, message: str) -> dict[str, Any]:
             continue
         if field.is_map:
             key, value = _entry(wire, field)
-            found.setdefault(field.name, {})[key] = value
+            members.setdefault(field.name, {})[key] = value
         elif field.is_list:
             packed = isinstance(wire, bytes) and field.type == "i"
             values = [*_packed(wire)] if packed else [_value(wire, field)]
-            found.setdefault(field.name, []).extend(values)
+            members.setdefault(field.name, []).extend(values)
         elif not field.name:
-            found.update(_value(wire, field))
+            members.update(_value(wire, field))
         else:
             value = _value(wire, field)
             is_empty = value in ("", 0, False, None) and not isinstance(value, dict)
             if field.is_optional or not is_empty:
-                found[field.name] = value
-    return found
+                members[field.name] = value
+    return members
 
 
 def _value(wire: _Wire, field: WireField) -> Any:

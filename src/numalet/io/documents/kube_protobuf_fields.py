@@ -175,16 +175,16 @@ _MESSAGES: Final[Mapping[str, str]] = {
 @cache
 def fields(message: str) -> Mapping[int, WireField]:
     """The fields of a message by number."""
-    found = {}
+    by_number = {}
     for each in _MESSAGES[message].split():
         name, _, rest = each.partition("=")
         number, _, kind = rest.partition(":")
         plain = kind.removeprefix("[]").removeprefix("{}").removesuffix("?")
-        found[int(number)] = WireField(
+        by_number[int(number)] = WireField(
             name=name,
             type=plain,
             is_list=kind.startswith("[]"),
             is_map=kind.startswith("{}"),
             is_optional=kind.endswith("?"),
         )
-    return found
+    return by_number

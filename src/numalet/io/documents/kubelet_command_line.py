@@ -81,5 +81,5 @@ def _arguments(text: str) -> Iterator[str]:
 
 
 def _line(text: str, name: str) -> int | None:
-    found = re.search(rf"(?:--|\b){re.escape(name)}\b", text)
-    return None if found is None else text.count("\n", 0, found.start()) + 1
+    match = re.search(rf"(?:--|\b){re.escape(name)}\b", text)
+    return None if match is None else text.count("\n", 0, match.start()) + 1

@@ -118,8 +118,8 @@ def load(sources: ConfigSources) -> LoadedConfig:
             file = kubelet_config_file.read_drop_in(path)
             merged.merge(file.part)
             warnings.extend(file.notices)
-    config, found = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
-    warnings.extend(found)
+    config, remarks = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
+    warnings.extend(remarks)
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
@@ -250,23 +250,23 @@ class _Reader:
             self.wrong(place)
             return None
         # JSON null in a list of Go is the element's zero.
-        found = [
+        texts = [
             "" if each is None else self.read(f"{place}[{i}]", FieldShape.TEXT, each)
             for i, each in enumerate(value)
         ]
-        return tuple(each for each in found if each is not None)
+        return tuple(each for each in texts if each is not None)
 
     def _map(self, place: str, element: FieldShape, value: object) -> Mapping[str, Any] | None:
         if not isinstance(value, dict):
             self.wrong(place)
             return None
         empty: Any = "" if element is FieldShape.TEXT else False
-        found = {
+        members = {
             # JSON null in a map of Go is the element's zero.
             key: empty if each is None else self.read(f"{place}.{key}", element, each)
             for key, each in value.items()
         }
-        return MappingProxyType({key: each for key, each in found.items() if each is not None})
+        return MappingProxyType({key: each for key, each in members.items() if each is not None})
 
     def _reserved_memory(self, place: str, value: object) -> tuple[ReservedMemory, ...] | None:
         if not isinstance(value, list):
@@ -296,18 +296,18 @@ class _Reader:
         )
 
     def _limits(self, place: str, limits: Mapping[str, object]) -> Mapping[str, Quantity]:
-        found: dict[str, Quantity] = {}
+        quantities: dict[str, Quantity] = {}
         for name, value in limits.items():
             self.came_from(f"{place}.{name}")
             if value is None:
-                found[name] = Quantity()
+                quantities[name] = Quantity()
             else:
-                self._quantity(f"{place}.{name}", name, kubelet_types.as_json(value), found)
-        return MappingProxyType(found)
+                self._quantity(f"{place}.{name}", name, kubelet_types.as_json(value), quantities)
+        return MappingProxyType(quantities)
 
-    def _quantity(self, place: str, name: str, text: str, found: dict[str, Quantity]) -> None:
+    def _quantity(self, place: str, name: str, text: str, quantities: dict[str, Quantity]) -> None:
         try:
-            found[name] = Quantity.parse(text.strip())
+            quantities[name] = Quantity.parse(text.strip())
         except QuantityError as error:
             fields = {"field": place, "value": _shown(text), "problem": error.go_text}
             self.findings.add("config-file/quantity", self.locate(f"$.{place}"), **fields)
@@ -330,22 +330,24 @@ def _decode(
 ) -> tuple[KubeletConfig, tuple[Finding, ...]]:
     reader = _Reader(locate, kubelet_types.mismatches(value))
     reader.refuse_unknown("", value, _KNOWN)
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for name, (attribute, shape) in HONOURED.items():
         given = value.get(name)
         if given is None or (not given and name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
             continue
         read = reader.read(name, shape, given)
         if read is not None:
-            found[attribute] = read
+            attributes[attribute] = read
     # What is left is about fields that nobody reads here, and a kubelet does not start either.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
     reader.findings.raise_errors()
     if has_default_eviction and value.get(_EVICTION) is None:
-        found["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
-        found["uses_default_eviction"] = True
-    return KubeletConfig(**found, origins=MappingProxyType(reader.origins)), reader.findings.all
+        attributes["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
+        attributes["uses_default_eviction"] = True
+    return KubeletConfig(
+        **attributes, origins=MappingProxyType(reader.origins)
+    ), reader.findings.all
 
 
 def _is_zero(value: object) -> bool:

@@ -77,20 +77,20 @@ def _edited_yaml(text: str, document: str, reserved: Sequence[ReservedMemory]) -
     root = _compose(text, document)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     column = int(root.start_mark.column)
-    found = _value_of(root, FIELD)
-    if found is None:
+    former = _value_of(root, FIELD)
+    if former is None:
         place = _line_end(text, _end(_value_of(root, _NEIGHBOUR) or root))
         added = _dumped(_fresh(reserved), _layout_of_lists(root), column)
         before = "" if text[:place].endswith("\n") else newline
         return text[:place] + before + " " * column + added.replace("\n", newline) + text[place:]
     start = int(_key_of(root, FIELD).start_mark.index)
-    end = _line_end(text, _end(found))
+    end = _line_end(text, _end(former))
     if end <= start:
         raise _refused(document, f"{FIELD} ends with an alias")
-    block = _renewed(root, found, text[start:end].replace("\r\n", "\n"), reserved)
+    block = _renewed(root, former, text[start:end].replace("\r\n", "\n"), reserved)
     if block is None:
         fresh = _dumped(_fresh(reserved), _layout_of_lists(root), column)
-        block = fresh.replace("\n", _comment_after(text, _end(found)) + "\n", 1)
+        block = fresh.replace("\n", _comment_after(text, _end(former)) + "\n", 1)
     if not text[start:end].endswith("\n"):
         block = block.removesuffix("\n")
     return text[:start] + block.replace("\n", newline) + text[end:]
@@ -113,14 +113,14 @@ def _compose(text: str, document: str) -> MappingNode:
 
 
 def _renewed(
-    root: MappingNode, found: Node, region: str, reserved: Sequence[ReservedMemory]
+    root: MappingNode, former: Node, region: str, reserved: Sequence[ReservedMemory]
 ) -> str | None:
     """The field's lines with the new reservations, made from its present lines.
 
     None if these are no block of entries that stands for itself.
     """
     column = int(root.start_mark.column)
-    layout = _layout(found, column)
+    layout = _layout(former, column)
     if layout is None or "*" in region or "&" in region:
         return None
     data = _yaml(layout).load(" " * column + region)
@@ -225,8 +225,8 @@ def _line_end(text: str, position: int) -> int:
     """Behind the line break of the line that a position is in."""
     if position and text[position - 1] == "\n":
         return position
-    found = text.find("\n", position)
-    return len(text) if found < 0 else found + 1
+    newline = text.find("\n", position)
+    return len(text) if newline < 0 else newline + 1
 
 
 def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedMemory]) -> None:

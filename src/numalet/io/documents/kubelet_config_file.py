@@ -61,12 +61,12 @@ def _of_text(text: str, name: str) -> ConfigFile:
     others = [each for each in documents if not numalet_config.is_meant(each.value)]
     if len(own) > 1:
         raise _several(documents)
-    found = [(each, part) for each in others for part in enclosed_config.of_document(each, text)]
-    if not found:
+    enclosed = [(each, part) for each in others for part in enclosed_config.of_document(each, text)]
+    if not enclosed:
         raise _no_configuration((others or documents)[0])
-    if len(found) > 1:
-        raise _several([document for document, _ in found])
-    ((document, part),) = found
+    if len(enclosed) > 1:
+        raise _several([document for document, _ in enclosed])
+    ((document, part),) = enclosed
     note = enclosed_config.among([each for each in others if each is not document], part)
     notes = [each for each in (part.note, note) if each is not None]
     return ConfigFile(part, own, (*_warnings(part), *notes))

@@ -69,7 +69,7 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
     """
     findings = Findings()
     given: dict[str, list[str]] = {}
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     places: dict[str, Location] = {}
     for name, value, where in flags:
         flag = _with_dashes(name)
@@ -79,15 +79,15 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
             continue
         given.setdefault(flag, []).append(value)
         try:
-            found[flag] = _FLAGS[flag][2](given[flag])
+            parsed[flag] = _FLAGS[flag][2](given[flag])
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
             fields = {"flag": GoText(flag), "value": GoText(value), "problem": str(error)}
             findings.add("flag/invalid", where, **fields)
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:
         # The kubelet takes an empty text for "no target" and leaves the file's list alone.
-        del found[_RESERVED_MEMORY]
-    return GivenFlags(found, places)
+        del parsed[_RESERVED_MEMORY]
+    return GivenFlags(parsed, places)
 
 
 def of_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -163,13 +163,13 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
 def _pairs(
     values: Sequence[str], separator: str, expected: str, splits: Callable[[str], list[str]]
 ) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for pair in (pair for value in values for pair in splits(value) if pair):
         key, divider, value = pair.partition(separator)
         if not divider:
             raise _FlagError(f"malformed pair, expect {expected}")
-        found[key.strip()] = value.strip()
-    return found
+        pairs[key.strip()] = value.strip()
+    return pairs
 
 
 def _at_commas(value: str) -> list[str]:
@@ -193,13 +193,13 @@ def _thresholds(values: Sequence[str]) -> Mapping[str, str]:
 
 
 def _gates(values: Sequence[str]) -> Mapping[str, bool]:
-    found = {}
+    gates = {}
     for gate, value in _pairs(values, "=", "string=bool", _at_commas).items():
         try:
-            found[gate] = go_text.parse_bool(value)
+            gates[gate] = go_text.parse_bool(value)
         except GoNumberError as error:
             raise _FlagError(f"invalid value of {gate}: {value}, err: {error.go_text}") from None
-    return MappingProxyType(found)
+    return MappingProxyType(gates)
 
 
 _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {

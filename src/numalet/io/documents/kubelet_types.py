@@ -157,8 +157,8 @@ def _is_of(kind: str, value: object) -> bool:
 def _described(expected: GoType, value: object) -> str:
     """What Go calls a value; of a number it says which, where another one would do."""
     kind = go_kind(value)
-    takes_numbers = isinstance(expected, Scalar) and expected.kind in _RANGES
-    return f"number {value}" if kind == "number" and takes_numbers else kind
+    accepts_numbers = isinstance(expected, Scalar) and expected.kind in _RANGES
+    return f"number {value}" if kind == "number" and accepts_numbers else kind
 
 
 def go_kind(value: object) -> str:

@@ -161,12 +161,12 @@ class Numbering:
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:
         """Note whose CPUs these are; a CPU has one core in one node."""
-        taken: dict[int, list[int]] = {}
+        conflicts: dict[int, list[int]] = {}
         for thread in threads:
             if thread in self._owner:
-                taken.setdefault(self._owner[thread], []).append(thread)
+                conflicts.setdefault(self._owner[thread], []).append(thread)
             self._owner[thread] = index
-        for owner, cpus in taken.items():
+        for owner, cpus in conflicts.items():
             other = f"{place.path.rpartition('[')[0]}[{owner}]"
             value = cpu_set.text(cpus)
             self._findings.add("machine/cpu-in-two", place.location, value=value, other=other)

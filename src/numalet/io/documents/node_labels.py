@@ -34,12 +34,12 @@ def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeId
         BadInput: the text is none of labels.
     """
     named = {pod.node_name for pod in pods if pod.node_name}
-    found = name or (min(named) if len(named) == 1 else "")
+    node_name = name or (min(named) if len(named) == 1 else "")
     if labels is None:
-        return NodeIdentity(name=found)
+        return NodeIdentity(name=node_name)
     given = _parsed(labels)
     return NodeIdentity(
-        name=found,
+        name=node_name,
         labels=given,
         has_all_labels=True,
         unknown_labels=_SET_BY_KUBELETS - given.keys(),
@@ -48,11 +48,11 @@ def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeId
 
 def _parsed(text: str) -> dict[str, str]:
     findings = Findings()
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not label_names.is_name(key) or not label_names.is_value(value):
             findings.add("options/node-label", Location(LABELS_FLAG), value=part[:80])
-        found[key] = value
+        labels[key] = value
     findings.raise_errors()
-    return found
+    return labels

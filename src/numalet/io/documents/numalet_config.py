@@ -56,19 +56,19 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     mode = Mode.EXACT
     if shape.mode is not None:
         mode = _of(Mode, shape.mode, place.member("mode"), findings) or mode
-    found = None
+    node_classes = None
     if shape.memory_node_classes is not None:
         at = place.member("memoryNodeClasses")
-        found = classes(shape.memory_node_classes, at, findings)
+        node_classes = classes(shape.memory_node_classes, at, findings)
     return NumaletConfig(
-        mode=mode, memory_node_classes=found, general_predicates=shape.general_predicates
+        mode=mode, memory_node_classes=node_classes, general_predicates=shape.general_predicates
     )
 
 
 def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[NodeClass, ...]:
     """The classes of NUMA nodes of these names, each once; ``place`` is that of the list."""
-    found = [_of(NodeClass, name, place.item(at), findings) for at, name in enumerate(names)]
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    parsed = [_of(NodeClass, name, place.item(at), findings) for at, name in enumerate(names)]
+    return tuple(dict.fromkeys(each for each in parsed if each is not None))
 
 
 def check(config: NumaletConfig, place: Place, findings: Findings) -> None:

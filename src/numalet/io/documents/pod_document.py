@@ -107,22 +107,22 @@ def decode_pod(
         return None
     if not _has_few_enough(value, place, findings):
         return None
-    found = Findings()
+    of_pod = Findings()
     strictness = _strictness(value, identity)
     # A status is what a server wrote, and hardly any of it is read.
     written = {name: member for name, member in value.items() if name != "status"}
     if not (identity.among_many and quick.fits(written, POD)):
-        checking.check(written, POD, place, strictness, found)
+        checking.check(written, POD, place, strictness, of_pod)
     # What can not be read into these shapes was found by the check.
     metadata = _part(value, "metadata", Metadata, place, Findings())
     spec = _part(value, "spec", _Spec, place, Findings())
-    status = _part(value, "status", Status, place, found)
+    status = _part(value, "status", Status, place, of_pod)
     pod = None
     if metadata is not None and status is not None and spec is not None:
         constraints = pod_constraints.of_spec(value.get("spec"))
-        pod = _pod(_Parts(metadata, spec, status, constraints), place, identity, found)
-    findings.extend(found.distinct)
-    return None if found.has_errors else pod
+        pod = _pod(_Parts(metadata, spec, status, constraints), place, identity, of_pod)
+    findings.extend(of_pod.distinct)
+    return None if of_pod.has_errors else pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +232,11 @@ def made_up_uid(kind: str, namespace: str, name: str, position: int) -> str:
 def _containers(
     values: list[Any] | None, place: Place, source: PodSource, findings: Findings
 ) -> tuple[Container, ...]:
-    found = (
+    decoded = (
         _container(value, place.item(index), source, findings)
         for index, value in enumerate(values or ())
     )
-    return tuple(container for container in found if container is not None)
+    return tuple(container for container in decoded if container is not None)
 
 
 def _container(

@@ -74,11 +74,11 @@ def _moment(value: object) -> datetime | None:
 
 
 def _container_statuses(status: Mapping[Any, Any]) -> list[object]:
-    found: list[object] = []
+    statuses: list[object] = []
     for name in ("initContainerStatuses", "containerStatuses"):
         listed = status.get(name)
-        found += listed if isinstance(listed, list) else []
-    return found
+        statuses += listed if isinstance(listed, list) else []
+    return statuses
 
 
 def _has_run(status: object) -> bool:

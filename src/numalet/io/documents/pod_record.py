@@ -183,11 +183,11 @@ def _container(part: ContainerPart, place: Place, findings: Findings) -> Contain
 
 def _quantities(given: Mapping[str, Any], place: Place, findings: Findings) -> Resources:
     """Quantities by name. Whether a pod may ask for them was decided when it came."""
-    found = {
+    quantities = {
         name: pod_resources.decode_quantity(value, place.member(name), findings, PodSource.FILE)
         for name, value in given.items()
     }
-    return {name: quantity for name, quantity in found.items() if quantity is not None}
+    return {name: quantity for name, quantity in quantities.items() if quantity is not None}
 
 
 def _spec(part: ContainerPart) -> ContainerSpec:

@@ -67,7 +67,7 @@ def decode_list(
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "an object", place, findings)
         return {}
-    found: dict[str, Quantity] = {}
+    quantities: dict[str, Quantity] = {}
     for name, text in value.items():
         if not isinstance(name, str):
             typed.wrong_type(name, "the name of a member, a text,", place, findings)
@@ -75,8 +75,8 @@ def decode_list(
         at = place.member(name)
         quantity = decode_quantity(text, at, findings, source)
         if quantity is not None and _is_acceptable(name, quantity, at, findings):
-            found[name] = quantity
-    return dict(sorted(found.items()))
+            quantities[name] = quantity
+    return dict(sorted(quantities.items()))
 
 
 def decode_quantity(

@@ -69,10 +69,10 @@ def expand(
     """The pods of the workload in the order in which it would make them."""
     from_server = pod_document.is_from_server(value)
     strictness = checking.OF_SERVERS if from_server else checking.STRICT
-    found = Findings()
-    checking.check(value, WORKLOADS[kind], place, strictness, found)
-    findings.extend(found.all)
-    workload = None if found.has_errors else _read(kind, value, place, from_server, findings)
+    of_workload = Findings()
+    checking.check(value, WORKLOADS[kind], place, strictness, of_workload)
+    findings.extend(of_workload.all)
+    workload = None if of_workload.has_errors else _read(kind, value, place, from_server, findings)
     if workload is None:
         return ()
     count = _COUNTS[kind](workload.spec)

@@ -93,10 +93,10 @@ def _first(value: object, declared: inspect.Type) -> TypeMismatch | None:
 
 
 def _in_union(value: object, declared: inspect.UnionType) -> TypeMismatch | None:
-    found = [(each, _first(value, each)) for each in declared.types]
-    if any(mismatch is None for _, mismatch in found):
+    mismatches = [(each, _first(value, each)) for each in declared.types]
+    if any(mismatch is None for _, mismatch in mismatches):
         return None
-    for each, mismatch in found:
+    for each, mismatch in mismatches:
         if _kind(value) == _name(each):
             return mismatch
     wanted = [each for each in declared.types if not isinstance(each, inspect.NoneType)]
@@ -219,5 +219,5 @@ def _plain(declared: inspect.Type) -> Any:
 
 
 def _constraints(declared: inspect.Type) -> dict[str, Any]:
-    found = {name: getattr(declared, name, None) for name in _CONSTRAINTS}
-    return {name: bound for name, bound in found.items() if bound is not None}
+    bounds = {name: getattr(declared, name, None) for name in _CONSTRAINTS}
+    return {name: bound for name, bound in bounds.items() if bound is not None}

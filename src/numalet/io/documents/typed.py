@@ -75,10 +75,10 @@ def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> 
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         findings.add(not_json, place.location, problem=str(error))
         raise BadInput(findings.all) from None
-    found = decode(value, shape, place, findings)
-    if found is None:
+    decoded = decode(value, shape, place, findings)
+    if decoded is None:
         raise BadInput(findings.all)
-    return found
+    return decoded
 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:

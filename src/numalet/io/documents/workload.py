@@ -84,11 +84,11 @@ def decode_workload(
     What a server would have written into the object (its status, a resource version) has to be of
     the right types and counts for nothing: here the object is new.
     """
-    found = Findings()
-    workload_fields.check_kept(value, place, found)
-    workload = None if found.has_errors else _decoded(value, place, options, found)
-    findings.extend(found.all)
-    return None if found.has_errors else workload
+    of_workload = Findings()
+    workload_fields.check_kept(value, place, of_workload)
+    workload = None if of_workload.has_errors else _decoded(value, place, options, of_workload)
+    findings.extend(of_workload.all)
+    return None if of_workload.has_errors else workload
 
 
 def _decoded(

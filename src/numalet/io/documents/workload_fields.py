@@ -128,7 +128,7 @@ def check_kept(value: object, place: Place, findings: Findings) -> None:
     """A finding for every value and name that could not be written to a file and read back."""
     # Nearly always all is well, and then no place is needed.
     if not _are_kept(value, 0):
-        _tell_not_kept(value, place, findings, 0)
+        _report_not_kept(value, place, findings, 0)
 
 
 def _are_kept(value: object, depth: int) -> bool:
@@ -144,7 +144,7 @@ def _are_kept(value: object, depth: int) -> bool:
     return _is_kept(value)
 
 
-def _tell_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
+def _report_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
     if depth > DEEPEST_NESTING:
         findings.add("document/too-deep", place.location, limit=DEEPEST_NESTING)
         return
@@ -152,11 +152,11 @@ def _tell_not_kept(value: object, place: Place, findings: Findings, depth: int) 
         case Mapping():
             for name, member in value.items():
                 at = place.member(str(name))
-                _tell_not_kept(name if isinstance(name, str) else (name,), at, findings, depth)
-                _tell_not_kept(member, at, findings, depth + 1)
+                _report_not_kept(name if isinstance(name, str) else (name,), at, findings, depth)
+                _report_not_kept(member, at, findings, depth + 1)
         case list():
             for index, item in enumerate(value):
-                _tell_not_kept(item, place.item(index), findings, depth + 1)
+                _report_not_kept(item, place.item(index), findings, depth + 1)
         case _:
             if not _is_kept(value):
                 findings.add("workload/not-json", place.location, value=typed.described(value))

@@ -81,7 +81,7 @@ class Builder:
                     if self._built.value is not None:
                         yield self._built
                 elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
-                    self._take(event)
+                    self._handle(event)
         except yaml.reader.ReaderError as error:
             # The C reader counts bytes and gives the character as a number.
             line = self._text.encode().count(b"\n", 0, error.position) + 1
@@ -102,7 +102,7 @@ class Builder:
     def _bad(self, code: str, line: int, **fields: Any) -> BadInput:
         return BadInput([Finding(code, fields, Location(self._document, "", line))])
 
-    def _take(self, event: Any) -> None:
+    def _handle(self, event: Any) -> None:
         line = event.start_mark.line + 1
         match event:
             case yaml.MappingStartEvent():

@@ -35,9 +35,9 @@ def plain(text: str) -> Scalar:
         return text
     digits = text.replace("_", "")
     if len(digits) <= _MOST_DIGITS:
-        found = _INTEGER.fullmatch(digits)
-        if found:
-            number = _integer(digits, found)
+        match = _INTEGER.fullmatch(digits)
+        if match:
+            number = _integer(digits, match)
             if _SMALLEST_INTEGER <= number <= _LARGEST_INTEGER:
                 return number
         if _NUMBER.fullmatch(digits):
@@ -53,9 +53,9 @@ def finite(text: str) -> str | int | float:
     return int(number) if number.is_integer() and abs(number) < _WHOLE_BELOW else number
 
 
-def _integer(digits: str, found: re.Match[str]) -> int:
+def _integer(digits: str, match: re.Match[str]) -> int:
     sign = -1 if digits[0] == "-" else 1
     for group, base in (("x", 16), ("b", 2), ("o", 8)):
-        if found[group] is not None:
-            return sign * int(found[group], base)
+        if match[group] is not None:
+            return sign * int(match[group], base)
     return int(digits)

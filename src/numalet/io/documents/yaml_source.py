@@ -215,9 +215,9 @@ def load_documents(text: str, document: str) -> list[YamlDocument]:
         fields = {"problem": f"half of a character (surrogate) at offset {error.start}"}
         raise BadInput([Finding("document/syntax", fields, Location(document))]) from None
     if text.lstrip(_BLANKS)[:1] in ("{", "["):
-        found = _load_json(text, document)
-        if found is not None:
-            return found
+        documents = _load_json(text, document)
+        if documents is not None:
+            return documents
     again = SecondReading(text, document)
     return [
         YamlDocument(built.value, document, again, index, bool(built.duplicates))
@@ -233,22 +233,24 @@ def _load_json(text: str, document: str) -> list[YamlDocument] | None:
         parse_float=yaml_scalars.finite,
         parse_constant=_refuse_constant,
     )
-    found: list[YamlDocument] = []
+    documents: list[YamlDocument] = []
     again = SecondReading(text, document)
     position = _after_blanks(text, 0)
     try:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
             _refuse_halves(value, text, document)
-            found.append(YamlDocument(value, document, again, len(found), noticed.taken()))
+            documents.append(
+                YamlDocument(value, document, again, len(documents), noticed.had_duplicate())
+            )
             position = _after_blanks(text, position)
     except RecursionError:
         raise _too_deep(document) from None
     except ValueError:
         return None
-    if any(_is_too_deep(each.value) for each in found):
+    if any(_is_too_deep(each.value) for each in documents):
         raise _too_deep(document)
-    return found
+    return documents
 
 
 class _Noticed:
@@ -263,7 +265,7 @@ class _Noticed:
         self._duplicate |= len(made) != len(pairs)
         return made
 
-    def taken(self) -> bool:
+    def had_duplicate(self) -> bool:
         """Whether there was one since the last question."""
         noticed, self._duplicate = self._duplicate, False
         return noticed

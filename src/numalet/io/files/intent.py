@@ -86,10 +86,10 @@ def encode(steps: Sequence[ReplacedFile]) -> bytes:
 def identity(path: str) -> FileIdentity | None:
     """The identity of what is there; None if nothing is."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         return None
-    return FileIdentity(found.st_ino, found.st_size, found.st_mtime_ns)
+    return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def prefix(name: str) -> str:
@@ -230,7 +230,7 @@ def _finish(folder: str, steps: Sequence[ReplacedFile]) -> None:
         return
     due = [step for step in steps if not step.is_done(folder)]
     there = (identity(_beside(step.place(folder), step.new)) for step in due)
-    if not all(found == step.after for found, step in zip(there, due, strict=True)):
+    if not all(actual == step.after for actual, step in zip(there, due, strict=True)):
         undo(folder, steps)
         return
     try:
@@ -258,10 +258,10 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
     """What an intent says, if it can be believed. Raises ``BadInput``."""
-    found = os.fstat(descriptor)
+    status = os.fstat(descriptor)
     path = f"{folder}/{NAME}"
-    is_ours = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
-    if is_ours and stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BYTES:
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+    if is_own and stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_BYTES:
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             steps = _DECODER.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
             if all(_is_below(folder, step) for step in steps):

@@ -35,12 +35,12 @@ def doubt(path: Path) -> Finding | None:
             here = here.parent
             continue
         try:
-            found = (here / name).lstat()
+            status = (here / name).lstat()
         except OSError:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             links += 1
-            finding = _of_owner(here / name, found)
+            finding = _of_owner(here / name, status)
             target = (here / name).readlink() if links <= _MOST_LINKS else Path()
             parts.extendleft(reversed(target.parts))
             if target.is_absolute():
@@ -48,7 +48,7 @@ def doubt(path: Path) -> Finding | None:
                 here = Path("/")
             continue
         here = here / name
-        finding = _of_one(here, found, is_last=not parts)
+        finding = _of_one(here, status, is_last=not parts)
     return finding
 
 
@@ -57,10 +57,10 @@ def doubt_of_entry(path: Path) -> Finding | None:
     if os.geteuid() != 0:
         return None
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return doubt(path) if stat.S_ISLNK(found.st_mode) else _of_one(path, found, is_last=True)
+    return doubt(path) if stat.S_ISLNK(status.st_mode) else _of_one(path, status, is_last=True)
 
 
 def of_others(folder: Path) -> list[str]:
@@ -72,31 +72,31 @@ def of_others(folder: Path) -> list[str]:
         return []
 
 
-def _of_one(path: Path, found: os.stat_result, *, is_last: bool) -> Finding | None:
-    finding = _of_owner(path, found)
-    if finding is not None or not _others_may_write(path, found):
+def _of_one(path: Path, status: os.stat_result, *, is_last: bool) -> Finding | None:
+    finding = _of_owner(path, status)
+    if finding is not None or not _others_may_write(path, status):
         return finding
-    is_like_tmp = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    is_like_tmp = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if is_like_tmp and not is_last:
         return None
-    fields = {"path": str(path), "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
+    fields = {"path": str(path), "mode": f"{stat.S_IMODE(status.st_mode):04o}"}
     return Finding("files/others-write", fields, Location(str(path)))
 
 
-def _of_owner(path: Path, found: os.stat_result) -> Finding | None:
-    if found.st_uid == 0:
+def _of_owner(path: Path, status: os.stat_result) -> Finding | None:
+    if status.st_uid == 0:
         return None
-    fields = {"path": str(path), "owner": found.st_uid}
+    fields = {"path": str(path), "owner": status.st_uid}
     return Finding("files/others-own", fields, Location(str(path)))
 
 
-def _others_may_write(path: Path, found: os.stat_result) -> bool:
-    if found.st_mode & stat.S_IWOTH:
+def _others_may_write(path: Path, status: os.stat_result) -> bool:
+    if status.st_mode & stat.S_IWOTH:
         return True
-    if not found.st_mode & stat.S_IWGRP:
+    if not status.st_mode & stat.S_IWGRP:
         return False
     # Of a file with a list of rights these bits are what any user in the list may have at most.
-    return found.st_gid != 0 or _has_list(path)
+    return status.st_gid != 0 or _has_list(path)
 
 
 def _has_list(path: Path) -> bool:

@@ -94,7 +94,7 @@ def services(
 _LISTER: Final = "v1.PodResourcesLister"
 _OLD_LISTER: Final = "v1alpha1.PodResourcesLister"
 _PLUGIN: Final = "v1beta1.DevicePlugin"
-_FOUND: Final = "pluginregistration.Registration"
+_REGISTRATION: Final = "pluginregistration.Registration"
 
 LIST: Final = Method(_LISTER, "List", v1.ListPodResourcesRequest, v1.ListPodResourcesResponse)
 GET_ALLOCATABLE: Final = Method(
@@ -122,9 +122,11 @@ ALLOCATE: Final = Method(_PLUGIN, "Allocate", plugin.AllocateRequest, plugin.All
 PRE_START: Final = Method(
     _PLUGIN, "PreStartContainer", plugin.PreStartContainerRequest, plugin.PreStartContainerResponse
 )
-GET_INFO: Final = Method(_FOUND, "GetInfo", registration.InfoRequest, registration.PluginInfo)
+GET_INFO: Final = Method(
+    _REGISTRATION, "GetInfo", registration.InfoRequest, registration.PluginInfo
+)
 NOTIFY: Final = Method(
-    _FOUND,
+    _REGISTRATION,
     "NotifyRegistrationStatus",
     registration.RegistrationStatus,
     registration.RegistrationStatusResponse,

@@ -127,7 +127,7 @@ def read_archive(path: Path, document: str) -> Archive:
         with path.open("rb") as raw, _unpacked(raw) as plain:
             meter = _Meter(plain)
             for member, content in _members(meter):
-                reader.take(member, content)
+                reader.add(member, content)
             # The rest is read too, so that a damaged end does not pass for a whole archive.
             meter.expect_header_at(MOST_UNPACKED_BYTES)
             while meter.read(1 << 16):
@@ -205,10 +205,10 @@ class _Reader:
         self._document = document
         self._roots: dict[str, _Root] = {}
         self._findings = Findings()
-        self._found: set[str] = set()
+        self._stored: set[str] = set()
         self._kept = 0
 
-    def take(self, member: tarfile.TarInfo, content: bytes | None) -> None:
+    def add(self, member: tarfile.TarInfo, content: bytes | None) -> None:
         """Keep a member if it is of interest."""
         name = _plain(member.name)
         if name.startswith("/") or ".." in name.split("/"):
@@ -242,8 +242,8 @@ class _Reader:
 
     def _refuse(self, what: str, name: str) -> None:
         # One finding of a kind says enough; a hostile archive would fill the screen.
-        if what not in self._found:
-            self._found.add(what)
+        if what not in self._stored:
+            self._stored.add(what)
             where = Location(self._document)
             self._findings.add(f"machine/archive-{what}", where, name=name[:200])
 

@@ -24,11 +24,11 @@ class CachePool:
 
     def read(self, source: TreeSource, folder: str) -> tuple[Cache, ...]:
         """The caches of one CPU; none where the directory is missing."""
-        found = []
+        caches = []
         for name in source.tree.names(folder, _INDEX):
             cache = _read_cache(source, f"{folder}/{name}")
-            found.append(self._known.setdefault(cache, cache))
-        return tuple(found)
+            caches.append(self._known.setdefault(cache, cache))
+        return tuple(caches)
 
 
 def _read_cache(source: TreeSource, folder: str) -> Cache:

@@ -44,8 +44,8 @@ class _RecordingTree:
 
     def names(self, path: str, wanted: re.Pattern[str]) -> tuple[str, ...]:
         """Entries of a directory; links and directories among them are remembered."""
-        found = self.inner.names(path, wanted)
-        for name in found:
+        names = self.inner.names(path, wanted)
+        for name in names:
             entry = f"{path}/{name}"
             target = self.inner.link(entry)
             if target is not None:
@@ -54,7 +54,7 @@ class _RecordingTree:
                 self.folders.add(entry)
             else:
                 self.files.setdefault(entry, "")
-        return found
+        return names
 
     def is_directory(self, path: str) -> bool:
         """Whether there is a directory."""

@@ -61,11 +61,11 @@ def cpu_mask(text: str | None) -> CpuSet | None:
 
 def _bits(value: int) -> list[int]:
     """Positions of the bits that are set; by bytes, so that long masks stay cheap."""
-    found = []
+    bits = []
     for place, byte in enumerate(value.to_bytes((value.bit_length() + 7) // 8, "little")):
         if byte:
-            found += [place * 8 + bit for bit in range(8) if byte >> bit & 1]
-    return found
+            bits += [place * 8 + bit for bit in range(8) if byte >> bit & 1]
+    return bits
 
 
 def integer(text: str | None) -> int | None:

@@ -29,12 +29,12 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
     except OSError as error:
         fields = {"value": document, "problem": error.strerror or str(error)}
         raise BadInput([Finding("machine/unreadable", fields, Location(document))]) from None
-    found = list(_below(folder))
-    if len(found) == 1:
-        return found[0][1]
-    if not found:
+    trees = list(_below(folder))
+    if len(trees) == 1:
+        return trees[0][1]
+    if not trees:
         raise BadInput([Finding("machine/no-machine", {"value": document}, Location(document))])
-    roots = [str(path.relative_to(folder)) for path, _ in found]
+    roots = [str(path.relative_to(folder)) for path, _ in trees]
     raise BadInput([several(document, roots, separator="/")])
 
 

@@ -45,7 +45,7 @@ class Explainer:
 
 def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
     case = _case(view, pod)
-    told = story.tell(case.node, pod)
+    told = story.trace(case.node, pod)
     end = time.monotonic() + budget_seconds
     wanted = budget_seconds > 0 and not told.decision.admitted
     tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
@@ -56,7 +56,7 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
 
 
 def _case(view: AgentView, pod: Pod) -> Case:
-    node = view.node.asking_nobody()
+    node = view.node.without_plugins()
     if pod.uid in node.snapshot.pods:
         node = node.remove(pod.uid).release_stale()
     pods = {uid: record.workload.pod for uid, record in view.records.items()}

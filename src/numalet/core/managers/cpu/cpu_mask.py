@@ -34,12 +34,12 @@ def of(cpus: Iterable[int]) -> CpuMask:
 def ids(mask: CpuMask) -> list[int]:
     """CPU ids, ascending."""
     digits = bin(mask)[:1:-1]
-    found = []
+    set_bits = []
     at = digits.find("1")
     while at >= 0:
-        found.append(at)
+        set_bits.append(at)
         at = digits.find("1", at + 1)
-    return found
+    return set_bits
 
 
 def to_set(mask: CpuMask) -> CpuSet:

@@ -30,15 +30,15 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
     if rules.reserved_cpus:
         chosen: CpuMask = cpu_mask.of_set(rules.reserved_cpus)
     else:
-        taken = picker.take(topology.cpus, rules.reserved_count)
-        if isinstance(taken, WouldHang):
-            nodes = numa_mask.text(taken.mask)
+        picked = picker.take(topology.cpus, rules.reserved_count)
+        if isinstance(picked, WouldHang):
+            nodes = numa_mask.text(picked.mask)
             return Finding(
                 "cpu-manager/reserving-would-hang",
-                {"count": rules.reserved_count, "nodes": nodes, "group_size": taken.group_size},
+                {"count": rules.reserved_count, "nodes": nodes, "group_size": picked.group_size},
             )
         # Any other failure is swallowed, and the empty set has the wrong size.
-        chosen = taken if isinstance(taken, int) else cpu_mask.EMPTY
+        chosen = picked if isinstance(picked, int) else cpu_mask.EMPTY
     if chosen.bit_count() != rules.reserved_count:
         return Finding(
             "cpu-manager/can-not-reserve",

@@ -77,7 +77,7 @@ def _one_resource(
         return before
     chosen = choice.choose(before, key, resource, required, affinity, plugins)
     if isinstance(chosen, Stuck):
-        return _refused(_using(before, resource, chosen.taken), chosen.reason)
+        return _refused(_using(before, resource, chosen.in_use), chosen.reason)
     return _given(_using(before, resource, chosen), key, resource, chosen, plugins)
 
 
@@ -122,10 +122,11 @@ def _given(
     return replace(using, records=ledger.with_record(using.records, key, resource, record))
 
 
-def _using(before: DeviceLedger, resource: str, taken: Collection[str]) -> DeviceLedger:
+def _using(before: DeviceLedger, resource: str, device_ids: Collection[str]) -> DeviceLedger:
     in_use: Mapping[str, frozenset[str]] = before.in_use
     return replace(
-        before, in_use={**in_use, resource: in_use.get(resource, frozenset()) | frozenset(taken)}
+        before,
+        in_use={**in_use, resource: in_use.get(resource, frozenset()) | frozenset(device_ids)},
     )
 
 

@@ -44,7 +44,7 @@ class Stuck:
     """No choice, and why. Devices taken until then stay in use: the kubelet's accident."""
 
     reason: Reason
-    taken: frozenset[str]
+    in_use: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -52,15 +52,15 @@ class _Basket:
     """What has been taken so far; lives inside one call."""
 
     required: int
-    taken: set[str] = field(default_factory=set)
+    chosen: set[str] = field(default_factory=set)
 
     @property
     def needed(self) -> int:
-        return self.required - len(self.taken)
+        return self.required - len(self.chosen)
 
-    def take(self, device_ids: Iterable[str]) -> bool:
+    def add(self, device_ids: Iterable[str]) -> bool:
         """Take in order of ids until there are enough; whether there are."""
-        self.taken.update(sorted(set(device_ids) - self.taken)[: self.needed])
+        self.chosen.update(sorted(set(device_ids) - self.chosen)[: self.needed])
         return self.needed == 0
 
 
@@ -75,31 +75,31 @@ def choose(
     """The devices for a container that holds none of the resource; ``required`` is not 0."""
     devices = ledger.inventory.devices_of(resource)
     basket = _Basket(required)
-    if basket.take(ledger.reusable.of(key.pod_uid, resource)):
-        return frozenset(basket.taken)
+    if basket.add(ledger.reusable.of(key.pod_uid, resource)):
+        return frozenset(basket.chosen)
     # What is used again is in use from now on; it may have been free, if the pod was rejected.
-    free = ledger.free(resource) - basket.taken
+    free = ledger.free(resource) - basket.chosen
     if len(free) < basket.needed:
         reason = TooFewFree(key.container, resource, basket.needed, len(free))
-        return Stuck(reason, frozenset(basket.taken))
+        return Stuck(reason, frozenset(basket.chosen))
     groups = split(devices, free, affinity.mask)
     # 1. More aligned devices than needed: the plugin chooses among them. 2. Otherwise all of
     # them, which keeps the promise of alignment, and the plugin chooses the rest.
     if basket.needed < len(groups.aligned):
         eligible = groups.aligned
-    elif basket.take(groups.aligned):
-        return frozenset(basket.taken)
+    elif basket.add(groups.aligned):
+        return frozenset(basket.chosen)
     else:
         eligible = free
-    taken = frozenset(basket.taken)
-    question = PreferenceQuestion(key, resource, eligible | taken, taken, required)
+    settled = frozenset(basket.chosen)
+    question = PreferenceQuestion(key, resource, eligible | settled, settled, required)
     answer = plugins.preferred(question)
     if isinstance(answer, CallFailed):
-        return Stuck(PreferenceFailed(key.container, resource, answer.error), taken)
+        return Stuck(PreferenceFailed(key.container, resource, answer.error), settled)
     # Free devices are enough, so the last group fills the basket at the latest.
     preferred = answer.device_ids & eligible
-    any(map(basket.take, (preferred, groups.aligned, groups.unaligned, groups.elsewhere)))
-    return frozenset(basket.taken)
+    any(map(basket.add, (preferred, groups.aligned, groups.unaligned, groups.elsewhere)))
+    return frozenset(basket.chosen)
 
 
 def split(devices: KnownDevices, free: frozenset[str], affinity: NumaMask | None) -> Groups:

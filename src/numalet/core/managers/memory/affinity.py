@@ -27,8 +27,8 @@ def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> H
     ]
     if not masks:
         return None
-    found = min(masks, key=lambda mask: (mask.bit_count(), mask))
-    return Hint(found, found.bit_count() == offered.preferred_size)
+    smallest = min(masks, key=lambda mask: (mask.bit_count(), mask))
+    return Hint(smallest, smallest.bit_count() == offered.preferred_size)
 
 
 def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:

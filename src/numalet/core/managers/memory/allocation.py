@@ -32,7 +32,7 @@ def allocate(
     for name, size in demand.items():
         _count(nodes, node_ids, +1, group=affinity)
         reused = ledger.reusable.size_bytes(pod.uid, affinity, name)
-        tables.take(nodes, node_ids, name, max(0, size - reused))
+        tables.allocate(nodes, node_ids, name, max(0, size - reused))
     blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
     records = with_blocks(ledger.blocks, ContainerKey(pod.uid, container.name), blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)

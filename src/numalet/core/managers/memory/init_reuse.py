@@ -54,9 +54,9 @@ def _shrink(blocks: Blocks, new: MemoryBlock, left: int) -> tuple[Blocks, int]:
     mask = numa_mask.of(new.nodes)
     shrunk_blocks = []
     for block in blocks:
-        taken = 0
+        removed = 0
         if block.resource == new.resource and numa_mask.of(block.nodes) == mask:
-            taken = min(block.size_bytes, left)
-        left -= taken
-        shrunk_blocks.append(MemoryBlock(block.nodes, block.resource, block.size_bytes - taken))
+            removed = min(block.size_bytes, left)
+        left -= removed
+        shrunk_blocks.append(MemoryBlock(block.nodes, block.resource, block.size_bytes - removed))
     return tuple(shrunk_blocks), left

@@ -93,7 +93,7 @@ class MemoryStaticPolicy:
         if not offered.is_empty:
             return dict.fromkeys(asked, offered)
         # To the kubelet no set at all is "no preference", not "impossible".
-        if not self.behaviour.lack_of_memory_is_told:
+        if not self.behaviour.lack_of_memory_is_reported:
             return NO_HINTS
         return dict.fromkeys(asked, Impossible(NothingOffered()))
 

@@ -64,7 +64,7 @@ def _empty_table(total: int, system_reserved: int, not_for_this_type: int) -> Me
     return MemoryTable(total, system_reserved, allocatable, reserved=0, free=allocatable)
 
 
-def take(
+def allocate(
     nodes: dict[int, NodeMemory], node_ids: Iterable[int], resource: str, size_bytes: int
 ) -> None:
     """Take memory from the nodes in order, as much as each has, into the given node map.
@@ -73,10 +73,10 @@ def take(
     """
     for node_id in node_ids:
         table = nodes[node_id].tables[resource]
-        taken = min(size_bytes, table.free)
-        if taken:
-            _move(nodes, node_id, resource, taken)
-            size_bytes -= taken
+        moved = min(size_bytes, table.free)
+        if moved:
+            _move(nodes, node_id, resource, moved)
+            size_bytes -= moved
 
 
 def give_back(

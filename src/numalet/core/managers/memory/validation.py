@@ -68,7 +68,7 @@ def _rebuilt(
                     if block.resource not in node.tables:
                         return Finding("memory-state/unknown-type", where)
                     nodes[node_id] = replace(node, assignments=node.assignments + 1)
-                tables.take(nodes, block.nodes, block.resource, block.size_bytes)
+                tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
     return nodes
 
 
@@ -95,16 +95,16 @@ def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
 
 
 def _difference(
-    found: Mapping[int, NodeMemory],
+    restored: Mapping[int, NodeMemory],
     expected: Mapping[int, NodeMemory],
     groups: _Groups,
 ) -> Finding | None:
     """The first difference in the order in which the kubelet compares, nodes ascending."""
-    if found.keys() != expected.keys():
-        return _differs("nodes", None, sorted(found), sorted(expected))
+    if restored.keys() != expected.keys():
+        return _differs("nodes", None, sorted(restored), sorted(expected))
     crash = None
-    for node_id in sorted(found):
-        mine, theirs = found[node_id], expected[node_id]
+    for node_id in sorted(restored):
+        mine, theirs = restored[node_id], expected[node_id]
         if mine.assignments != theirs.assignments:
             return _differs("assignments", node_id, mine.assignments, theirs.assignments)
         group, wanted = groups[node_id]
@@ -113,7 +113,7 @@ def _difference(
         if mine.tables.keys() != theirs.tables.keys():
             return _differs("types", node_id, sorted(mine.tables), sorted(theirs.tables))
         for name in sorted(mine.tables):
-            different = _different_table(name, node_id, found, expected)
+            different = _different_table(name, node_id, restored, expected)
             if different is not None and different.code == _CRASH:
                 # Which node the kubelet looks at first is chance; a difference may save it.
                 crash = crash or different
@@ -125,22 +125,22 @@ def _difference(
 def _different_table(
     name: str,
     node_id: int,
-    found: Mapping[int, NodeMemory],
+    restored: Mapping[int, NodeMemory],
     expected: Mapping[int, NodeMemory],
 ) -> Finding | None:
     """What differs in one table of a node, or that it can not be compared."""
-    mine, theirs = found[node_id].tables[name], expected[node_id].tables[name]
+    mine, theirs = restored[node_id].tables[name], expected[node_id].tables[name]
     for what in ("total", "system_reserved", "allocatable"):
         value, wanted = getattr(mine, what), getattr(theirs, what)
         if value != wanted:
             return _differs(f"{name} {what.replace('_', ' ')}", node_id, value, wanted)
-    group = numa_mask.ids(found[node_id].group)
+    group = numa_mask.ids(restored[node_id].group)
     for other in group:
-        if name not in found[other].tables or name not in expected[other].tables:
+        if name not in restored[other].tables or name not in expected[other].tables:
             fields = {"node": node_id, "type": name, "other": other}
             return Finding(_CRASH, fields)
     for what in ("free", "reserved"):
-        value = sum(getattr(found[i].tables[name], what) for i in group) & UINT64
+        value = sum(getattr(restored[i].tables[name], what) for i in group) & UINT64
         wanted = sum(getattr(expected[i].tables[name], what) for i in group) & UINT64
         if value != wanted:
             return _differs(f"{name} {what} in the group", node_id, value, wanted)
@@ -151,8 +151,8 @@ def _listed(node_ids: list[int]) -> str:
     return "{" + ",".join(map(str, node_ids)) + "}"
 
 
-def _differs(what: str, node_id: int | None, found: object, expected: object) -> Finding:
+def _differs(what: str, node_id: int | None, restored: object, expected: object) -> Finding:
     return Finding(
         "memory-state/differs",
-        {"what": what, "node": node_id, "found": found, "expected": expected},
+        {"what": what, "node": node_id, "found": restored, "expected": expected},
     )

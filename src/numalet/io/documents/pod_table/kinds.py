@@ -198,8 +198,8 @@ def one_of(*allowed: str, finding: str = UNKNOWN_VALUE) -> TextKind:
 
 def needed(given: Field | Kind, missing: str = "") -> Field:
     """The field has to be there; perhaps with a finding of its own if it is not."""
-    found = _field(given)
-    return replace(found, is_needed=True, missing=missing or found.missing)
+    optional = _field(given)
+    return replace(optional, is_needed=True, missing=missing or optional.missing)
 
 
 def since(release: str, given: Field | Kind) -> Field:

@@ -46,8 +46,8 @@ def tables() -> Mapping[str, str]:
 
 def filled(page: str) -> str:
     """The page with the tables as they are now."""
-    found = tables()
-    return _MARK.sub(lambda mark: f"{mark[1]}{found[mark[2]]}{mark[3]}", page)
+    by_mark = tables()
+    return _MARK.sub(lambda mark: f"{mark[1]}{by_mark[mark[2]]}{mark[3]}", page)
 
 
 def _fields() -> Iterator[tuple[str, Field]]:
