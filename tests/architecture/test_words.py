@@ -137,7 +137,7 @@ def _words(name: str) -> list[str]:
 
 def test_words_of_a_name_are_those_of_a_class_too() -> None:
     assert _words("_LooksTaken") == ["", "looks", "taken"]
-    assert _words("due_again_at") == ["look", "again", "at"]
+    assert _words("look_again_at") == ["look", "again", "at"]
 
 
 def test_names_use_no_private_verbs() -> None:

@@ -1,4 +1,4 @@
-"""What the commands that ask an agent share: which one, how its "no" is told, names of pods."""
+"""What the commands that ask an agent share: which one, how its refusal is shown, names of pods."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def agent(socket: Path | None, root: Path | None) -> Iterator[AgentClient]:
 
 
 def commands_without_agent(bad: BadInput, socket: Path | None, root: Path | None) -> Listing:
-    """What runs under the books of ``numalet run``, where no agent answers.
+    """The commands of ``numalet run``, where no agent answers.
 
-    Raises the finding that there is no agent where there are no such books either.
+    Raises the finding that there is no agent where there are no commands either.
     """
     from numalet.agent.run import listing
     from numalet.io.agent_client import places

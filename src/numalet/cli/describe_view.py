@@ -1,4 +1,4 @@
-"""One pod told in lines: what it asks for, where it is, the hints of a decision, its events."""
+"""One pod in lines: its requests, its allocation, the hints of a decision, its events."""
 
 from __future__ import annotations
 

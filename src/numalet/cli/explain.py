@@ -147,7 +147,7 @@ def explain(
 
 
 def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
-    """Prepare, tell, search, print; the exit status."""
+    """Prepare, trace, search, print; the exit status."""
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings
     from numalet.core.config.rules import StartRefused

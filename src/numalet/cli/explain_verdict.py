@@ -2,7 +2,7 @@
 
 Who is woken by a rejected pod reads one line. The cause is the nearest miss: the smallest sets of
 NUMA nodes that were not offered, by how little was short. The way out is the cheapest offer: one
-that nobody pays for, that needs no restart of the kubelet, that deletes nothing.
+that rejects no other pod, that needs no restart of the kubelet, that deletes nothing.
 """
 
 from __future__ import annotations

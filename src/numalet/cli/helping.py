@@ -49,7 +49,7 @@ class Commands(typer.core.TyperGroup):
 class Command(typer.core.TyperCommand):
     """A command whose help shows arguments by their metavar and options in groups.
 
-    An option of one value is given once: with a second value nobody knows which one was meant.
+    An option of one value is given once: with a second value it is unknown which one was meant.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

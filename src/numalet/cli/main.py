@@ -167,7 +167,7 @@ def run(arguments: list[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except SystemExit as ended:
         # Typer ends so when it printed a completion, and when the reader of the output has
-        # enough, as in `numalet ... | head`. That is nobody's fault.
+        # enough, as in `numalet ... | head`. That is no error.
         return int(ended.code or 0) if _COMPLETION in os.environ else 0
     except BrokenPipeError:
         _turn_away_output()

@@ -115,7 +115,7 @@ def _aligned(item: Mapping[str, Any]) -> str:
 
 
 def _age(created: str | None, now: datetime) -> str:
-    """The age of a pod; that of a pod that somebody else keeps is not known."""
+    """The age of a pod; that of a pod of another owner is not known."""
     return "-" if created is None else age(created, now)
 
 

@@ -184,7 +184,7 @@ class _Shown:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody watches."""
+    """Whether the output is a terminal."""
     return sys.stderr.isatty()
 
 

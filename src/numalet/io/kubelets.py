@@ -2,7 +2,7 @@
 
 A process counts by its name; kubelets that are part of a larger program are known too. Its root
 directory is on its command line, and means what it means to that process, which may live in a
-container. A socket counts if somebody answers. In doubt the answer is yes: writing under a
+container. A socket counts if a server answers. In doubt the answer is yes: writing under a
 running kubelet is worse than refusing.
 """
 
@@ -30,7 +30,7 @@ _PATIENCE_SECONDS: Final = 2.0
 
 
 def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
-    """Who is at work there, in a few words; None if nobody seems to be.
+    """Who is at work there, in a few words; None if none seems to be.
 
     Args:
         directory: what may be a kubelet's root directory.

@@ -48,7 +48,7 @@ class PodResourcesClient:
     timeout_seconds: float = 10.0
 
     def list_pods(self) -> JsonAnswer | CallRefused:
-        """Every pod and what its containers hold. Raises ``BadInput`` if nobody answers."""
+        """Every pod and what its containers hold. Raises ``BadInput`` if no server answers."""
         return self._ask(methods.LIST, v1.ListPodResourcesRequest())
 
     def list_pods_v1alpha1(self) -> JsonAnswer | CallRefused:

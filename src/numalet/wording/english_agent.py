@@ -9,7 +9,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "agent/root-unusable": "the root folder can not be used: {error}",
     "agent/root-not-ours": (
         "the root folder belongs to user {owner} and has mode {mode}; it must belong to user"
-        " {user}, and nobody else may write in it: chown and chmod 0700 it, or name another --root"
+        " {user}, who alone may write to it: chown and chmod 0700 it, or name another --root"
     ),
     "agent/others-files": (
         "in {path} are files of other users ({others}); remove them, or name another --root"

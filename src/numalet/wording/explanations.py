@@ -79,7 +79,7 @@ def in_vain(category: str, count: int) -> str:
 
 
 def price(names: Sequence[str]) -> str:
-    """Who would be rejected for it; empty if nobody would be."""
+    """The pods that would be rejected for it; empty if there are none."""
     return f"at the price of {_few(names)}" if names else ""
 
 

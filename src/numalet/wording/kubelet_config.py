@@ -220,7 +220,7 @@ _PREFIXES: Final = {
 
 
 def text(finding: Finding) -> str:
-    """The kubelet's text for one finding, or ours where the kubelet has none."""
+    """The kubelet's text for one finding, or numalet's where the kubelet has none."""
     template = SENTENCES.get(finding.code) or english_limits.SENTENCES[finding.code]
     return template.format(**finding.fields)
 

@@ -23,7 +23,7 @@ def error_text(code: str, details: str) -> str:
 
 
 def options_failed(error: str) -> str:
-    """What a plugin is told whose options could not be had."""
+    """The answer to a plugin whose options could not be read."""
     return f"failed to get device plugin options: {error}"
 
 
@@ -43,7 +43,7 @@ def pre_start_failed(error: str) -> str:
 
 
 def unsupported_version(version: str) -> str:
-    """What a plugin of another API version is told."""
+    """The answer to a plugin of another API version."""
     return (
         f'requested API version "{version}" is not supported by kubelet.'
         ' Supported version is ["v1beta1"]'
@@ -51,7 +51,7 @@ def unsupported_version(version: str) -> str:
 
 
 def invalid_resource(name: str) -> str:
-    """What a plugin is told whose resource has a name that no extended resource can have."""
+    """The answer to a plugin whose resource has a name that no extended resource can have."""
     return f'the ResourceName "{name}" is invalid'
 
 
@@ -59,12 +59,12 @@ _REGISTER: Final = "RegisterPlugin error -- "
 
 
 def no_handler(kind: str, path: str) -> str:
-    """What a plugin is told that was found and is of a kind that nobody here knows."""
+    """The answer to a discovered plugin of an unknown kind."""
     return f"{_REGISTER}no handler registered for plugin type: {kind} at socket {path}"
 
 
 def no_common_version(versions: Iterable[str]) -> str:
-    """What a device plugin is told that was found and speaks other versions."""
+    """The answer to a discovered device plugin that speaks other versions."""
     named = " ".join(versions)
     return (
         f"{_REGISTER}plugin validation failed with err: manager version, v1beta1, is not among"
@@ -73,7 +73,7 @@ def no_common_version(versions: Iterable[str]) -> str:
 
 
 def invalid_plugin_name(name: str) -> str:
-    """What a device plugin is told that was found and offers what can not be a resource."""
+    """The answer to a discovered device plugin whose resource name is not valid."""
     return (
         f"{_REGISTER}plugin validation failed with err: invalid name of device plugin socket:"
         f" {invalid_resource(name)}"
@@ -81,13 +81,13 @@ def invalid_plugin_name(name: str) -> str:
 
 
 def registration_failed(error: str) -> str:
-    """What a device plugin is told that was found and can not be connected."""
+    """The answer to a discovered device plugin that can not be connected."""
     return f"{_REGISTER}plugin registration failed with err: {error}"
 
 
 def invalid_endpoint(name: str) -> str:
-    """What a plugin is told that wants to be called outside the plugins' folder.
+    """The answer to a plugin with an endpoint outside the plugins' folder.
 
-    The kubelet does not look; the words are ours.
+    The kubelet does not check this; the text is numalet's.
     """
     return f'the endpoint "{name}" is not a file name in the device plugin directory'

@@ -1,8 +1,8 @@
 """Sentences about a file for those who may not read the file: without anything that is in it.
 
-An agent of root reads what its manifest folder holds, links among it, and whoever may list events
-sees what is wrong with it. So an event says where and what, and quotes nothing; the file's owner
-gets the rest from a command that reads the file with the owner's own rights.
+An agent of root reads what its manifest folder holds, links among it, and every client that may
+list events sees what is wrong with it. So an event says where and what, and quotes nothing; the
+file's owner gets the rest from a command that reads the file with the owner's own rights.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A recorder that keeps everything it is told, in order.
+"""A recorder that keeps every event, in order.
 
 Explanations, metrics and log lines of one decision are made from it, so none of them is counted
 or said by the managers.

@@ -47,7 +47,7 @@ class Decision:
     ``evicted`` are uids of pods that end so that a critical pod has room, in this order; in
     ``after`` they are active no longer. ``not_asked`` are general predicates that might have
     rejected the pod, had more been known. ``passed_over`` are extended resources that the pod asks
-    for and nobody offers: it runs without them.
+    for and no plugin offers: it runs without them.
 
     ``windows_affinity`` is None but on Windows. There it has the CPUs to which each container
     of an admitted pod is bound, by name; containers that are bound to none are left out.

@@ -35,7 +35,7 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
     """The snapshot after a pod was deleted and its containers stopped."""
     gone = snapshot.without_pod(pod_uid).without_affinities(pod_uid).next_revision()
-    # Before all sources are heard, those that were not seen yet look as if they were gone too.
+    # Before all sources are ready, pods that were not seen yet look as if they were gone too.
     is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
     return release_stale(roster, gone) if is_now else gone
 
@@ -49,7 +49,7 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
 
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
-    """The snapshot after every source of pods has been heard: stale records may go now."""
+    """The snapshot once every source of pods is ready: stale records may go now."""
     ready = replace(snapshot, sources_ready=True).next_revision()
     return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
 

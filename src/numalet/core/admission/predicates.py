@@ -59,7 +59,7 @@ class PredicatesAnswer:
     """What the predicates say of a pod that the managers admitted.
 
     ``evicted`` are uids of pods that end for it, in this order. ``passed_over`` are extended
-    resources that the pod asks for and that nobody offers.
+    resources that the pod requests and that no plugin offers.
     """
 
     failure: Failure | None = None
@@ -187,5 +187,5 @@ class _Question:
 
 
 def _is_extended(name: str) -> bool:
-    """Whether it is a resource of somebody else's, such as a device."""
+    """Whether it is an extended resource, such as a device."""
     return "/" in name and "kubernetes.io/" not in name

@@ -1,6 +1,6 @@
 """Who listens while a decision is made. Off costs nothing; explanations come from here.
 
-A decision is a function of values, so the story of an earlier one is told by making it again
+A decision is a function of values, so an earlier one is explained by making it again
 with a recorder that collects.
 """
 

@@ -82,7 +82,7 @@ def load(text: str, policy_name: str) -> CpuLedger | Finding:
         fields = {"checksum": reading.checksum, "expected": reading.expected}
         return Finding("cpu-state/corrupted", fields)
     document = reading.document
-    # The kubelet would ask the container runtime for these; nobody knows them here.
+    # The kubelet would ask the container runtime for these; they are not known here.
     for container_id in sorted(document.container_ids):
         return Finding("cpu-state/unknown-container-id", {"container_id": container_id})
     if document.policy_name != policy_name:

@@ -18,7 +18,7 @@ class NumaletConfig:
     """Our own settings; without arguments numalet does what the kubelet does.
 
     ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the
-    general predicates are asked after the managers; None where nobody says so, and they are.
+    general predicates are asked after the managers; None where nothing is configured, and they are.
     """
 
     mode: Mode = Mode.EXACT
@@ -37,4 +37,4 @@ class NumaletConfig:
 
 
 AS_THE_KUBELET: Final = NumaletConfig()
-"""What applies where nobody says anything."""
+"""What applies where nothing is configured."""

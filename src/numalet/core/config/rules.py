@@ -1,6 +1,6 @@
 """NodeRules: a configuration resolved against one machine, ready for the managers.
 
-Built by ``start.resolve`` only; whoever holds a NodeRules holds a configuration with which
+Built by ``start.resolve`` only; so a NodeRules is always a configuration with which
 the kubelet's managers can be constructed.
 """
 

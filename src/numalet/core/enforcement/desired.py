@@ -1,4 +1,4 @@
-"""The settings that every cgroup and every container should have, from the books.
+"""The settings that every cgroup and every container should have, from the snapshot.
 
 Above the containers there are only sums, as the kubelet has them: weights, quotas and sizes of
 pods, weights of the two classes below Guaranteed, and the whole of what pods may use. No level
@@ -47,7 +47,7 @@ def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str
 def container(
     limits: Limits, snapshot: Snapshot, pod: Pod, name: str, priority_class: str = ""
 ) -> ContainerSettings:
-    """What holds one container of a pod of the books. Raises ``KeyError`` for a strange name."""
+    """What holds one container of an admitted pod. Raises ``KeyError`` for an unknown name."""
     spec = pod.by_name[name]
     is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
     memory_limit = _amount(spec.limits, resources.MEMORY)

@@ -1,6 +1,6 @@
 """What differs between wanted and observed settings of a cgroup.
 
-Only what is wanted counts: a field that is None is nobody's business. Names of settings are those
+Only what is wanted counts: a field that is None is not compared. Names of settings are those
 of the kernel's files, huge pages with their size, because people look there.
 """
 

@@ -1,4 +1,4 @@
-"""The cgroups of a kubelet, told by their names.
+"""The cgroups of a kubelet, recognised by their names.
 
 A pod's cgroup is called after its uid, a container's after the id that the container runtime gave
 it; both in two ways, by the kubelet's driver::

@@ -15,4 +15,4 @@ class GuaranteeLevel(Enum):
     """CPU affinity and memory policy set before the program began, and inherited by what it
     starts. A program can undo them, and sizes are not limited."""
     NONE = "none"
-    """Only the books know of the container."""
+    """The container's resources are recorded and not enforced."""

@@ -25,7 +25,7 @@ PODS: Final = "pods"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What all settings are made from, beside the books.
+    """What all settings are made from, beside the snapshot.
 
     ``for_pods`` is what all pods together may use, by resource: the capacity without what is
     reserved for the system and the kubelet; eviction thresholds are not taken off. ``allocatable``

@@ -215,8 +215,8 @@ class SharingOut:
     def bounds(self) -> list[tuple[dict[NumaMask, int], tuple[int, ...]]]:
         """Ways to weigh the accounts: the least weighted cost of each node, weight by account.
 
-        Whoever takes the nodes, the weighted costs can not exceed the weighted slack. One account
-        of each family is weighed, in every combination, as far as they are few.
+        Whichever request gets the nodes, the weighted costs can not exceed the weighted slack. One
+        account of each family is weighed, in every combination, as far as they are few.
         """
         bounds = []
         accounts = [range(f.first, f.first + len(f.slack)) for f in self.families if f.slack]

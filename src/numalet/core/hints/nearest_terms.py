@@ -189,7 +189,7 @@ class Left:
 
     def hardness(self, places: int, state: RemovedNodes) -> tuple[Hashable, Lacking]:
         # With several families it matters which nodes were taken, not only what they cost: the
-        # costs by bound are those of whoever can do without a node most easily.
+        # costs by bound are those of the request that can do without a node most easily.
         return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())
 
     def works(self, mask: NumaMask) -> bool:

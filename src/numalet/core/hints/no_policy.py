@@ -38,7 +38,7 @@ class Indifferent(Generic[L]):
         return ledger
 
     def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Nobody."""
+        """No provider."""
         return ()
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:

@@ -5,7 +5,7 @@
     restricted          all               preferred     if the option is on
     single-numa-node    single-node only  preferred     never
 
-The policy none asks nobody and is not here. Kubelet: ``policy_best_effort.go`` and its
+The policy none asks no provider and is not here. Kubelet: ``policy_best_effort.go`` and its
 siblings, v1.32.
 """
 

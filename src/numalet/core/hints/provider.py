@@ -2,7 +2,7 @@
 
 A manager is a rule book without memory. What it remembers is its ledger, an immutable value
 of its own type, given to every call and returned changed. The merged hint is an argument of
-``allocate``; nobody asks anybody back. A manager that can not follow returns ``Refused``.
+``allocate``; a manager never calls back. A manager that can not follow returns ``Refused``.
 
 Kubelet: ``topologymanager.HintProvider``, v1.32, plus the clean-up that the kubelet's managers
 do on their own at the beginning of each call (``forget_stale``).

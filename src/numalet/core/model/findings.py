@@ -1,4 +1,4 @@
-"""What is wrong with somebody's input: found, located, collected, and worded elsewhere.
+"""Findings about a user's input: located and collected here, worded elsewhere.
 
 A finding has a stable ``code`` and the offending values; the sentence is made from them in
 ``wording``. A parser goes on after the first finding where it can, and then raises

@@ -25,7 +25,7 @@ _KIB = 1024
 
 
 def kubelet_view(machine: Machine) -> MachineInfo:
-    """What the kubelet is told about the machine. cAdvisor: ``machine.Info``, v0.52.1."""
+    """What the kubelet learns about the machine. cAdvisor: ``machine.Info``, v0.52.1."""
     if machine.given_view is not None:
         return machine.given_view
     nodes = _numa_nodes(machine) if machine.nodes else _package_nodes(machine)

@@ -47,7 +47,7 @@ class MachineShape:
 
 
 def resembles_shape(text: str) -> bool:
-    """Whether somebody meant a shape, right or wrong."""
+    """Whether the text is meant as a shape, valid or not."""
     return _SHAPE_PATTERN.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Sizes without a unit that nobody can have meant: ``128`` of memory is 128 bytes."""
+"""Sizes without a unit that can not have been meant: ``128`` of memory is 128 bytes."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Pod:
 
     ``qos_class`` is the one that was computed or that ``status.qosClass`` says. ``priority`` is the
     number in the manifest, None without one; a *static* pod comes from a file of the node.
-    ``constraints`` None means that nobody knows them, not that there are none.
+    ``constraints`` None means that they are unknown, not that there are none.
     """
 
     uid: str

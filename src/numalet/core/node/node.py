@@ -79,7 +79,7 @@ class Node:
         return self.at(lifecycle.remove(self.roster, self.snapshot, pod_uid))
 
     def sources_ready(self) -> Node:
-        """The node after every source of pods has been heard since the last start."""
+        """The node once every source of pods is ready after the last start."""
         return self.at(lifecycle.sources_ready(self.roster, self.snapshot))
 
     def assume_running(self, keys: Iterable[ContainerKey]) -> Node:
@@ -87,7 +87,7 @@ class Node:
         return self.at(replace(self.snapshot, assumed=self.snapshot.assumed | set(keys)))
 
     def keep_active(self, pod: Pod) -> Node:
-        """The node on which this pod is active with what the books hold for it, if anything.
+        """The node on which this pod is active with what is allocated to it, if anything.
 
         Nothing is decided: it is for a pod that runs and could not be admitted again.
         """
@@ -112,7 +112,7 @@ class Node:
         files: StateFiles,
         devices: Devices = NO_DEVICES,
     ) -> Node | StartRefused:
-        """The node after a restart: no pods yet, and their sources not yet heard.
+        """The node after a restart: no pods yet, and their sources not yet ready.
 
         The containers of the active pods keep running; ``devices`` are what the plugins report.
         """

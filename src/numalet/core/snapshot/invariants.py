@@ -18,7 +18,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class Invariant(Enum):
-    """An invariant of the Memory Manager's books."""
+    """An invariant of the Memory Manager's ledger."""
 
     TABLES_ADD_UP = "free + reserved = allocatable, for every node and memory type"
     ASSIGNMENTS_COUNT_BLOCKS = "a node's assignments = the blocks on it"

@@ -1,6 +1,6 @@
 """What one container holds of everything: CPUs, memory, devices, read out of all ledgers.
 
-The ledgers are made for the managers' work; this is the form for whoever asks about a container.
+The ledgers are made for the managers' work; this is the form for questions about a container.
 """
 
 from __future__ import annotations

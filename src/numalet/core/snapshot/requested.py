@@ -24,7 +24,7 @@ Ports: TypeAlias = Mapping[tuple[int, str], tuple[HostPort, ...]]
 class Requested:
     """The sums. ``amounts`` are by resource, CPU in thousandths, everything else in units.
 
-    ``unknown_ports`` is how many of the pods may have ports that nobody knows.
+    ``unknown_ports`` is how many of the pods may have unknown ports.
     """
 
     pods: int = 0

@@ -1,4 +1,4 @@
-"""The sets that the container runtime is told when a container is created.
+"""The sets that the container runtime gets when a container is created.
 
 On Linux these are two: CPUs (``cpuset.cpus``) and NUMA nodes for memory (``cpuset.mems``).
 Windows has no memory sets: memory comes from where the CPU is. There the kubelet merges the CPU

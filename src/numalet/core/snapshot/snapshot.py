@@ -46,7 +46,7 @@ class Snapshot:
     ``files_as_read`` are state files by name that this kubelet found and has not changed.
     ``extra_ledgers`` are those of managers that the kubelet does not have, by the manager's name.
     ``sources_ready`` is false between a restart and the moment when every source of pods has
-    been heard; as long as it is false nothing stale is cleaned up.
+    ready; as long as it is false nothing stale is cleaned up.
     """
 
     device: DeviceLedger = device_ledger.EMPTY_LEDGER

@@ -138,13 +138,13 @@ def ended(run: PodRun, name: str, attempt: int, exit_: Exit) -> PodRun:
 
 
 def lost(run: PodRun, name: str, at: datetime) -> PodRun:
-    """The run after a container is found to be gone, and nobody saw it go."""
+    """The run after a container is gone and its end was not observed."""
     gone = Exit(code=KILLED_CODE, reason=ExitReason.UNKNOWN, finished_at=at)
     return ended(run, name, run.of(name).attempt, gone)
 
 
 def deletion_requested(run: PodRun, at: datetime, grace_seconds: float) -> PodRun:
-    """The run after somebody wanted the pod gone; a grace period can only be made shorter."""
+    """The run after a deletion of the pod; a grace period can only be made shorter."""
     asked, before = Deletion(at, grace_seconds), run.deletion
     if before is not None and _deadline(before) <= _deadline(asked):
         return run

@@ -11,7 +11,7 @@ Order of things, as the kubelet has it (``computePodActions``, v1.32):
 2. Then all app containers start. One that ended is started again as the policy says.
 3. When no app container runs or will run, or an init container failed for good, the sidecars are
    ended one by one, the last one first. Then the pod is finished.
-4. A pod that somebody wants gone, or that was rejected, starts nothing. Its containers are asked
+4. A pod that is deleted, or that was rejected, starts nothing. Its containers are asked
    to end, app containers first, and killed when the grace period is over.
 
 A pod that was admitted while evicted ones still end starts nothing until these have ended, or turn
@@ -63,7 +63,7 @@ class Steps:
     ``stop`` may name a container again and again until it ended. ``due_again_at`` is the next
     moment at which the answer may be another one without an event, later than now.
     ``finished``: nothing runs or will run, its resources may be released. ``forgettable``: and
-    somebody wants it gone, so its record may go too.
+    its deletion was requested, so its record may go too.
     """
 
     start: tuple[str, ...] = ()

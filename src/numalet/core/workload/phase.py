@@ -1,6 +1,6 @@
 """The phase of a pod, as Kubernetes sums up what has become of its containers.
 
-Kubelet: ``getPhase`` and, for a pod that somebody wants gone, ``SyncTerminatedPod``, v1.32.
+Kubelet: ``getPhase`` and, for a pod that is being deleted, ``SyncTerminatedPod``, v1.32.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class PodRecord:
 
 
 class EventKind(Enum):
-    """Whether an event is worth somebody's attention."""
+    """Whether an event needs attention."""
 
     NORMAL = "Normal"
     WARNING = "Warning"

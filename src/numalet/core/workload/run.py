@@ -1,6 +1,6 @@
 """What has happened to a pod so far, container by container.
 
-All moments are aware ``datetime`` values in UTC, given by whoever saw something happen.
+All moments are aware ``datetime`` values in UTC, given by the observer of the event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ExitReason(Enum):
     START_ERROR = "StartError"
     """It never ran: the program is not there, a setting was refused, a fork failed."""
     UNKNOWN = "ContainerStatusUnknown"
-    """It is gone, and nobody saw it go."""
+    """It is gone, and its end was not observed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """That somebody wants the pod gone, since when, and how long its programs may take."""
+    """A requested deletion of the pod: since when, and how long its programs may take."""
 
     requested_at: datetime
     grace_seconds: float

@@ -11,7 +11,7 @@ a smaller request may be refused where a larger one is admitted.
 
 *Search.* Every category of changes in turn, cheapest first, each with what was tried and what
 would have admitted the pod (``search``). A search asks ``keep_going`` before every decision, so
-that whoever has a clock can end it.
+that a caller with a clock can end it.
 
 *Matrix.* A list of pods on many variants of a node: what is admitted, what is stranded, how wide
 and how far the placements are (``variants``, ``matrix``, ``measures``).

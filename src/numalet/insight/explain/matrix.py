@@ -179,7 +179,7 @@ def variants(
 def row(
     variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
 ) -> VariantRow:
-    """The figures of one variant; ``tick`` is told of every so many admissions."""
+    """The figures of one variant; ``tick`` is called after every so many admissions."""
     empty = variant.start()
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))

@@ -56,7 +56,7 @@ def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
 
 
 def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
-    """The mean distance inside a span; None where there is none, or the machine does not tell."""
+    """The mean distance inside a span; None where there is none, or where distances are unknown."""
     node_ids = numa_mask.ids(span)
     rows = {node.node_id: node.distances for node in machine.nodes}
     places = {node_id: place for place, node_id in enumerate(machine.node_ids)}

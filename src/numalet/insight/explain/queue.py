@@ -86,7 +86,7 @@ def _without_one_too_many(
 
 
 def ordering(case: Case, tally: Tally) -> None:
-    """Find another order: the smallest change at which nobody loses, else at which fewest do."""
+    """Find another order: the smallest change at which no pod loses, else at which fewest do."""
     positions = [
         position
         for position in reversed(range(len(case.queue)))

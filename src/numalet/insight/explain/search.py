@@ -27,7 +27,7 @@ KeepGoing: TypeAlias = Callable[[], bool]
 
 
 def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
-    """The categories one after the other, each when it is done. ``told`` is the pod's story."""
+    """The categories one after the other, each when it is done. ``traced`` is the pod's story."""
     for category in Category:
         tally = Tally(category, keep_going)
         if category is Category.SMALLER_REQUEST:

@@ -2,7 +2,7 @@
 
 Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking
 and what the policy made of them. Without one, the Memory Manager looks for a set by itself when
-it allocates, and that is told in the allocation.
+it allocates, and that is part of the allocation.
 """
 
 from __future__ import annotations

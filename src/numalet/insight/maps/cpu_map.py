@@ -24,7 +24,7 @@ class CpuUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CpuCell:
-    """One CPU; ``pod_uid`` is whose it is, empty if it is nobody's."""
+    """One CPU; ``pod_uid`` is its owner, empty without one."""
 
     cpu: int
     use: CpuUse

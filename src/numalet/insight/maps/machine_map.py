@@ -60,7 +60,7 @@ class MachineMap:
 
 
 def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
-    """The map of a machine; ``notes`` are those of whoever read it."""
+    """The map of a machine; ``notes`` are those of its reader."""
     info = kubelet_view(machine)
     all_notes = (*notes, *machine_notes(machine, info))
     if view is View.KUBELET:

@@ -51,7 +51,7 @@ class RunDocument(OutputDocument, kw_only=True):
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
     not be enforced. ``decided_by`` is the agent, or the node state that commands share (``books``).
 
-    ``explanation`` tells a dry run why there is no place, as ``numalet explain -o json`` would.
+    ``explanation`` is that of a dry run that does not fit, as from ``numalet explain -o json``.
     """
 
     schema: Literal["numalet.run/1"]

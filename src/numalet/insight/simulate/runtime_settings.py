@@ -1,4 +1,4 @@
-"""What the container runtime would be told about a container, field by field of its API.
+"""The settings that the container runtime would get for a container, field by field of its API.
 
 The runtime is told once, when the container is created. A field that is empty is not set: then
 the container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is told
@@ -44,7 +44,7 @@ Settings: TypeAlias = LinuxSettings | WindowsSettings
 
 
 def of_decision(decision: Decision) -> Mapping[str, Settings]:
-    """What the runtime would be told of each container of the pod; nothing of a rejected pod."""
+    """The runtime's settings of each container of the pod; none for a rejected pod."""
     if not decision.admitted:
         return {}
     names = [container.name for container in decision.pod.containers()]

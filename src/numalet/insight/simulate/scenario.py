@@ -64,7 +64,7 @@ Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Everything that goes in, and ``expect``, if somebody wrote down what comes out.
+    """Everything that goes in, and ``expect``, the expected outcome, if there is one.
 
     ``numalet`` are our own settings; without them everything is as in the kubelet.
     ``state_files`` are there before the first start. With ``record_raw`` the outcome has the

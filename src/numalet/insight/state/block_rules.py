@@ -25,7 +25,7 @@ def breaches(state: MemoryState) -> Iterator[Finding]:
     of_blocks = [finding for key in ledger.holders() for finding in _container(ledger, key)]
     yield from of_blocks
     yield from _pods_without_containers(ledger)
-    # With blocks on nodes that are not there, or no map, the books can not be compared.
+    # With blocks on nodes that are not there, or no map, the sums can not be compared.
     if ledger.nodes and not of_blocks and all(map(is_node_id, ledger.nodes)):
         yield from _sums(ledger)
         yield from _groups(ledger)

@@ -17,7 +17,7 @@ from numalet.insight.state.reading import States
 def names(
     states: States, holders: Iterable[HolderRow], listed: Iterable[ListedPod]
 ) -> dict[str, str]:
-    """Names by uid of the pods that can be told apart."""
+    """Names by uid of the pods that can be identified."""
     pods: dict[str, dict[str, Holdings]] = {}
     for row in holders:
         held = pods.setdefault(row.key.pod_uid, {})

@@ -31,7 +31,7 @@ class Restart(Enum):
 
 
 def would_restart(ledger: MemoryLedger) -> Restart:
-    """Whether v1.32 would start with this ledger on the machine that the ledger tells of."""
+    """Whether v1.32 would start with this ledger on the machine that the ledger describes."""
     initial = emptied(ledger.nodes)
     accepted = {
         not isinstance(validation.restored(each, initial), Finding) for each in _orders(ledger)

@@ -111,7 +111,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     fleet = _Fleet(pieces, question.machines[1:])
     case = cases.build(
         session,
-        # A pod that was rejected holds nothing, so it stands in nobody's way.
+        # A pod that was rejected holds nothing, so it is in no pod's way.
         [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
         pod,
         files=prepared.scenario.state_files,

@@ -94,7 +94,7 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
 
 
 def report(task: _Task) -> Report:
-    """What became of one task. A bug of ours is passed on with the place of the scenario."""
+    """What became of one task. A bug in numalet is passed on with the place of the scenario."""
     if isinstance(task, UnusableReport):
         return task
     try:

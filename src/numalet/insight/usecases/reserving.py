@@ -226,7 +226,7 @@ def _notes(
     shares: Sequence[NodeShare],
     dropped: Collection[str],
 ) -> list[Finding]:
-    """What somebody should know who uses the result."""
+    """Notes for users of the result."""
     findings = Findings()
     needed = _policy(machine).value
     if config.memory_manager_policy == MemoryPolicy.NONE.value:

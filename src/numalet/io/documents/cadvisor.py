@@ -65,7 +65,7 @@ class _MachineInfo(msgspec.Struct, frozen=True):
 
 
 def is_machine_info(value: object) -> bool:
-    """Whether the document is a MachineInfo and no description of ours."""
+    """Whether the document is a MachineInfo and no machine description."""
     return isinstance(value, Mapping) and "topology" in value and "num_cores" in value
 
 

@@ -3,7 +3,7 @@
 Typed clients of Go prefer them since v1.32 and do not fall back to JSON where a server declines. An
 object comes in an envelope: four bytes, then ``runtime.Unknown`` with its kind and its bytes. What
 comes out is the plain value that the same object has as JSON. A field that is not known here is
-refused unless it is empty, because nobody could say what the object means without it.
+refused unless it is empty, because the meaning of the object would be unknown without it.
 
 https://protobuf.dev/programming-guides/encoding, Kubernetes v1.32: ``serializer/protobuf``.
 """

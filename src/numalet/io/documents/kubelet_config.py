@@ -338,7 +338,7 @@ def _decode(
         read = reader.read(name, shape, given)
         if read is not None:
             attributes[attribute] = read
-    # What is left is about fields that nobody reads here, and a kubelet does not start either.
+    # What is left is about fields that are not read here, and a kubelet does not start either.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
     reader.findings.raise_errors()

@@ -1,4 +1,4 @@
-"""Writes ``reservedMemory`` into a KubeletConfiguration that somebody wrote, and nothing else.
+"""Writes ``reservedMemory`` into a user's KubeletConfiguration, and nothing else.
 
 Only the lines of that field are made anew; everything else stays byte for byte. Inside the field
 entries of the same NUMA node keep their place, their comments and their quotes. The result is read

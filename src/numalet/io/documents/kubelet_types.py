@@ -34,7 +34,7 @@ class Listed:
 
     @property
     def words(self) -> str:
-        """As people are told of it."""
+        """As messages name it."""
         return "a list of texts" if self.name == "[]string" else "a list of mappings"
 
 
@@ -47,7 +47,7 @@ class Mapped:
 
     @property
     def words(self) -> str:
-        """As people are told of it."""
+        """As messages name it."""
         element = self.element
         return "a mapping of texts to " + (
             {"string": "texts", "bool": "true or false"}.get(element.name, "lists of texts")
@@ -65,7 +65,7 @@ class Struct:
 
     @property
     def words(self) -> str:
-        """As people are told of it."""
+        """As messages name it."""
         return "a mapping with " + ", ".join(self.fields)
 
     @property

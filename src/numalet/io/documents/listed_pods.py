@@ -116,7 +116,7 @@ def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
         return
     items = value.get("items")
     for item in items if isinstance(items, list) else ():
-        # Lists of lists are nobody's.
+        # No program writes lists of lists.
         yield from _pods({} if isinstance(item, dict) and "items" in item else item)
     metadata = value.get("metadata")
     if isinstance(metadata, dict) and value.get("kind") in ("Pod", None):

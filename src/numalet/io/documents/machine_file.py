@@ -249,7 +249,7 @@ class _Nodes:
 
 
 def _view(nodes: tuple[NumaNodeInfo, ...], system: OperatingSystem) -> MachineInfo:
-    """What the kubelet is told: the nodes, and their sums."""
+    """What the kubelet learns: the nodes, and their sums."""
     cores = [core for node in nodes for core in node.cores]
     totals: dict[int, int] = {}
     for node in nodes:

@@ -18,7 +18,7 @@ MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
 def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None:
-    """Findings for labels and annotations that no cluster takes. Other types are told elsewhere."""
+    """Findings for labels and annotations that no cluster accepts, but for wrong types."""
     labels, notes = metadata.get("labels"), metadata.get("annotations")
     if isinstance(labels, Mapping):
         for name, value in labels.items():

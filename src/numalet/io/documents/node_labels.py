@@ -21,7 +21,7 @@ _SET_BY_KUBELETS: Final = frozenset(
         "topology.kubernetes.io/zone",
     }
 )
-"""Labels that a node has although nobody gives them with the flag."""
+"""Labels that a node has without being given with the flag."""
 
 
 def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeIdentity:

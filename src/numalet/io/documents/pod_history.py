@@ -1,4 +1,4 @@
-"""What the status of a pod tells of its past: when it came to its node, and how it ended.
+"""The past of a pod, from its status: when it came to its node, and how it ended.
 
 The order in which pods came is not that in which they are listed: ``kubectl get pods`` lists by
 name. The kubelet writes ``startTime`` when it sees a pod first (v1.32: ``status_manager``,

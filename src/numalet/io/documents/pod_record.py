@@ -1,7 +1,7 @@
 """A pod's record as a text, and back.
 
-The text is the agent's own memory of a pod: what is wanted and what has happened. Whoever reads
-one that somebody damaged gets findings with the place, never another pod than was written.
+The text is the agent's own memory of a pod: what is wanted and what has happened. Reading
+a damaged one gives findings with the place, never another pod than was written.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class VerdictPart(_Part, frozen=True, kw_only=True):
 
 
 class DeletionPart(_Part, frozen=True, kw_only=True):
-    """That somebody wants the pod gone."""
+    """A requested deletion of the pod."""
 
     requested_at: Moment
     grace_seconds: Seconds

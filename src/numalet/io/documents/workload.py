@@ -1,7 +1,7 @@
 """A Pod manifest, read into what the agent runs.
 
 What the pod asks for is read by ``pod_document``, as for every other command; here its programs
-are added. Three kinds of fields are told apart (``workload_fields``): those that are honoured,
+are added. There are three kinds of fields (``workload_fields``): those that are honoured,
 those that mean nothing to a program of the host and are named once for the whole pod, and those
 without which the program would do something else than its author meant; they refuse the pod.
 """

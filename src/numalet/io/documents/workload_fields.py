@@ -117,7 +117,7 @@ def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
-    """A warning for what a security context promises and nobody keeps."""
+    """A warning for what a security context demands and is not enforced here."""
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):

@@ -301,7 +301,7 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _refuse_halves(value: Any, text: str, document: str) -> None:
-    """Refuse halves of characters, which JSON can escape and nobody can print or keep."""
+    """Refuse halves of characters, which JSON can escape and which can not be printed or stored."""
     if not _SURROGATE.search(text):
         return
     try:

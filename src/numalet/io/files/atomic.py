@@ -159,13 +159,13 @@ class _Writing:
 
 
 def left_behind(path: Path) -> list[Path]:
-    """What is left of writes of this file that were killed, as long as nobody writes it."""
+    """What is left of writes of this file that were killed, as long as no process writes it."""
     names = re.compile(re.escape(intent.prefix(path.name)) + intent.RANDOM)
     return [each for each in path.parent.glob(".*") if names.fullmatch(each.name)]
 
 
 def sweep(folder: Path, names: Iterable[str]) -> None:
-    """Finish what was being written in a folder that nobody else writes, and remove leftovers.
+    """Finish what was being written in a folder that no other process writes, and remove leftovers.
 
     ``names`` are the files that are written there. Raises ``BadInput`` as ``intent.settle`` does.
     """
@@ -210,7 +210,7 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
     try:
         _sync_share(shares[0])
     finally:
-        # Nobody may close a file that another still waits for.
+        # No thread may close a file that another still waits for.
         errors = [error for each in others if (error := each.exception()) is not None]
     if errors:
         raise errors[0]

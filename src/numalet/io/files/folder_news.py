@@ -1,4 +1,4 @@
-"""Waiting for changes in folders, as long as the kernel tells of them.
+"""Waiting for changes in folders, as long as the kernel reports them.
 
 It does not where its limits of watches are used up, as they are on nodes with many containers, nor
 in a folder that is not there or goes meanwhile. Then only the time is waited for, and not for

@@ -1,4 +1,4 @@
-"""Several files that change together: what a write is about to do, for whoever comes after a crash.
+"""Several files that change together: what a write is about to do, for the recovery after a crash.
 
 Files are renamed into their places one after the other, so a crash between two renames, or one
 that fails, would leave files of different moments. Therefore the names of all are in one file of
@@ -201,7 +201,7 @@ def settle(folder: Path) -> None:
     Waits for a writer that lives.
 
     Raises:
-        BadInput: there is an intent that is not one of ours.
+        BadInput: there is an intent that numalet did not write.
         Unfinished: the disk lets it neither be finished nor undone.
     """
     whole, path = str(folder), f"{folder}/{NAME}"

@@ -1,4 +1,4 @@
-"""A machine -> a small tarball of what the reader read, to keep or to send to somebody.
+"""A machine -> a small tarball of what the reader read, to keep or to share.
 
 The same machine gives the same bytes: names are sorted, times and owners are zero. Reading the
 tarball gives the same machine again.

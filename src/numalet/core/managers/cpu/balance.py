@@ -99,7 +99,7 @@ class Balance:
         """A score that no subset beats; None if the kubelet might hang over one of them.
 
         It can hang only over broken groups, or over a node that is listed twice; then it may
-        also be that nobody has a whole group left.
+        also be that no node has a whole group left.
         """
         listed_twice = len(set(givers)) < len(givers)
         if not givers or listed_twice or any(left[node] % self.group_size for node in givers):

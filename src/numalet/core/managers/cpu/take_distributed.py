@@ -120,7 +120,7 @@ def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask 
 
 
 def _take_from(taking: FreeCpus, node: TopologyPart, count: int) -> None:
-    """Take CPUs of one node, packed; nothing if it has too few, and nobody is told."""
+    """Take CPUs of one node, packed; silently nothing if it has too few."""
     cpus = take_packed.take(taking.topology, node.cpus & taking.free, count)
     if not isinstance(cpus, TooFewCpus):
         taking.take(cpus)

@@ -28,7 +28,7 @@ through a small port whose default prefers nothing and accepts everything (``pre
 and app containers use them up (``init_reuse``).
 
 *Restart.* Records come back from the checkpoint, plugins have to register anew. Until every
-source of pods was heard, a container that was already running is let through unexamined.
+source of pods is ready, a container that was already running is admitted without a check.
 
 Deliberately absent: policies and options (the kubelet has none here), time (who ends the grace
 period says so), calls to plugins, and the second chance of a container that starts without a

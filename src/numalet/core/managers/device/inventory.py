@@ -1,6 +1,6 @@
 """What plugins reported: devices of each resource, their health and NUMA nodes.
 
-Two books are kept. ``known`` holds the devices last reported, also of plugins that are gone, and
+There are two sets. ``known`` holds the devices last reported, also of plugins that are gone, and
 answers where a device is. ``registered`` holds ids by health of the resources whose plugin is
 there or went less than the grace period ago, and answers what may be given out.
 Kubelet: ``allDevices``, ``healthyDevices``, ``unhealthyDevices`` of ``ManagerImpl``, v1.32.

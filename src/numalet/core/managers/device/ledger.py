@@ -72,7 +72,7 @@ class DeviceLedger:
     """Everything that the Device Manager remembers.
 
     ``in_use`` are the devices that are not given out again. ``running`` are containers that ran
-    when the kubelet started; they matter until every source of pods was heard, and are forgotten
+    when the kubelet started; they matter until every source of pods is ready, and are forgotten
     then. ``written`` is None as long as no checkpoint was ever written.
     """
 

@@ -1,7 +1,7 @@
 """The port through which a plugin has its say; the one thing in a decision that is outside.
 
 A plugin may be asked which devices it prefers, and must accept what was chosen. The default
-asks nobody: it prefers nothing and accepts everything. Whoever implements the port over a
+asks no plugin: it prefers nothing and accepts everything. An implementation of the port over a
 connection writes down question and answer, so that a decision can be made again exactly.
 Kubelet: ``GetPreferredAllocation`` and ``Allocate`` of the plugin API v1beta1, v1.32.
 """

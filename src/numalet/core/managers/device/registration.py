@@ -17,7 +17,7 @@ from numalet.core.model.pod import ContainerKey
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Numbers of devices that the node tells of a resource."""
+    """Numbers of devices that the node reports for a resource."""
 
     capacity: int
     allocatable: int

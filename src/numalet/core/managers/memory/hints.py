@@ -9,7 +9,7 @@ A set is offered if, in this order,
 3. for every requested type the free memory of its nodes suffices, together with what this pod
    may use again on exactly this set.
 
-Nodes that nobody uses form the open part of the rule: more of them never hold less. Nodes and
+Unused nodes form the open part of the rule: more of them never hold less. Nodes and
 groups in use, and sets with memory to be used again, are its islands.
 
 Every requested type offers the same sets. If there is none, the kubelet's Memory Manager says
@@ -139,7 +139,7 @@ def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:
 
 
 def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
-    """Sets of nodes that nobody uses, with enough free memory of every type."""
+    """Sets of unused nodes with enough free memory of every type."""
     unused = {node_id: node for node_id, node in nodes.items() if not node.assignments}
     requirements = [
         requirement.by_node(asked, {i: node.tables[name].free for i, node in unused.items()})

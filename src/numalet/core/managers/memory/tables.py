@@ -67,7 +67,7 @@ def _empty_table(total: int, system_reserved: int, not_for_this_type: int) -> Me
 def allocate(
     nodes: dict[int, NodeMemory], node_ids: Iterable[int], resource: str, size_bytes: int
 ) -> None:
-    """Take memory from the nodes in order, as much as each has, into the given node map.
+    """Allocate memory on the nodes in order, as much as each has, in the given node map.
 
     What fits nowhere is dropped, as the kubelet drops it.
     """
@@ -82,7 +82,7 @@ def allocate(
 def give_back(
     nodes: dict[int, NodeMemory], node_ids: Iterable[int], resource: str, size_bytes: int
 ) -> None:
-    """Give memory back to the nodes in order, as much as is reserved there, whoever holds it."""
+    """Give memory back to the nodes in order, as much as is reserved there, by any container."""
     for node_id in node_ids:
         table = nodes[node_id].tables[resource]
         returned = min(size_bytes, table.reserved)
