@@ -87,7 +87,8 @@ def _replay_refused(explanation: Explanation) -> Renderables:
 
 def _verdict(explanation: Explanation) -> Renderables:
     if explanation.why is None:
-        pod = f"{explanation.pod.namespace}/{explanation.pod.name} ({explanation.pod.qos_class.value})"
+        asked = explanation.pod
+        pod = f"{asked.namespace}/{asked.name} ({asked.qos_class.value})"
         where = (
             f" on NUMA nodes {_nodes(explanation.nodes)}"
             if explanation.nodes
