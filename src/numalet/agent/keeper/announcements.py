@@ -28,10 +28,13 @@ UNIX_SOCKETS: Final = Path("/proc/net/unix")
 SCOPE: Final = "NUMALET_SCOPE"
 """The variable that names another set of announcements; those of different sets do not meet."""
 _LONGEST_NAME: Final = 107
+"""Of an abstract socket, its leading zero byte included: ``sun_path`` less one."""
 _CUT_OFF: Final = "..."
 _BACKLOG: Final = 4096
+"""Nothing ever accepts: a client that connects waits here and only asks whose the socket is."""
 _CREDENTIALS: Final = struct.Struct("3i")
 _TURN_SECONDS: Final = 2.0
+"""Listing and announcing take milliseconds; a process that holds the turn for longer hangs."""
 _PAUSE_SECONDS: Final = 0.005
 _NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
 

@@ -25,6 +25,7 @@ from numalet.agent.servers.door import (
 from numalet.core.workload.record import NodeEvent, PodRecord
 
 KEPT: Final = 4096
+"""Changes that a watcher may fall behind before it has to list anew."""
 
 
 class Versioned(Protocol):

@@ -20,8 +20,11 @@ _YOUNG: Final = 10_000
 _SELDOM: Final = 1_000
 """A search through older ones by itself comes after so many: ten million objects."""
 _QUIET_SECONDS: Final = 1.0
+"""Longer than the pauses of a client that sends one request after the other."""
 _LONGEST_BUSY_SECONDS: Final = 300.0
+"""After so long without a quiet second the search takes place all the same: circles are few."""
 _MOST_OFTEN_SECONDS: Final = 60.0
+"""A search takes tens of milliseconds with a thousand pods: once a minute that is little."""
 
 
 def after_start() -> None:

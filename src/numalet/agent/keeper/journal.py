@@ -23,7 +23,9 @@ from numalet.core.workload.run import Verdict
 FILE_NAME: Final = "journal.jsonl"
 OLDER_NAME: Final = "journal.jsonl.1"
 MOST_BYTES: Final = 4 << 20
+"""Of one of the two files: ten thousand events and more, read whole at each start."""
 _WAITING_LINES: Final = 1000
+"""Lines kept in memory while none can be written, as many as the events that the API shows."""
 
 
 class Journal:

@@ -28,6 +28,7 @@ from numalet.io.files import atomic
 from numalet.wording import english
 
 _SWITCH_SECONDS: Final = 0.0005
+"""How soon a thread gives the interpreter to another one that waits; see ``run``."""
 
 
 def run(settings: AgentSettings) -> None:

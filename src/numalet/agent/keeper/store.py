@@ -30,7 +30,7 @@ from numalet.io.files import atomic, state_directory
 from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
 
 _RELEASE_SECONDS: Final = 3.0
-"""So long a lock may outlive a holder that was killed while it started a program."""
+"""How long a lock may outlive a holder that was killed while it started a program."""
 _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
     *state_directory.FILE_NAMES,

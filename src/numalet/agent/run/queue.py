@@ -24,6 +24,7 @@ FOLDER: Final = "queue"
 _LOCK: Final = "lock"
 _DIGITS: Final = 12
 _PAUSE_SECONDS: Final = 0.05
+"""Between two polls of the ticket before this one: a file lock has no notice without a thread."""
 
 
 class Ticket:

@@ -42,6 +42,7 @@ OWN_SCORE: Final = -999
 -1000, which would exempt it altogether."""
 NOT_SPARED: Final = "runtime/oom-score-not-set"
 _PAUSE_SECONDS: Final = 0.02
+"""Between two rounds of killing what a program left."""
 
 
 def main(folder: Path) -> int:
