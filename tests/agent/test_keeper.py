@@ -14,7 +14,9 @@ import agents
 import faults
 from faults import Moment
 from numalet.agent.keeper import record_file
+from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
+from numalet.agent.telemetry.log_line import LogLine
 from numalet.agent.telemetry.metric_definitions import DRIFT_MENDED
 from numalet.agent.telemetry.metrics import Labels
 from numalet.core.enforcement.settings import CgroupSettings
@@ -208,6 +210,33 @@ def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
             assert {(("setting", "cgroup"),): 1.0} == _mended(agent)
 
     asyncio.run(scene())
+
+
+def test_starts_and_writes_of_cpusets_are_in_the_log(tmp_path: Path) -> None:
+    lines: list[LogLine] = []
+
+    async def scene() -> None:
+        async with agents.running(
+            agents.settings(tmp_path), hooks=Hooks(log=lines.extend)
+        ) as agent:
+            for name, cpu in (("shared", "1500m"), ("own", "2")):
+                await agent.keeper.create(agents.pod(name, cpu=cpu))
+                await agent.keeper.settled()
+
+    asyncio.run(scene())
+    about = [
+        (line.message, line.keys["pod"].removeprefix("default/"), line.level) for line in lines
+    ]
+    assert [
+        ("Memory affinity", "shared", 0),
+        ("Updated cpuset.cpus", "shared", 2),
+        ("Updated cpuset.mems", "shared", 2),
+        # Its CPUs are those that are left, before the other pod starts.
+        ("Updated cpuset.cpus", "shared", 2),
+        ("Memory affinity", "own", 0),
+        ("Updated cpuset.cpus", "own", 2),
+        ("Updated cpuset.mems", "own", 2),
+    ] == about
 
 
 def _mended(agent: agents.Agent) -> dict[Labels, float]:

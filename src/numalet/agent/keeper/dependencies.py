@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from numalet.agent.host.runtime.port import Runtime
+from numalet.agent.host.runtime.port import NotStarted, Runtime
 from numalet.agent.keeper.decisions import TracedDecision
+from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.performer import (
     START_PATIENCE_SECONDS,
     DesiredSettings,
     DeviceInjection,
-    NothingHanded,
 )
 from numalet.agent.keeper.store import Store
 from numalet.agent.servers.door import OwnershipMode
+from numalet.agent.telemetry.log_line import LogLine
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model.pod import ContainerKey
+
+
+class NothingHanded:
+    """No plugins, nothing to hand out."""
+
+    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
+        """Never."""
+        return False
+
+    async def before_start(
+        self, state: NodeState, key: ContainerKey
+    ) -> Mapping[str, str] | NotStarted:
+        """Nothing."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeeperDependencies:
     """What the keeper works with.
 
-    ``on_decision`` is called with every decision that is safe on the disk, for logs and tests.
+    ``on_decision`` is called with every decision that is safe on the disk, for logs and tests;
+    ``log`` with the lines about containers that start and about cpusets that are written.
     ``plugins`` are asked by decisions, which may have to wait for them; ``also_counted`` are the
     counters of others that are shown with the agent's, ``also_noted`` their notes; ``devices`` is
     what devices come with.
@@ -43,6 +60,7 @@ class KeeperDependencies:
     notes: tuple[str, ...] = ()
     config: KubeletConfig = field(default_factory=KubeletConfig)
     on_decision: Callable[[TracedDecision], None] = field(default=lambda traced: None)
+    log: Callable[[Sequence[LogLine]], None] = field(default=lambda lines: None)
     resync_seconds: float = 10.0
     start_patience_seconds: float = START_PATIENCE_SECONDS
     plugins: PreferredDevices = NO_SAY

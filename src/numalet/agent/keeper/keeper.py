@@ -76,6 +76,7 @@ class Keeper(KeeperReads):
             self.enqueue,
             dependencies.clock,
             dependencies.devices,
+            dependencies.log,
             dependencies.start_patience_seconds,
         )
         """The worker: the loop gives it tasks after each write, it answers with facts."""

@@ -88,7 +88,11 @@ async def _run(settings: AgentSettings) -> None:
     shortage = Shortage(lambda finding: log_findings([finding]))
     loop.set_exception_handler(shortage.handle)
     hooks = Hooks(
-        on_decision=log_decision, on_findings=log_findings, report_bug=misread, shortage=shortage
+        on_decision=log_decision,
+        on_findings=log_findings,
+        log=log.write,
+        report_bug=misread,
+        shortage=shortage,
     )
     plugin_servers = _plugin_servers(settings, log)
     async with wiring.opened(settings, hooks, plugin_servers) as keeper:

@@ -8,7 +8,7 @@ to the keeper as a fact.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
@@ -39,7 +39,9 @@ from numalet.agent.keeper.tasks import (
     StopContainer,
     Task,
 )
-from numalet.core.enforcement import paths
+from numalet.agent.telemetry import node_log
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -58,6 +60,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 """The pause doubles up to this, the kubelet's first back-off of a container that ends."""
 
+_SETS: Final = (drift.CPUS, drift.MEMS)
 _LEVEL: Final = "cgroup"
 """The metric's label for a mended cgroup above the containers: names of pods would have no end."""
 
@@ -93,20 +96,6 @@ class DeviceInjection(Protocol):
         """The environment for a container that is about to start, or why it can not."""
 
 
-class NothingHanded:
-    """No plugins, nothing to hand out."""
-
-    def may_block(self, state: NodeState, key: ContainerKey) -> bool:
-        """Never."""
-        return False
-
-    async def before_start(
-        self, state: NodeState, key: ContainerKey
-    ) -> Mapping[str, str] | NotStarted:
-        """Nothing."""
-        return {}
-
-
 class Performer:
     """Does tasks in order. ``state`` gives the one that is safe on the disk."""
 
@@ -118,10 +107,13 @@ class Performer:
         report: Callable[[Fact], None],
         clock: Callable[[], datetime],
         devices: DeviceInjection,
+        log: Callable[[Sequence[LogLine]], None] = lambda lines: None,
         start_patience_seconds: float = START_PATIENCE_SECONDS,
     ) -> None:
         self._start_patience = start_patience_seconds
         self._devices = devices
+        self._log = log
+        """Takes the lines about starts and about what is written into cpusets."""
         self._runtime = runtime
         self._desired = desired
         self._state = state
@@ -268,6 +260,10 @@ class Performer:
             )
             result = await self._runtime.start(launch)
             self._applied[key] = settings
+            if not isinstance(result, NotStarted):
+                pod, nodes = record.workload.pod, settings.cgroup.memory_nodes or ()
+                self._log(node_log.of_start_of_container(pod, key.container, nodes))
+                self._log_cpuset(state, key, settings.cgroup)
         except OSError as error:
             fields = {"error": error.strerror or str(error)}
             result = NotStarted("runtime/failed", fields, error.errno in PASSING_ERRORS)
@@ -309,6 +305,7 @@ class Performer:
                 # What is refused here is refused at the next resync too, which reports it.
                 if not isinstance(done, NotHeld):
                     self._applied[key] = desired
+                    self._log_cpuset(state, key, desired.cgroup, done)
         self._applied_cpus = cpus
 
     def _begun(self, state: NodeState) -> list[ContainerKey]:
@@ -345,12 +342,25 @@ class Performer:
                 if written and self._applied.get(key) == desired:
                     mended[key] = tuple(written)
                 self._applied[key] = desired
+                self._log_cpuset(state, key, desired.cgroup, written)
             seen = await self._runtime.reality(key)
             if seen is not None:
                 audits[key] = self._desired.audit(state, key, seen, self._clock())
         known, self.not_held = self.not_held, not_held
         news = {key: each for key, each in not_held.items() if known.get(key) != each}
         self._report(ResyncResult(audits, mended, news))
+
+    def _log_cpuset(
+        self,
+        state: NodeState,
+        key: ContainerKey,
+        cgroup: CgroupSettings,
+        names: Sequence[str] = _SETS,
+    ) -> None:
+        pod = state.records[key.pod_uid].workload.pod
+        cpus = cgroup.cpus if drift.CPUS in names else None
+        nodes = cgroup.memory_nodes if drift.MEMS in names else None
+        self._log(node_log.of_cpuset(pod, key.container, cpus, nodes))
 
 
 def _holder(path: str) -> ContainerKey:

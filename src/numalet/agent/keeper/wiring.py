@@ -34,6 +34,7 @@ from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.store import StorageFailed, Store, StoredState
 from numalet.agent.servers.api import listening
 from numalet.agent.servers.door import OwnershipMode
+from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.limits import Limits
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -57,6 +58,7 @@ class Hooks:
     clock: Callable[[], datetime] = utc_now
     on_decision: Callable[[TracedDecision], None] = field(default=lambda traced: None)
     on_findings: Callable[[Sequence[Finding]], None] = field(default=lambda findings: None)
+    log: Callable[[Sequence[LogLine]], None] = field(default=lambda lines: None)
     report_bug: Callable[[Exception], None] = field(default=lambda bug: None)
     shortage: Shortage = field(default_factory=Shortage)
     resync_seconds: float = 10.0
@@ -287,6 +289,7 @@ def _surroundings(
         notes=runtime.capabilities().shortfalls,
         config=premises.config,
         on_decision=hooks.on_decision,
+        log=hooks.log,
         resync_seconds=hooks.resync_seconds,
         start_patience_seconds=hooks.start_patience_seconds,
         also_counted=(hooks.shortage.counted,),

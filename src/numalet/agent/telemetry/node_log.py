@@ -64,13 +64,17 @@ def of_start_of_container(pod: Pod, container: str, memory_nodes: Iterable[int])
 def of_cpuset(
     pod: Pod, container: str, cpus: CpuSet | None, memory_nodes: Iterable[int] | None
 ) -> list[LogLine]:
-    """The lines of a write of ``cpuset.cpus`` and ``cpuset.mems``; None is not written."""
+    """The lines of a write of ``cpuset.cpus`` and ``cpuset.mems``; None is not written.
+
+    The shared CPUs of every container change with each container that gets CPUs of its own, so
+    the lines are of level 2.
+    """
     about = {"pod": str(pod), "containerName": container}
     lines = []
     if cpus is not None:
         keys = {**about, "cpuset.cpus": cpu_set.text(cpus)}
-        lines.append(LogLine("Updated cpuset.cpus", keys))
+        lines.append(LogLine("Updated cpuset.cpus", keys, level=2))
     if memory_nodes is not None:
         keys = {**about, "cpuset.mems": cpu_set.text(frozenset(memory_nodes))}
-        lines.append(LogLine("Updated cpuset.mems", keys))
+        lines.append(LogLine("Updated cpuset.mems", keys, level=2))
     return lines

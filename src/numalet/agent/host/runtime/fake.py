@@ -28,7 +28,7 @@ from numalet.agent.host.runtime.port import (
     Reality,
     Started,
 )
-from numalet.core.enforcement import paths, settings
+from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
@@ -231,7 +231,7 @@ class FakeRuntime:
         if settings.path in self.refusals:
             return self.refusals[settings.path]
         before, wanted = entry.settings or CgroupSettings(), settings.cgroup
-        changed = [name for name in _NAMES if getattr(before, name) != getattr(wanted, name)]
+        changed = drift.differences(wanted, before)
         entry.settings = wanted
         self._save(entry)
         return changed
@@ -305,11 +305,6 @@ class FakeRuntime:
         if self._folder is None:
             return
         fake_files.save(self._folder, _kept(entry))
-
-
-_NAMES: Final = tuple(
-    name for name in settings.CgroupSettings.__dataclass_fields__ if name != "cpu_period_us"
-)
 
 
 def _started(entry: _Entry) -> Started:
