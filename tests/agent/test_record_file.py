@@ -75,7 +75,7 @@ def test_a_line_that_was_changed_refuses_the_file(
         record_file.read(folder)
     (finding,) = caught.value.findings
     assert "record/damaged-line" == finding.code
-    assert "line 1 is not as it was written" in english.sentence(finding)
+    assert "the checksum of line 1 is wrong" in english.sentence(finding)
 
 
 def test_a_line_that_finds_no_room_does_not_ask_for_more(tmp_path: Path) -> None:

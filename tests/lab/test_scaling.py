@@ -138,7 +138,7 @@ def test_distances_that_firmware_can_not_say_are_told(tmp_path: Path, distances:
     )
     topology, notes = scaled(described(tmp_path, text))
     assert topology.distances is None
-    assert any("distances can not be told" in note for note in notes)
+    assert any("distances can not be given" in note for note in notes)
 
 
 def test_a_machine_with_nothing_to_start_from_is_refused(tmp_path: Path) -> None:

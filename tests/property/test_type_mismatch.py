@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -13,6 +16,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from numalet.core.model.findings import Findings
+from numalet.insight import usecases
+from numalet.io import documents
 from numalet.io.documents import type_mismatch, typed
 from numalet.io.documents.typed import Place
 
@@ -42,6 +47,7 @@ class Whole(msgspec.Struct):
     h: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     i: bool = False
     j: Any = None
+    n: object = None
     k: frozenset[str] = frozenset()
     m: Annotated[str, msgspec.Meta(pattern="^[a-z]*$", max_length=3)] = ""
 
@@ -69,7 +75,7 @@ WHOLES = st.fixed_dictionaries(
         "a": st.one_of(st.just({"firstName": "n"}), PARTS, ANY),
         "b": st.one_of(st.lists(PARTS, max_size=3), ANY),
         "c": st.one_of(st.dictionaries(st.sampled_from(["p", "q", 3]), SCALARS), ANY),
-        **dict.fromkeys("defghijkm", ANY),
+        **dict.fromkeys("defghijkmn", ANY),
     },
 )
 
@@ -96,6 +102,26 @@ def test_it_is_where_msgspec_says(value: object) -> None:
     assert re.fullmatch(pattern, mismatch.path), sentence
     assert (f"field `{mismatch.missing}`" in sentence) == bool(mismatch.missing)
     event("missing" if mismatch.missing else mismatch.expected)
+
+
+def _structs() -> Iterator[type[msgspec.Struct]]:
+    """Every shape of the readers."""
+    for package in (documents, usecases):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for each in vars(importlib.import_module(module.name)).values():
+                if isinstance(each, type) and issubclass(each, msgspec.Struct):
+                    yield each
+
+
+@pytest.mark.parametrize("value", [None, True, -(2**70), 0.5, "\ud800", b"", [], {}])
+def test_no_shape_of_a_reader_has_a_type_that_is_unknown_here(value: object) -> None:
+    shapes = list(_structs())
+    assert shapes
+    for shape in shapes:
+        for each in msgspec.structs.fields(shape):
+            type_mismatch.first({each.encode_name: value}, shape)
+            type_mismatch.first({each.encode_name: [value]}, shape)
+            type_mismatch.first({each.encode_name: {"a": value}}, shape)
 
 
 @pytest.mark.parametrize(

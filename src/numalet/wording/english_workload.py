@@ -12,8 +12,8 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
             "its own, init containers come first, and at least one app container is there"
         ),
         "record/damaged-line": (
-            "the checksum of line {line} is wrong; restore the file, or take "
-            "the line away: its pods are then as in earlier lines, and pods without one are ended"
+            "the checksum of line {line} is wrong; restore the file, or delete the line: its pods"
+            " are then as in earlier lines, and pods without one are ended"
         ),
         "record/not-json": "the record of a pod is no JSON: {problem}",
         "record/unknown-container": (

@@ -208,7 +208,7 @@ def _plain(declared: inspect.Type) -> Any:
             return declared.cls
         case inspect.LiteralType():
             return Literal[tuple(declared.values)]
-        case inspect.StructType():
+        case inspect.StructType() | inspect.CustomType():
             return declared.cls
         case inspect.DictType():
             return dict
