@@ -27,7 +27,7 @@ from numalet.core.config.rules import StartStage
 from numalet.insight.output import json_schema, schemas
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
-from numalet.insight.output.simulation_schema import (
+from numalet.insight.output.simulation_types import (
     HintsByRuleDocument,
     NotStartedDocument,
     SimulationDocument,

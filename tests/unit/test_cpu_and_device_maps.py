@@ -17,7 +17,7 @@ from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.device_map import DeviceRow
 from numalet.insight.maps.memory_map import MemoryHolder
-from numalet.insight.simulate import node_document
+from numalet.insight.output import json_schema, simulation_document
 
 EXCLUSIVE = {"a": {"i": cpus("1,5"), "c": cpus("1")}, "b": {"c": cpus("3,7")}}
 SNAPSHOT = Snapshot(cpu=CpuLedger(cpus("0,2,4,6"), EXCLUSIVE))
@@ -50,11 +50,11 @@ def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
 
 
 def test_cpus_are_told_as_lists() -> None:
-    told = node_document.cpus(cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
+    rows = simulation_document.cpus(cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
     assert [
         {"node_id": 0, "shared": "", "reserved": "0,4", "exclusive": {"a": "1,5"}},
         {"node_id": 1, "shared": "2,6", "reserved": "", "exclusive": {"b": "3,7"}},
-    ] == told
+    ] == [json_schema.plain(row) for row in rows]
 
 
 def _ledger() -> DeviceLedger:
@@ -79,7 +79,7 @@ def test_devices_are_told_with_their_ids() -> None:
         "free": ["b"],
         "in_use": ["a"],
         "unhealthy": ["e"],
-    } == node_document.devices(device_map.device_map(_ledger()))[2]
+    } == json_schema.plain(simulation_document.devices(device_map.device_map(_ledger()))[2])
 
 
 def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:

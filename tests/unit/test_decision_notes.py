@@ -41,7 +41,9 @@ def test_the_notes_of_an_explanation_are_those_of_its_decision() -> None:
     document = {
         "pod": {"namespace": "default", "name": "v"},
         "queue": [{"uid": "u", "name": "default/u"}],
-        **decision_notes.fields(decision),
+        "evicted": ["u"],
+        "not_asked": [{"predicate": each.predicate, "why": each.why.value} for each in unknown],
+        "passed_over": ["example.com/g"],
     }
     notes = decision_notes.notes(decision_notes.collect([decision]))
     assert len(notes) == 4

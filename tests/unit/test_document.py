@@ -9,7 +9,7 @@ from builders import simple
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.insight.maps import memory_map
-from numalet.insight.simulate import document
+from numalet.insight.output import json_schema, simulation_document
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
 from sessions import begun, taken
 
@@ -20,7 +20,9 @@ def shown(*steps: Step) -> dict[str, Any]:
     session, records = taken(begun(), *steps)
     node = session.node
     after = memory_map.memory_map(node.snapshot, node.rules.machine, node.leftovers(), session.pods)
-    whole = document.simulation(records, after, node.state_files())
+    whole: dict[str, Any] = json_schema.plain(
+        simulation_document.simulation(records, after, node.state_files())
+    )
     assert json.loads(json.dumps(whole)) == whole, "it is plain data"
     return whole
 
@@ -108,7 +110,7 @@ def test_removals_and_restarts_are_steps() -> None:
 def test_a_kubelet_that_does_not_start_has_no_steps() -> None:
     refused = StartRefused(StartStage.MEMORY_MANAGER_START, (Finding("memory-state/corrupted"),))
 
-    told = document.not_started(refused)
+    told = json_schema.plain(simulation_document.not_started(refused))
 
     assert (told["start_error_stage"], told["steps"]) == (refused.stage.value, [])
     assert "checkpoint is corrupted" in told["start_error"]

@@ -10,7 +10,7 @@ from builders import simple
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.insight.maps import memory_map
-from numalet.insight.simulate import document
+from numalet.insight.output import json_schema, simulation_document
 from numalet.insight.simulate.session import Asked
 
 LINUX = builders.machine(10, 10)
@@ -21,8 +21,9 @@ def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
     """What the document says of one pod."""
     node, decision = builders.node(builders.rules(on, policy=policy)).admit(simple("u", memory))
     after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
-    found: dict[str, Any] = document.simulation([Asked(decision)], after, {})["steps"][0]["admit"]
-    return found
+    whole = json_schema.plain(simulation_document.simulation([Asked(decision)], after, {}))
+    admitted: dict[str, Any] = whole["steps"][0]["admit"]
+    return admitted
 
 
 def test_linux_is_told_cpus_and_memory_nodes() -> None:

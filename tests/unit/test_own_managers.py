@@ -14,9 +14,8 @@ import numalet
 from numalet.insight.explain import case as cases
 from numalet.insight.explain import story
 from numalet.insight.maps import memory_map
-from numalet.insight.output import explanation_document, json_schema
-from numalet.insight.output.simulation_schema import DecisionDocument
-from numalet.insight.simulate import document
+from numalet.insight.output import explanation_document, json_schema, simulation_document
+from numalet.insight.output.simulation_types import DecisionDocument
 from numalet.insight.simulate.session import Asked, Session
 
 TILES = "example.com/tile"
@@ -135,10 +134,9 @@ def test_its_hints_count_in_the_merge() -> None:
 def test_its_hints_and_reasons_are_in_documents() -> None:
     node, first = started("restricted").admit(asking(2))
     _, second = node.admit(asking(4, "q"))
-    shown = document.simulation(
-        [Asked(first), Asked(second)],
-        memory_map.memory_map(node.snapshot, node.rules.machine, (), {}),
-        node.state_files(),
+    after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
+    shown = json_schema.plain(
+        simulation_document.simulation([Asked(first), Asked(second)], after, node.state_files())
     )
     admitted, rejected = (step["admit"] for step in shown["steps"])
     for each in (admitted, rejected):

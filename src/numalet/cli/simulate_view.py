@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import typer
 
@@ -23,7 +23,6 @@ from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.cpu_map import NodeCpus
 from numalet.insight.maps.device_map import DeviceRow
 from numalet.insight.maps.memory_map import MemoryMap
-from numalet.insight.simulate import document, node_document
 from numalet.insight.simulate.session import (
     Asked,
     NotRestarted,
@@ -115,7 +114,9 @@ def show_start_error(
     Where the limit is ours and not the kubelet's, there are only our sentences.
     """
     if chosen is not OutputFormat.TABLE:
-        output.print_document(document.not_started(refused), chosen)
+        from numalet.insight.output import simulation_document
+
+        output.print_document(simulation_document.not_started(refused), chosen)
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
     if refused.stage is not StartStage.NUMALET:
         text = kubelet_start.text(refused, root_dir)
@@ -140,22 +141,19 @@ def say_written(names: Sequence[str]) -> None:
 
 def print_document(result: SimulationResult, chosen: OutputFormat) -> None:
     """Print the simulation as a document."""
-    output.print_document(_document(result), chosen)
+    from numalet.insight.output import simulation_document
 
-
-def _document(result: SimulationResult) -> dict[str, Any]:
-    from numalet.insight.output import explanation_document, json_schema
-
-    files = result.session.node.state_files()
     prepared = result.prepared
-    return document.simulation(result.records, result.map(), files, result.mode) | {
-        "replay_refused": [
-            json_schema.plain(explanation_document.refused(*each))
-            for each in result.replay_refused()
-        ],
-        "cpus": node_document.cpus(result.cpus()),
-        "devices": node_document.devices(result.devices()),
-        "assumed_running": list(prepared.assumed),
-        "forgotten": list(prepared.forgotten),
-        "ignored": {cause.value: count for cause, count in prepared.ignored.items()},
-    }
+    document = simulation_document.simulation(
+        result.records,
+        result.map(),
+        result.session.node.state_files(),
+        result.mode,
+        replay_refused=result.replay_refused(),
+        nodes=result.cpus(),
+        device_rows=result.devices(),
+        assumed_running=prepared.assumed,
+        forgotten=prepared.forgotten,
+        ignored={cause.value: count for cause, count in prepared.ignored.items()},
+    )
+    output.print_document(document, chosen)

@@ -75,17 +75,6 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def fields(decision: Decision) -> dict[str, Any]:
-    """The same of one decision, as plain data."""
-    return {
-        "evicted": list(decision.evicted),
-        "not_asked": [
-            {"predicate": each.predicate, "why": each.why.value} for each in decision.not_asked
-        ],
-        "passed_over": list(decision.passed_over),
-    }
-
-
 def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
     """The notes of a decision that is known from its explanation alone."""
     about = explanation["pod"]

@@ -42,7 +42,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.insight.output.simulation_schema import NotAskedDocument
+from numalet.insight.output.simulation_types import NotAskedDocument
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 NameOf = Callable[[str], str]

@@ -16,7 +16,7 @@ from numalet.core.model.pod import ContainerKind, QosClass
 from numalet.insight.explain.considered_sets import AnswerKind
 from numalet.insight.explain.tally import Category
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.insight.output.simulation_schema import NotAskedDocument
+from numalet.insight.output.simulation_types import NotAskedDocument
 
 
 class ReasonDocument(OutputDocument):

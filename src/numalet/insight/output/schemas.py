@@ -24,7 +24,7 @@ from numalet.insight.output.machine_document import MachineDocument, ProfilesDoc
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
-from numalet.insight.output.simulation_schema import NotStartedDocument, SimulationDocument
+from numalet.insight.output.simulation_types import NotStartedDocument, SimulationDocument
 from numalet.insight.output.what_if_document import Matrix
 
 DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(

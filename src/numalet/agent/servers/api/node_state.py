@@ -15,7 +15,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.memory_map import MemoryHolder, MemoryNodeRow
-from numalet.insight.simulate import node_document
+from numalet.insight.output import json_schema, simulation_document
 
 
 def node_state(view: AgentView) -> dict[str, Any]:
@@ -39,6 +39,10 @@ def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
     """What is allocated on a node, by an agent or by commands; ``pods`` are those known by uid."""
     rules = node.rules
     chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
+    cpus = simulation_document.cpus(
+        cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
+    )
+    devices = simulation_document.devices(device_map.device_map(node.snapshot.device))
     return {
         "policies": {
             "topology": rules.topology.policy.value,
@@ -47,10 +51,8 @@ def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
             "cpu": rules.cpu.policy.value,
         },
         "numaNodes": [_numa_node(row) for row in chart.nodes],
-        "cpus": node_document.cpus(
-            cpu_map.cpu_map(node.snapshot, rules.machine, reserved_cpus(node))
-        ),
-        "devices": node_document.devices(device_map.device_map(node.snapshot.device)),
+        "cpus": list(map(json_schema.plain, cpus)),
+        "devices": list(map(json_schema.plain, devices)),
         "holders": [_holder(each) for each in chart.active],
         "leftBehind": [_holder(each) for each in chart.left_behind],
     }

@@ -1,8 +1,7 @@
-"""The schema of ``numalet simulate -o json``: what ``simulate.document`` builds, field by field.
+"""The form of a simulation: what ``numalet simulate -o json`` prints, field by field.
 
-The core builds plain data; here its shape is written down once more as types, from which the
-JSON Schema in ``docs/schemas`` is generated. Fields without meaning are left out: no hints under
-the topology policy none, no placements of a rejected pod. CPU lists are texts such as ``0-3,8``.
+``simulation_document`` builds it. Fields without meaning are left out: no hints under the topology
+policy none, no placements of a rejected pod. CPU lists are texts such as ``0-3,8``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,200 @@
+"""A simulation made into a document: what ``numalet simulate -o json`` prints.
+
+Hints, affinities and placements have the form of recorded outcomes, so that one description
+serves both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import Rejection
+from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartRefused
+from numalet.core.model import cpu_set
+from numalet.core.model.pod import Pod
+from numalet.insight.maps.cpu_map import CpuCell, CpuUse, NodeCpus
+from numalet.insight.maps.device_map import DeviceRow
+from numalet.insight.maps.memory_map import MemoryHolder, MemoryMap, MemoryNodeRow
+from numalet.insight.output import memory_document
+from numalet.insight.output.simulation_types import (
+    DecisionDocument,
+    EventDocument,
+    GroupMaskDocument,
+    NotAskedDocument,
+    NotStartedDocument,
+    RefusedDocument,
+    RestartDocument,
+    RuntimeDocument,
+    SimulationBlockDocument,
+    SimulationCpusDocument,
+    SimulationDevicesDocument,
+    SimulationDocument,
+    SimulationHolderDocument,
+    SimulationNodeDocument,
+    StatusDocument,
+    StepDocument,
+)
+from numalet.insight.simulate import outcome, runtime_settings
+from numalet.insight.simulate.runtime_settings import LinuxSettings, Settings, WindowsSettings
+from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
+from numalet.wording import english, kubelet, kubelet_start
+
+
+def simulation(
+    records: Iterable[Record],
+    after: MemoryMap,
+    files: Mapping[str, str],
+    mode: Mode = Mode.EXACT,
+    *,
+    replay_refused: Iterable[tuple[Pod, Rejection]] = (),
+    nodes: Iterable[NodeCpus] = (),
+    device_rows: Iterable[DeviceRow] = (),
+    assumed_running: Iterable[str] = (),
+    forgotten: Iterable[str] = (),
+    ignored: Mapping[str, int] | None = None,
+) -> SimulationDocument:
+    """The steps with their decisions, the maps of the node after them, the state files.
+
+    ``replay_refused`` are pods that run and were rejected, ``assumed_running`` and ``forgotten``
+    uids of pods that only the state files know, ``ignored`` counts objects that give no pod.
+    """
+    return SimulationDocument(
+        schema="numalet.simulation/1",
+        mode=mode,
+        start_error=None,
+        steps=[_step(record) for record in records],
+        nodes=[_node(node) for node in after.nodes],
+        holders=[_holder(holder) for holder in after.active],
+        left_behind=[_holder(holder) for holder in after.left_behind],
+        state_files={name: json.loads(text) for name, text in sorted(files.items())},
+        replay_refused=[
+            RefusedDocument(str(pod), kubelet.reason(why), kubelet.message(why))
+            for pod, why in replay_refused
+        ],
+        cpus=cpus(nodes),
+        devices=devices(device_rows),
+        assumed_running=list(assumed_running),
+        forgotten=list(forgotten),
+        ignored=dict(ignored or {}),
+    )
+
+
+def not_started(refused: StartRefused) -> NotStartedDocument:
+    """The document of a simulation that has no step, because the kubelet does not start."""
+    return NotStartedDocument(
+        "numalet.simulation/1", kubelet_start.text(refused), refused.stage, []
+    )
+
+
+def _step(record: Record) -> StepDocument:
+    match record:
+        case Asked(decision):
+            return StepDocument(admit=_decision(decision))
+        case Removed(pod_uid):
+            return StepDocument(remove=pod_uid)
+        case Restarted(decisions):
+            return StepDocument(restart=RestartDocument([_decision(each) for each in decisions]))
+        case NotRestarted(refused):
+            return StepDocument(restart=RestartDocument(start_error=kubelet_start.text(refused)))
+        case _:
+            assert_never(record)
+
+
+def _decision(decision: Decision) -> DecisionDocument:
+    pod = decision.pod
+    rejection = decision.rejection
+    document = DecisionDocument(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        qos_class=pod.qos_class,
+        evicted=list(decision.evicted),
+        not_asked=[NotAskedDocument(each.predicate, each.why) for each in decision.not_asked],
+        passed_over=list(decision.passed_over),
+        **outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection)),
+    )
+    if rejection is None:
+        runtime = runtime_settings.of_decision(decision)
+        document.runtime = {name: _settings(settings) for name, settings in runtime.items()}
+    else:
+        document.why = english.of_reason(rejection)
+        document.code = rejection.code
+        status, event = kubelet.status(rejection), kubelet.event(rejection)
+        document.status = StatusDocument("Failed", status["reason"], status["message"])
+        document.event = EventDocument("Warning", event["reason"], event["message"])
+        document.left_behind = [key.container for key in decision.left_behind]
+    return document
+
+
+def _settings(settings: Settings) -> RuntimeDocument:
+    """In the words of the container runtime's API."""
+    match settings:
+        case LinuxSettings(cpuset_cpus, cpuset_mems):
+            return RuntimeDocument(cpuset_cpus=cpuset_cpus, cpuset_mems=cpuset_mems)
+        case WindowsSettings(affinity_cpus):
+            masks = [GroupMaskDocument(**each._asdict()) for each in affinity_cpus]
+            return RuntimeDocument(affinity_cpus=masks)
+        case _:
+            assert_never(settings)
+
+
+def _node(node: MemoryNodeRow) -> SimulationNodeDocument:
+    return SimulationNodeDocument(
+        node_id=node.node_id,
+        node_class=node.node_class,
+        assignments=node.assignments,
+        group=list(node.group),
+        types=memory_document.types(node.types),
+    )
+
+
+def _holder(holder: MemoryHolder) -> SimulationHolderDocument:
+    return SimulationHolderDocument(
+        pod_uid=holder.key.pod_uid,
+        container=holder.key.container,
+        name=holder.name,
+        memory=[
+            SimulationBlockDocument(list(nodes), resource, size_bytes)
+            for nodes, resource, size_bytes in holder.blocks
+        ],
+        cpuset=cpu_set.text(holder.cpus),
+        devices={resource: list(ids) for resource, ids in holder.devices.items()},
+    )
+
+
+def cpus(nodes: Iterable[NodeCpus]) -> list[SimulationCpusDocument]:
+    """For each NUMA node: CPU lists by what they are for, exclusive ones by pod."""
+    return [_cpus(node) for node in nodes]
+
+
+def _cpus(node: NodeCpus) -> SimulationCpusDocument:
+    cells = [cell for core in node.cores for cell in core]
+    owners = sorted({cell.pod_uid for cell in cells if cell.use is CpuUse.EXCLUSIVE})
+    return SimulationCpusDocument(
+        node_id=node.node_id,
+        shared=_listed(cell for cell in cells if cell.use is CpuUse.SHARED),
+        reserved=_listed(cell for cell in cells if cell.use is CpuUse.RESERVED),
+        exclusive={uid: _listed(cell for cell in cells if cell.pod_uid == uid) for uid in owners},
+    )
+
+
+def _listed(cells: Iterable[CpuCell]) -> str:
+    return cpu_set.text(cell.cpu for cell in cells)
+
+
+def devices(rows: Iterable[DeviceRow]) -> list[SimulationDevicesDocument]:
+    """For each resource and set of NUMA nodes: the device ids."""
+    return [
+        SimulationDevicesDocument(
+            resource=row.resource,
+            numa_nodes=list(row.nodes),
+            free=list(row.free),
+            in_use=list(row.in_use),
+            unhealthy=list(row.unhealthy),
+        )
+        for row in rows
+    ]
