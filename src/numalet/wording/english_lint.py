@@ -202,7 +202,8 @@ WORDS: Final[Mapping[str, LintWords]] = {
     ),
     "lint/cpu-reservation-overridden": LintWords(
         sentence=(
-            "{field} is {amount}, but reservedSystemCPUs names {cpus} CPUs, and {cpus} are reserved"
+            "{field} is {amount} and counts for nothing: reservedSystemCPUs sets the CPUs that are"
+            " reserved, here {cpus}"
         ),
         why=(
             "With reservedSystemCPUs the kubelet v1.32 drops kubeReserved.cpu and sets"
