@@ -360,6 +360,11 @@ def test_whole_cores_are_not_split() -> None:
     assert found(replace(static_cpus("0"), cpu_manager_policy="none", kube_reserved={})) == {}
 
 
+def test_a_reservation_that_no_policy_can_make_splits_nothing() -> None:
+    cpu = CpuRules(policy=CpuPolicy.STATIC, full_pcpus_only=True, reserved_count=99)
+    assert of_rules(on_options.split_cores, cpu) == []
+
+
 def test_split_cores_are_said_once_where_they_can_hang_the_kubelet() -> None:
     both = static_cpus("0", full_pcpus_only=True, distribute_cpus_across_numa=True)
     assert list(found(both)) == ["cpu-policy-may-hang"]

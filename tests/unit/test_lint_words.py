@@ -12,7 +12,7 @@ from architecture import codes, references, tree
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.go_text import GoText
-from numalet.insight.lint import github, rows, sarif
+from numalet.insight.lint import combining, github, rows, sarif
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow
 from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
@@ -204,3 +204,9 @@ def test_the_page_of_rules_has_a_row_for_every_rule_with_its_reason() -> None:
     page = (tree.DOCS / "reference" / "lint-rules.md").read_text(encoding="utf-8")
     listed = {row.cells[0].strip("`"): row.cells[3] for row in references.rows(page)}
     assert {code: words.why for code, words in english_lint.WORDS.items()} == listed
+
+
+def test_what_a_check_says_twice_comes_once_with_its_name() -> None:
+    checks = [combining.NamedRows(name, [BALANCING, BALANCING], "a.yaml") for name in ("x", "y")]
+    (merged,) = combining.merged(checks)
+    assert (merged.row.sentence, merged.combinations) == ("it is on (x; y)", ("x", "y"))
