@@ -78,7 +78,7 @@ def test_what_the_kernel_has_of_a_kubelet_s_container_is_told(
             "a problem of the kubelet",
             PATIENCE_SECONDS,
         )
-        assert "CPUs 2-3, and CPUs 1-3 are in force" in agent.said()
+        assert "CPUs 2-3, but CPUs 1-3 are in force" in agent.said()
         assert "1-3" == container.read("cpuset.cpus.effective")
         assert held["cpus"] == "2-3"
 
