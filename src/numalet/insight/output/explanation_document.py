@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numalet.core.admission.reasons import Rejection
 from numalet.core.config.rules import StartRefused
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
@@ -21,7 +20,7 @@ from numalet.insight.explain.change import Change, ChangeOutcome
 from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
 from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
 from numalet.insight.explain.tally import Tally
-from numalet.insight.output import explanation_nodes
+from numalet.insight.output import explanation_nodes, simulation_document
 from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -33,7 +32,6 @@ from numalet.insight.output.explanation_types import (
     ExplanationHolderDocument,
     ExplanationMergedDocument,
     ExplanationNotStartedDocument,
-    ExplanationRefusedDocument,
     OfferDocument,
     PodDocument,
     QueuedDocument,
@@ -42,7 +40,6 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.insight.output.simulation_types import NotAskedDocument
 from numalet.wording import english, explanations, kubelet, kubelet_start
 
 NameOf = Callable[[str], str]
@@ -66,14 +63,16 @@ def explanation(
         scope=rules.topology.scope,
         queue=[QueuedDocument(str(pod), pod.uid, pod.uid in case.admitted) for pod in case.queue],
         replay_refused=[
-            refused(pod, case.refused[pod.uid]) for pod in case.queue if pod.uid in case.refused
+            simulation_document.refused(pod, case.refused[pod.uid])
+            for pod in case.queue
+            if pod.uid in case.refused
         ],
         admitted=decision.admitted,
         reason=kubelet.reason(rejection),
         message=kubelet.message(rejection),
         why=None if rejection is None else _reason(rejection),
         evicted=list(decision.evicted),
-        not_asked=[NotAskedDocument(each.predicate, each.why) for each in decision.not_asked],
+        not_asked=simulation_document.not_asked(decision),
         passed_over=list(decision.passed_over),
         nodes=list(numa_mask.ids(measures.span_of(traced.roster, decision.after, decision.pod))),
         nodes_before=explanation_nodes.nodes(case.node),
@@ -83,13 +82,6 @@ def explanation(
         refused_allocation=_refusal(traced, case.name_of),
         would_admit=[_tally(each, case) for each in tallies],
         assumed_running=assumed_running,
-    )
-
-
-def refused(pod: Pod, rejection: Rejection) -> ExplanationRefusedDocument:
-    """A pod that was rejected, in the kubelet's words."""
-    return ExplanationRefusedDocument(
-        str(pod), kubelet.reason(rejection), kubelet.message(rejection)
     )
 
 

@@ -16,7 +16,7 @@ from numalet.core.model.pod import ContainerKind, QosClass
 from numalet.insight.explain.considered_sets import AnswerKind
 from numalet.insight.explain.tally import Category
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.insight.output.simulation_types import NotAskedDocument
+from numalet.insight.output.simulation_types import NotAskedDocument, RefusedDocument
 
 
 class ReasonDocument(OutputDocument):
@@ -221,14 +221,6 @@ class CategoryDocument(OutputDocument):
     would_not_start: list[OfferDocument]
 
 
-class ExplanationRefusedDocument(OutputDocument):
-    """A pod that was rejected, in the kubelet's words."""
-
-    pod: str
-    reason: str
-    message: str
-
-
 class Explanation(OutputDocument):
     """One decision, its story, and what would have admitted the pod.
 
@@ -247,7 +239,7 @@ class Explanation(OutputDocument):
     policy: TopologyPolicy
     scope: Scope
     queue: list[QueuedDocument]
-    replay_refused: list[ExplanationRefusedDocument]
+    replay_refused: list[RefusedDocument]
     admitted: bool
     reason: str
     message: str

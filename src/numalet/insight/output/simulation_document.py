@@ -71,10 +71,7 @@ def simulation(
         holders=[_holder(holder) for holder in after.active],
         left_behind=[_holder(holder) for holder in after.left_behind],
         state_files={name: json.loads(text) for name, text in sorted(files.items())},
-        replay_refused=[
-            RefusedDocument(str(pod), kubelet.reason(why), kubelet.message(why))
-            for pod, why in replay_refused
-        ],
+        replay_refused=[refused(pod, rejection) for pod, rejection in replay_refused],
         cpus=cpus(nodes),
         devices=devices(device_rows),
         assumed_running=list(assumed_running),
@@ -88,6 +85,16 @@ def not_started(refused: StartRefused) -> NotStartedDocument:
     return NotStartedDocument(
         "numalet.simulation/1", kubelet_start.text(refused), refused.stage, []
     )
+
+
+def refused(pod: Pod, rejection: Rejection) -> RefusedDocument:
+    """A pod that was rejected, in the kubelet's words."""
+    return RefusedDocument(str(pod), kubelet.reason(rejection), kubelet.message(rejection))
+
+
+def not_asked(decision: Decision) -> list[NotAskedDocument]:
+    """The predicates that might have refused the pod."""
+    return [NotAskedDocument(each.predicate, each.why) for each in decision.not_asked]
 
 
 def _step(record: Record) -> StepDocument:
@@ -113,7 +120,7 @@ def _decision(decision: Decision) -> DecisionDocument:
         uid=pod.uid,
         qos_class=pod.qos_class,
         evicted=list(decision.evicted),
-        not_asked=[NotAskedDocument(each.predicate, each.why) for each in decision.not_asked],
+        not_asked=not_asked(decision),
         passed_over=list(decision.passed_over),
         **outcome.verdict(decision, kubelet.reason(rejection), kubelet.message(rejection)),
     )

@@ -9,9 +9,9 @@ from numalet.core.admission.reasons import Unknown
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import numa_mask
 from numalet.insight.explain.matrix import Run, VariantRow
-from numalet.insight.output import explanation_document
-from numalet.insight.output.explanation_types import ExplanationRefusedDocument
+from numalet.insight.output import simulation_document
 from numalet.insight.output.json_schema import OutputDocument
+from numalet.insight.output.simulation_types import RefusedDocument
 from numalet.wording import kubelet_start
 
 
@@ -53,8 +53,8 @@ class OrderRunDocument(OutputDocument):
     """
 
     admitted: int
-    rejected: list[ExplanationRefusedDocument]
-    replay_refused: list[ExplanationRefusedDocument]
+    rejected: list[RefusedDocument]
+    replay_refused: list[RefusedDocument]
     evicted: list[EvictedDocument]
     not_asked: list[PodsNotAskedDocument]
     passed_over: list[PassedOverDocument]
@@ -116,8 +116,8 @@ def _run(run: Run) -> OrderRunDocument:
     beside = run.beside
     return OrderRunDocument(
         admitted=run.admitted,
-        rejected=[explanation_document.refused(*each) for each in run.rejected],
-        replay_refused=[explanation_document.refused(*each) for each in run.replay_refused],
+        rejected=[simulation_document.refused(*each) for each in run.rejected],
+        replay_refused=[simulation_document.refused(*each) for each in run.replay_refused],
         evicted=[EvictedDocument(pod, list(names)) for pod, names in beside.evicted],
         not_asked=[
             PodsNotAskedDocument(each.predicate, each.why, list(pods))
