@@ -129,8 +129,8 @@ def check(
         choosing.refuse_unknown("--explain", [explain])
         check_view.print_code(explain)
         return
-    configs, machines = list(dict.fromkeys(config or ())), list(dict.fromkeys(machine or ()))
-    is_one = len(configs) < 2 and len(machines) < 2
+    configs, machines = config or [], machine or []
+    is_one = len({*configs}) < 2 and len({*machines}) < 2
     pieces = CheckInputs(
         machine=replace(sizes, machine=next(iter(machines), None)).choice(),
         config=flags.sources(next(iter(configs), None)),

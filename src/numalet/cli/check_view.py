@@ -58,11 +58,9 @@ def print_json(
     rows: Sequence[FindingRow], checked: Checked | None = None, mode: Mode = Mode.EXACT
 ) -> None:
     """Print the document that ``numalet.check/1`` describes."""
-    import msgspec
-
     from numalet.insight.output import check_document
 
-    document = msgspec.to_builtins(check_document.of(checked, tuple(rows), mode))
+    document = check_document.of(checked, tuple(rows), mode)
     output.print_document(document, output.OutputFormat.JSON)
 
 
@@ -135,8 +133,6 @@ def print_several_for_program(
 
 
 def _print_several_json(checks: Sequence[CheckCombination]) -> None:
-    import msgspec
-
     from numalet.insight.output import check_document
     from numalet.insight.output.check_document import CheckCombinationDocument
 
@@ -149,8 +145,7 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
         results.append(
             CheckCombinationDocument(config=each.config, machine=each.machine, check=of_one)
         )
-    document = msgspec.to_builtins(check_document.of_several(results))
-    output.print_document(document, output.OutputFormat.JSON)
+    output.print_document(check_document.of_several(results), output.OutputFormat.JSON)
 
 
 def _start_error(result: CheckResult | None) -> str:

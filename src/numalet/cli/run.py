@@ -287,10 +287,7 @@ def _explained(case: Case, running: int) -> Explained:
 
     traced = story.trace(case.node, case.pod)
     tallies = explain.searched(case, traced, SEARCH_SECONDS)
-    document: Explained = json_schema.plain(
-        explanation_document.explanation(case, traced, tallies, running)
-    )
-    return document
+    return json_schema.plain(explanation_document.explanation(case, traced, tallies, running))
 
 
 def _explain(explanation: Explained) -> None:

@@ -27,9 +27,10 @@ class OutputDocument(Struct, forbid_unknown_fields=True):
     """A part of a document that has these fields and no others."""
 
 
-def plain(document: Struct) -> Any:
+def plain(document: Struct) -> dict[str, Any]:
     """The document as JSON has it: mappings, lists, texts, numbers, true, false and null."""
-    return msgspec.to_builtins(document, str_keys=True, enc_hook=_text)
+    members: dict[str, Any] = msgspec.to_builtins(document, str_keys=True, enc_hook=_text)
+    return members
 
 
 def _text(value: object) -> str:

@@ -75,10 +75,7 @@ def explain(
     tallies: tuple[Tally, ...] = ()
     if is_searched:
         tallies = tuple(search.search(case, traced, explaining.budgeted(budget_seconds)))
-    plain: dict[str, Any] = json_schema.plain(
-        explanation_document.explanation(case, traced, tallies)
-    )
-    return plain
+    return json_schema.plain(explanation_document.explanation(case, traced, tallies))
 
 
 def what_if(

@@ -51,8 +51,7 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
     tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
     found = explanation_document.explanation(case, told, tuple(tallies), len(assumed))
-    plain: dict[str, Any] = json_schema.plain(found)
-    return plain
+    return json_schema.plain(found)
 
 
 def _case(view: AgentView, pod: Pod) -> Case:
