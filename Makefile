@@ -74,12 +74,11 @@ property: $(READY)  ## only the laws on generated input
 conformance: $(READY)  ## only the recorded decisions of a kubelet
 	$(PYTEST) $(PARALLEL) tests/conformance
 
-# The recorded decisions are left out: what they alone would cover lacks a test of its own. So
-# are the slow tests, which cover nothing new and would take minutes while being measured.
-cover: $(READY)  ## branch coverage: 100 % where there are no effects, 90 % elsewhere
+# The same tests as in `make test`, each of them once. What slow tests and the recorded decisions
+# cover does not count; tests/measurement.py says why.
+cover: $(READY)  ## the whole suite; branch coverage is 100 % where there are no effects, else 90 %
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(PARALLEL) -q -m 'not slow' \
-	  --ignore=tests/conformance --ignore=tests/architecture
+	$(BIN)/coverage run -m pytest $(PARALLEL)
 	$(BIN)/coverage combine --quiet
 	@echo "--- without effects"
 	$(BIN)/coverage report --fail-under=100 --include='$(PURE_FILES)'
@@ -129,7 +128,8 @@ protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
 	  src/numalet/io/rpc/*.proto
 
-check: lint types test cover sample  ## what continuous integration runs
+# `make cover` runs all that `make test` runs.
+check: lint types cover sample  ## what continuous integration runs
 
 clean:  ## remove what the targets made, the environment included
 	rm -rf $(VENV) .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeAlias
 
 import agent_zygote
+import measurement
 
 PATIENCE_SECONDS: Final = 60.0
 """How long an agent may be silent while something is awaited; many times what it takes."""
@@ -70,7 +71,7 @@ class Forks:
 
     def start(self, words: Sequence[str], errors: socket.socket) -> int:
         """Ask for a copy."""
-        order = json.dumps({"words": list(words)}).encode()
+        order = _order(words)
         socket.send_fds(self._control, [order], [errors.fileno()])
         return self._answer()
 
@@ -78,7 +79,7 @@ class Forks:
         self, words: Sequence[str], streams: Sequence[int], environment: Mapping[str, str]
     ) -> ForkedProcess:
         """A copy with these three streams and this environment."""
-        order = json.dumps({"words": list(words), "environment": dict(environment)}).encode()
+        order = _order(words, environment=dict(environment))
         socket.send_fds(self._control, [order], streams)
         return ForkedProcess(self, self._answer())
 
@@ -90,6 +91,12 @@ class Forks:
     def _answer(self) -> int:
         answer: int = json.loads(self._control.recv(agent_zygote.LARGEST_ORDER))
         return answer
+
+
+def _order(words: Sequence[str], **more: object) -> bytes:
+    """What asks for a copy; it is measured if the test is."""
+    order = {"words": list(words), "is_measured": measurement.is_on(), **more}
+    return json.dumps(order).encode()
 
 
 class Process(Protocol):

@@ -59,7 +59,8 @@ def serve(control: socket.socket) -> None:
             pid = os.fork()
             if not pid:
                 control.close()
-                _run(order["words"], descriptors, order.get("environment"))
+                measured = _measured() if order["is_measured"] else None
+                _run(order["words"], descriptors, order.get("environment"), measured)
             for each in descriptors:
                 os.close(each)
             alive.add(pid)
@@ -72,10 +73,14 @@ def serve(control: socket.socket) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _run(words: list[str], streams: list[int], environment: dict[str, str] | None) -> NoReturn:
+def _run(
+    words: list[str],
+    streams: list[int],
+    environment: dict[str, str] | None,
+    measured: coverage.Coverage | None,
+) -> NoReturn:
     """Be ``numalet`` with these words from here on; ``streams`` are the last ones of the three."""
     status: object = 3
-    measured = _measured()
     try:
         for number, each in zip(range(_STREAMS - len(streams), _STREAMS), streams, strict=True):
             os.dup2(each, number)

@@ -21,6 +21,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+import measurement
 from host_guard import HostGuard
 
 for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
@@ -66,8 +67,9 @@ def _own_scope(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fail a run that does not leave the host as it was."""
+    """Fail a run that does not leave the host as it was; measure the tests that count."""
     config.pluginmanager.register(HostGuard(config), "numalet-host-guard")
+    config.pluginmanager.register(measurement, "numalet-measurement")
 
 
 @pytest.fixture(scope="session")
