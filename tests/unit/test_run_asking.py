@@ -16,6 +16,7 @@ from numalet.agent.run.beside_agent import Agent
 from numalet.core.model.findings import BadInput, Finding
 from numalet.insight.explain import story
 from numalet.insight.output import explanation_document, json_schema
+from numalet.insight.output.explanation_types import Explanation
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query
 
 BUSY = AgentRefused(429, "TooManyRequests", "it explains others")
@@ -42,16 +43,20 @@ def explanation(*answers: Any) -> Any:
     client = Answering(*answers)
     found = Agent(client, Path("root"), simple("one", "1Gi"), ("one",)).explanation()
     assert not client.answers
-    return found
+    return plain(found)
 
 
 def told() -> dict[str, Any]:
     """What an agent tells."""
     asked = case(asking(narrow(), memory="50Gi"))
-    found: dict[str, Any] = json_schema.plain(
+    return json_schema.plain(
         explanation_document.explanation(asked, story.trace(asked.node, asked.pod), ())
     )
-    return found
+
+
+def plain(found: Explanation | None) -> Any:
+    """What came of it, in the form in which it was told."""
+    return None if found is None else json_schema.plain(found)
 
 
 def test_the_story_is_the_agents() -> None:
@@ -85,7 +90,7 @@ def test_the_patience_begins_when_the_agent_goes_and_not_with_the_question(
 
     agent = Agent(Slow(BUSY, told()), Path("root"), simple("one", "1Gi"), ("one",))
     # The second question took its time too, so a third one would not have been asked.
-    assert agent.explanation() == told()
+    assert plain(agent.explanation()) == told()
 
 
 def _silent(*, waits_until: float) -> list[str]:

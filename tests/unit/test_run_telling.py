@@ -7,29 +7,33 @@ from typing import Any
 import msgspec
 
 from builders import simple
+from explain_bench import asking, case, narrow
 from numalet.agent.run import placement_notes
-from numalet.agent.run.options import Explained, Voice
+from numalet.agent.run.options import Voice
 from numalet.core.model.findings import Finding
+from numalet.insight.explain import story
 from numalet.insight.explain.case import Case
-from numalet.insight.output import run_document
+from numalet.insight.output import explanation_document, run_document
+from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import english
 
 REFUSED = run_document.refused(
     simple("huge", "25Gi"), "OutOfcpu", "Node has too few.", fits_when_empty=True, by="agent"
 )
-REJECTED: Explained = {"admitted": False, "reason": "TopologyAffinityError"}
-ADMITTED: Explained = {"admitted": True}
+ASKED = case(asking(narrow(), memory="50Gi"))
+REJECTED = explanation_document.explanation(ASKED, story.trace(ASKED.node, ASKED.pod), ())
+ADMITTED = msgspec.structs.replace(REJECTED, admitted=True)
 
 
-def heard(told: Explained | None, *, as_document: bool = False) -> list[Any]:
+def heard(told: Explanation | None, *, as_document: bool = False) -> list[Any]:
     """Everything that a voice is asked to say."""
     said: list[Any] = []
 
     def tell(finding: Finding) -> None:
         said.append(english.sentence(finding))
 
-    def explained(_case: Case, _running: int) -> Explained:
+    def explained(_case: Case, _running: int) -> Explanation:
         raise AssertionError
 
     def show(document: RunDocument) -> None:
@@ -38,6 +42,10 @@ def heard(told: Explained | None, *, as_document: bool = False) -> list[Any]:
     voice = Voice(tell, explained, said.append, show if as_document else None)
     placement_notes.refused(REFUSED, told, voice)
     return said
+
+
+def test_there_is_a_story_to_tell() -> None:
+    assert not REJECTED.admitted
 
 
 def test_a_refusal_is_told_as_a_story() -> None:

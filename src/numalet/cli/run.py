@@ -18,8 +18,8 @@ from numalet.core.model.findings import BadInput, Finding, Location
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numalet.agent.run.options import Explained
     from numalet.insight.explain.case import Case
+    from numalet.insight.output.explanation_types import Explanation
     from numalet.insight.output.run_document import RunDocument
 
 EPILOG = """Examples:
@@ -278,22 +278,21 @@ def _seconds(wait: str | None) -> float | None:
     return seconds
 
 
-def _explained(case: Case, running: int) -> Explained:
+def _explained(case: Case, running: int) -> Explanation:
     """The story of the refusal, and what would have admitted the command."""
     from numalet.agent.run.options import SEARCH_SECONDS
     from numalet.cli import explain
     from numalet.insight.explain import story
-    from numalet.insight.output import explanation_document, json_schema
+    from numalet.insight.output import explanation_document
 
     traced = story.trace(case.node, case.pod)
     tallies = explain.searched(case, traced, SEARCH_SECONDS)
-    return json_schema.plain(explanation_document.explanation(case, traced, tallies, running))
+    return explanation_document.explanation(case, traced, tallies, running)
 
 
-def _explain(explanation: Explained) -> None:
+def _explain(explanation: Explanation) -> None:
     """Print the story where it does not get among what the command prints."""
     from numalet.cli import explain_view
-    from numalet.insight.output import explanation_types
 
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(explanation_types.of(explanation), OutputFormat.TABLE)
+        explain_view.show(explanation, OutputFormat.TABLE)

@@ -11,8 +11,8 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,16 +21,18 @@ import msgspec
 
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.run import joining, placement_notes
-from numalet.agent.run.child import EXIT_REFUSED
+from numalet.agent.run import joining
+from numalet.agent.run.allocator import Answer
 from numalet.agent.run.joining import AcceptedOrder
-from numalet.agent.run.options import SEARCH_SECONDS, Explained, RunOptions, Voice
+from numalet.agent.run.options import SEARCH_SECONDS, RunOptions
+from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.queue import Waiter
 from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.insight.output import explanation_types, run_document
+from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.io.agent_client.places import SOCKET_NAME
@@ -57,68 +59,14 @@ _PASSING: Final = ("client/no-agent", "client/broken-off", "client/timeout")
 _T = TypeVar("_T")
 
 
-def run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
-    """Place and run a command; its exit status, or ours. Raises ``BadInput`` and ``AgentGone``."""
+@contextmanager
+def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterator[Agent]:
+    """The agent that holds the root folder, asked about this command. Raises ``BadInput``."""
     _check(root, options)
     named = replace(pod, name=_name(pod))
+    waits_until = waiter.last if waiter.waits else 0.0
     with AgentClient(root / SOCKET_NAME) as client:
-        waits_until = waiter.last if waiter.waits else 0.0
-        agent = Agent(client, root, named, options.request.command, waits_until)
-        try:
-            place = _placed(agent, options, waiter)
-            if isinstance(place, Finding):
-                voice.report(place)
-                return EXIT_REFUSED
-            return _go_on(agent, place, options, voice)
-        except AgentRefused as refused:
-            fields = {"root": str(root), "message": refused.message}
-            finding = Finding("run/agent-says-no", fields)
-            if refused.code in _BAD:
-                raise BadInput([finding]) from None
-            voice.report(finding)
-            return EXIT_REFUSED
-
-
-def _placed(agent: Agent, options: RunOptions, waiter: Waiter) -> RunDocument | Finding:
-    """The agent's answer; a finding if its turn to ask did not come in time."""
-    if options.dry_run:
-        return agent.preview()
-    if not waiter.waits:
-        return agent.place()
-    place = agent.preview()
-    if not place.fits_when_empty:
-        return place
-    too_late = waiter.turn()
-    if too_late is not None:
-        return too_late
-    place = agent.place_in_time(waiter.last)
-    waiter.leave()
-    return place
-
-
-def _go_on(agent: Agent, place: RunDocument, options: RunOptions, voice: Voice) -> int:
-    if not place.admitted:
-        placement_notes.refused(place, agent.explanation(), voice)
-        fields = {"command": options.request.command[0], "root": str(agent.root)}
-        voice.report(Finding("run/no-place-beside-agent", fields))
-        return EXIT_REFUSED
-    if voice.show is not None:
-        voice.show(place)
-    else:
-        for finding in placement_notes.held(
-            place, english.of_finding(Finding("run/agent-has-no-tree"))
-        ):
-            voice.report(finding)
-    if options.dry_run:
-        return 0
-    accepted = agent.accept()
-    if isinstance(accepted, Finding):
-        voice.report(accepted)
-        return EXIT_REFUSED
-    outcome = joining.run(accepted, place, options.request.command)
-    if outcome.finding is not None:
-        voice.report(outcome.finding)
-    return outcome.status
+        yield Agent(client, root, named, options.request.command, waits_until)
 
 
 class AgentGone(Exception):  # noqa: N818 - it is an answer
@@ -126,7 +74,10 @@ class AgentGone(Exception):  # noqa: N818 - it is an answer
 
 
 class Agent:
-    """The agent, asked about one command; until when it waits anyway, if it does."""
+    """The agent, asked about one command: an ``Allocator``."""
+
+    remarks: Sequence[Finding] = ()
+    """An agent reports what is to be known of its node state itself."""
 
     def __init__(
         self,
@@ -136,17 +87,27 @@ class Agent:
         command: tuple[str, ...],
         waits_until: float = 0.0,
     ) -> None:
-        self.root = root
+        self._root = root
         self._waits_until = waits_until
+        """Until when the command waits anyway, by the monotonic clock; 0 if it does not."""
         self._client = client
         self._pod = pod
+        """Named so that the agent has no other pod of that name."""
+        self._command = command
         self._manifest = manifest(pod, command)
+        self._accepted: AcceptedOrder | None = None
+        """The agent's order, from when it is ours until it is handed back."""
 
-    def preview(self, wait_seconds: float = 0.0) -> RunDocument:
-        """Where it would go, now or as soon as there is a place in this time."""
-        return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
+    @property
+    def why_not_enforced(self) -> str:
+        """The agent has no tree of cgroups, where the kernel does not enforce."""
+        return english.of_finding(Finding("run/agent-has-no-tree"))
 
-    def place(self) -> RunDocument:
+    def preview(self) -> Answer:
+        """Where the command would go now. Raises ``BadInput`` and ``AgentGone``."""
+        return self._previewed(0.0)
+
+    def place(self) -> Answer:
         """Where it goes: allocated from now on, as long as this process lives."""
         own = process_tree.process(os.getpid())
         assert own is not None
@@ -159,21 +120,51 @@ class Agent:
             }
         )
 
-    def place_in_time(self, last: float) -> RunDocument:
-        """The same, as soon as there is a place, until the monotonic clock says ``last``."""
-        while True:
-            left = last - time.monotonic()
-            place = self.preview(max(0.0, min(left, _LONGEST_WAIT_SECONDS)))
-            if place.admitted:
-                # Who does not wait may have been quicker.
-                place = self.place()
-            if place.admitted or not place.fits_when_empty or time.monotonic() >= last:
-                return place
+    def place_or_wait(self, seconds: float) -> Answer:
+        """The same, as soon as there is a place; the agent holds the question back so long.
 
-    def accept(self) -> AcceptedOrder | Finding:
+        It is asked without a place being taken, since it keeps a pod that it has rejected.
+        """
+        place = self._previewed(min(seconds, _LONGEST_WAIT_SECONDS))
+        if isinstance(place, Finding) or not place.admitted:
+            return place
+        # Who does not wait may have been quicker.
+        return self.place()
+
+    def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
+        """Accept the order, as soon as it is there."""
+        accepted = self._order()
+        if isinstance(accepted, Finding):
+            return accepted
+        self._accepted = accepted
+        try:
+            return joining.ready(accepted, place, self._command)
+        except OSError as error:
+            return Finding("runtime/storage", {"error": error.strerror or str(error)})
+
+    def release(self) -> None:
+        """Hand the order back. A place whose order we never had the agent withdraws by itself."""
+        if self._accepted is not None:
+            joining.hand_back(self._accepted)
+            self._accepted = None
+
+    def explanation(self) -> Explanation | None:
+        """Why there is no place; None if the agent gives none, or none that we can decode."""
+        query = {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
+        try:
+            return explanation_types.of(self._posted("explanations", query))
+        except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
+            return None
+
+    def on_refusal(self) -> Iterator[Finding]:
+        """Whom to ask what holds the room."""
+        fields = {"command": self._command[0], "root": str(self._root)}
+        yield Finding("run/no-place-beside-agent", fields)
+
+    def _order(self) -> AcceptedOrder | Finding:
         """What the agent has prepared, as soon as it has; or why it has not."""
         key = ContainerKey(self._pod.uid, CONTAINER)
-        folder = Attempts(self.root / RUNS).of(key, 1).folder
+        folder = Attempts(self._root / RUNS).of(key, 1).folder
         last = time.monotonic() + _PREPARATION_SECONDS
         poll_at = time.monotonic() + _POLL_SECONDS
         while time.monotonic() < last:
@@ -185,24 +176,24 @@ class Agent:
                 if self._is_gone():
                     break
             time.sleep(joining.PAUSE_SECONDS)
-        fields = {"root": str(self.root), "message": self._warning()}
+        fields = {"root": str(self._root), "message": self._warning()}
         return Finding("run/withdrawn", fields)
 
-    def explanation(self) -> Explained | None:
-        """Why there is no place; None if the agent gives none, or none that we can decode."""
+    def _previewed(self, wait_seconds: float) -> Answer:
+        return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
+
+    def _asked(self, query: Query) -> Answer:
+        """The agent's answer; a finding if it refuses to give one."""
         try:
-            explanation = self._posted(
-                "explanations", {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
-            )
-            explanation_types.of(explanation)
-        except (AgentGone, AgentRefused, BadInput, msgspec.ValidationError):
-            return None
-        return explanation
+            return run_document.decode(self._posted("runs", query))
+        except AgentRefused as refused:
+            fields = {"root": str(self._root), "message": refused.message}
+            finding = Finding("run/agent-says-no", fields)
+            if refused.code in _BAD:
+                raise BadInput([finding]) from None
+            return finding
 
-    def _asked(self, query: Query) -> RunDocument:
-        return run_document.decode(self._posted("runs", query))
-
-    def _posted(self, resource: str, query: Query) -> Explained:
+    def _posted(self, resource: str, query: Query) -> Mapping[str, Any]:
         return self._patiently(
             lambda: self._client.post(f"{_OWN}/{resource}", self._manifest, query)
         )
@@ -226,17 +217,17 @@ class Agent:
         """Return if the agent may come back yet. Raises ``BadInput`` and ``AgentGone``."""
         finding = bad.findings[0]
         if finding.code == "client/not-allowed":
-            raise _not_allowed(self.root) from None
+            raise _not_allowed(self._root) from None
         if finding.code not in _PASSING:
             raise bad
         if not _is_over(away_since):
             return
-        if not _agent_holds_lock(self.root):
+        if not _agent_holds_lock(self._root):
             raise AgentGone from None
         # It is about to start, or it hangs; who waits anyway waits for that too.
         if time.monotonic() >= self._waits_until:
-            fields = {"root": str(self.root), "problem": english.of_finding(finding)}
-            where = Location(str(self.root))
+            fields = {"root": str(self._root), "problem": english.of_finding(finding)}
+            where = Location(str(self._root))
             raise BadInput([Finding("run/agent-silent", fields, where)]) from None
 
     def _is_gone(self) -> bool:

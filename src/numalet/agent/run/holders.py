@@ -59,6 +59,7 @@ class Holders:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
+        """One file per run, named by its uid and locked by its process."""
 
     def lock(self, uid: str) -> int:
         """Take the lock of a new run, as a descriptor that its process keeps.

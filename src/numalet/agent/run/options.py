@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from numalet.agent.run.request import RunRequest
 from numalet.core.model.findings import Finding
 from numalet.insight.explain.case import Case
+from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets
 
 SEARCH_SECONDS: Final = 2
 """How long to search for what would have admitted a command that is refused."""
-
-Explained: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +42,6 @@ class Voice:
     """
 
     report: Callable[[Finding], None]
-    explained: Callable[[Case, int], Explained]
-    explain: Callable[[Explained], None]
+    explained: Callable[[Case, int], Explanation]
+    explain: Callable[[Explanation], None]
     show: Callable[[RunDocument], None] | None = None

@@ -28,7 +28,9 @@ class OtherRuns:
 
     def __init__(self, holders: Holders, tree: CgroupTree | None) -> None:
         self._holders = holders
+        """Tells which of them live, and by which id they are known here."""
         self._tree = tree
+        """Where their cgroups are; None where there are none."""
 
     def share(self, node: Node, live: Sequence[RunHolder]) -> None:
         """Give the shared pool, as it is now, to those who run in it."""

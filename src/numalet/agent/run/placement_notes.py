@@ -8,13 +8,14 @@ from typing import Final
 
 import msgspec
 
-from numalet.agent.run.options import Explained, Voice
+from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
 from numalet.agent.run.request import CONTAINER
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.snapshot import placement
+from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import english
 
@@ -33,17 +34,16 @@ def held(place: RunDocument, reason: str) -> Iterator[Finding]:
         yield Finding("run/rootless", severity=Severity.WARNING)
 
 
-def refused(place: RunDocument, explanation: Explained | None, voice: Voice) -> None:
+def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -> None:
     """Why there is no place; ``explanation`` is None where there was no time for one.
 
     What explains is the managers' decision. Where they would admit the pod another check refused
     it, or a place came free since: then the words of the refusal are all there is to say.
     """
-    if explanation is not None and explanation["admitted"]:
+    if explanation is not None and explanation.admitted:
         explanation = None
     if voice.show is not None:
-        shown = None if explanation is None else dict(explanation)
-        voice.show(msgspec.structs.replace(place, explanation=shown))
+        voice.show(msgspec.structs.replace(place, explanation=explanation))
     elif explanation is not None:
         voice.explain(explanation)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -66,38 +65,45 @@ class NoPlace:
         return len(self.holders)
 
 
-Answer: TypeAlias = Placed | NoPlace
+Decided: TypeAlias = Placed | NoPlace
 
 _LOOSER: Final = ("restricted", "best-effort")
 
 
 class Placer:
-    """Decides on commands over the shared state, beside other owners that are searched for.
+    """Decides on commands over the shared state, and has what they hold written there.
 
-    ``remarks`` are what a user should know of the state as it was read.
+    Nothing is remembered from one decision to the next but the lock of the one run that is ours:
+    every decision reads the state under its lock.
     """
 
     def __init__(
         self, state: SharedState, premises: Premises, ground: HostCapabilities, places: Places
     ) -> None:
         self._state = state
-        self._premises = premises
+        """Open as long as this object is used; opened and closed by our caller."""
+        self.premises = premises
+        """What decisions are made from, the same for all runs of a root folder that agree."""
         self._places = places
+        """Where kubelets and others that pin are searched for."""
         self._others = OtherRuns(state.holders, ground.tree)
         self._lock: int | None = None
+        """The descriptor of our run's lock, from when it is in the state until it is out of it."""
         self.ground = ground
+        """What the kernel can enforce here."""
         self.remarks: list[Finding] = []
+        """What a user should know of the state as it was read, each once."""
         self._limits = limits.resolve(
             premises.config, premises.machine, premises.behaviour, kernel.here()
         )
 
-    def preview(self, pod: Pod) -> Answer:
+    def preview(self, pod: Pod) -> Decided:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
         with self._state.held() as content:
             node, live = self._node(content)
             return self._decided(node, pod, live)[0]
 
-    def place(self, pod: Pod, command: str) -> Answer:
+    def place(self, pod: Pod, command: str) -> Decided:
         """Admit the pod and write it down. Raises ``BadInput``."""
         with self._state.held() as content:
             self._clear(content)
@@ -117,8 +123,8 @@ class Placer:
         if not isinstance(answer.decision.rejection, NotAligned):
             return None
         for policy in _LOOSER:
-            config = replace(self._premises.config, topology_manager_policy=policy)
-            premises = replace(self._premises, config=config)
+            config = replace(self.premises.config, topology_manager_policy=policy)
+            premises = replace(self.premises, config=config)
             placer = Placer(self._state, premises, self.ground, self._places)
             if isinstance(placer.preview(answer.pod), Placed):
                 return policy
@@ -142,21 +148,16 @@ class Placer:
             self._state.holders.unlock(uid, self._lock)
             self._lock = None
 
-    def place_in_time(self, pod: Pod, command: str, last: float) -> Answer:
-        """The same, tried again whenever a command ends, until the monotonic clock says ``last``.
+    def wait(self, seconds: float) -> None:
+        """Wait until a command ends, at most so long.
 
-        Raises ``BadInput``.
+        Raises:
+            BadInput: a kubelet that pins came to this machine meanwhile.
         """
-        while True:
-            answer = self.place(pod, command)
-            left = last - time.monotonic()
-            if isinstance(answer, Placed) or not answer.fits_when_empty or left <= 0:
-                return answer
-            with self._state.held() as content:
-                live = content.live
-            self._others.wait(live, left)
-            # A kubelet may have come to this machine meanwhile.
-            owners.refuse_to_pin(owners.find(self._places))
+        with self._state.held() as content:
+            live = content.live
+        self._others.wait(live, seconds)
+        owners.refuse_to_pin(owners.find(self._places))
 
     def release(self, uid: str) -> None:
         """Give back what a run held. Raises ``BadInput``."""
@@ -179,7 +180,7 @@ class Placer:
         live = content.live
         keys = [each.key for each in live]
         try:
-            started = recovery.start_node(self._premises, content.files if live else {}, keys)
+            started = recovery.start_node(self.premises, content.files if live else {}, keys)
         except BadInput as bad:
             if not live:
                 raise
@@ -190,10 +191,11 @@ class Placer:
             if before is not after:
                 of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
                 finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
-                self.remarks.append(finding)
+                if finding not in self.remarks:
+                    self.remarks.append(finding)
         return started.node.assume_running(keys).release_stale(), tuple(as_now)
 
-    def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Answer, Node]:
+    def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Decided, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
             empty, _ = self._node(Content({}))

@@ -1,4 +1,4 @@
-"""The command under the state that runs share: in cgroups of its own making, to its end."""
+"""The command in its place: started, accompanied to its end, and nothing of it left."""
 
 from __future__ import annotations
 
@@ -7,18 +7,31 @@ import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from numalet.agent.host.cgroup_v2 import counters, writing
-from numalet.agent.host.cgroup_v2.writing import SettingRefusal
-from numalet.agent.host.runtime import starting
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.watcher import begin, process_tree
+from numalet.agent.host.runtime.watcher import begin, watch
 from numalet.agent.host.runtime.watcher.begin import Setup
+from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.agent.run import child, leftovers
+from numalet.agent.run.attempt_report import AttemptReport
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
-from numalet.agent.run.placing import Placed
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
+from numalet.insight.output.run_document import RunDocument
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPlace:
+    """A place in which the command can begin."""
+
+    setup: Setup
+    """What the child becomes: command, environment, and the cgroup or the sets that bind it."""
+    oom_score_adj: int
+    memory_max_bytes: int
+    """The limit of its cgroup, 0 without one; only for explaining why the kernel killed it."""
+    numa_nodes: tuple[int, ...]
+    """Where its pages are kept; for the same."""
+    report: AttemptReport | None = None
+    """The files by which an agent learns of start and end; None without an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,91 +42,65 @@ class CommandOutcome:
     finding: Finding | None = None
 
 
-def run(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -> CommandOutcome:
-    """Run the command in its place, to its end; nothing of it is left."""
-    try:
-        refused = _enclose(placed, ground)
-        if refused is not None:
-            return CommandOutcome(EXIT_REFUSED, Finding(refused.code, refused.fields))
-        begin.adopt_orphans()
-        return _run(_setup(placed, command, ground), placed, ground)
-    finally:
-        leftovers.reap()
-        if ground.tree is not None:
-            leftovers.remove(ground.tree, placed.settings.path.rpartition("/")[0])
-
-
-def _run(setup: Setup, placed: Placed, ground: HostCapabilities) -> CommandOutcome:
+def run(ready: ReadyPlace) -> CommandOutcome:
+    """Run the command to its end; nothing of it is left."""
+    begin.adopt_orphans()
     with child.signals_held():
-        started = child.start(setup, starting.score(placed.settings.oom_score_adj, ground))
-        if isinstance(started, StartProblem):
-            return not_started(child.why(started, setup))
-        status = child.exit_status(child.accompany(started))
-    return CommandOutcome(status, _killed_for_memory(status, placed, ground))
+        try:
+            return _run(ready)
+        except OSError as error:
+            fields = {"error": error.strerror or str(error)}
+            return CommandOutcome(EXIT_REFUSED, Finding("runtime/storage", fields))
+        finally:
+            leftovers.reap()
 
 
-def not_started(why: NotStarted) -> CommandOutcome:
+def _run(ready: ReadyPlace) -> CommandOutcome:
+    cgroup, report = ready.setup.cgroup, ready.report
+    before, since = watch.out_of_memory(cgroup), stamp()
+    pid = child.start(ready.setup, ready.oom_score_adj)
+    if isinstance(pid, StartProblem):
+        if report is not None:
+            report.not_started(pid.stage, pid.number)
+        return _not_started(child.why(pid, ready.setup))
+    if report is not None:
+        report.started(pid, since)
+    status = child.accompany(pid)
+    until = stamp()
+    leftovers.reap()
+    ended = watch.end_document(status, (since, until), cgroup, before)
+    if report is not None:
+        report.ended(ended)
+    code = child.exit_status(status)
+    if code != 128 + signal.SIGKILL or ended["oom_kills"] <= 0:
+        return CommandOutcome(code)
+    limit = ready.memory_max_bytes
+    return CommandOutcome(code, _killed_for_memory(ended["limit_hits"], limit, ready.numa_nodes))
+
+
+def _not_started(why: NotStarted) -> CommandOutcome:
     """The outcome of a command that did not begin."""
     return CommandOutcome(child.EXITS.get(why.code, EXIT_REFUSED), Finding(why.code, why.fields))
 
 
-def _enclose(placed: Placed, ground: HostCapabilities) -> SettingRefusal | None:
-    """Make the cgroups of the pod and its container, with all settings in force."""
-    tree, path = ground.tree, placed.settings.path
-    if tree is None:
-        return None
-    try:
-        tree.make(path)
-    except OSError as error:
-        fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
-        return SettingRefusal(writing.REFUSED, fields)
-    parent = path.rpartition("/")[0]
-    for each, settings in ((parent, placed.above), (path, placed.settings.cgroup)):
-        applied = writing.apply(tree, each, settings)
-        if isinstance(applied, SettingRefusal):
-            return applied
-    return None
-
-
-def _setup(placed: Placed, command: tuple[str, ...], ground: HostCapabilities) -> Setup:
-    held, cgroup, tree = placed.placement, placed.settings.cgroup, ground.tree
-    nodes = cgroup.memory_nodes if ground.binds_memory else None
-    own = command_environment(
-        cpu_set.text(cgroup.cpus or ()), cgroup.memory_nodes or held.memory_nodes, held.devices
-    )
-    return Setup(
-        argv=command,
-        env={**os.environ, **own, process_tree.MARK: placed.pod.uid},
-        cgroup=None if tree is None else str(tree.folder(placed.settings.path)),
-        cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
-        memory_nodes=None if tree is not None or not nodes else nodes,
-    )
-
-
-def command_environment(
-    cpus: str, memory_nodes: Iterable[int], devices: Mapping[str, Iterable[str]]
-) -> dict[str, str]:
-    """What a command finds in its environment of its place."""
-    return {
-        "NUMALET_CPUS": cpus,
-        "NUMALET_MEMORY_NODES": cpu_set.text(memory_nodes),
-        "NUMALET_DEVICES": ";".join(f"{name}={','.join(ids)}" for name, ids in devices.items()),
-    }
-
-
-def _killed_for_memory(status: int, placed: Placed, ground: HostCapabilities) -> Finding | None:
-    if ground.tree is None or status != 128 + signal.SIGKILL:
-        return None
-    path = placed.settings.path
-    if not counters.memory_events(ground.tree, path).kills:
-        return None
-    # The pod has the same limit as its only container, and the kernel counts where it was hit.
-    pod = counters.memory_events(ground.tree, path.rpartition("/")[0])
-    limit = placed.settings.cgroup.memory_max_bytes or 0
-    return killed_for_memory(pod.limit_hits, limit, placed.placement.memory_nodes)
-
-
-def killed_for_memory(limit_hits: int, limit_bytes: int, nodes: Iterable[int]) -> Finding:
+def _killed_for_memory(limit_hits: int, limit_bytes: int, nodes: Iterable[int]) -> Finding:
     """What the kernel killed a command for."""
     code = "run/over-its-memory" if limit_hits else "run/nodes-exhausted"
     return Finding(code, {"limit_bytes": limit_bytes, "nodes": cpu_set.text(nodes)})
+
+
+def environment(
+    cpus: str, place: RunDocument, of_devices: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Our environment, and what a command finds there of its place.
+
+    ``cpus`` is a list, ``of_devices`` what device plugins set.
+    """
+    devices = (f"{name}={','.join(ids)}" for name, ids in place.devices.items())
+    return {
+        **os.environ,
+        **(of_devices or {}),
+        "NUMALET_CPUS": cpus,
+        "NUMALET_MEMORY_NODES": cpu_set.text(place.numa_nodes),
+        "NUMALET_DEVICES": ";".join(devices),
+    }

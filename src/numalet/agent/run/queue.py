@@ -33,6 +33,7 @@ class Ticket:
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
         self._number = number
+        """Of the file that its process keeps locked; the lowest is first."""
 
     def ahead(self) -> int:
         """How many wait before this one."""
@@ -96,9 +97,12 @@ class Waiter:
     ) -> None:
         self._folder = folder
         self._command = command
+        """Its words, for messages."""
         self._report = report
         self._ticket: Ticket | None = None
+        """Ours, from the first ``turn`` until we leave."""
         self._held = ExitStack()
+        """Removes the ticket's file and its lock."""
         self.waits = seconds is not None
         """Whether it waits at all."""
         self.last = time.monotonic() + (seconds or 0.0)

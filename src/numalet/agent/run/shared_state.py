@@ -23,7 +23,6 @@ from numalet.io.files import atomic, state_directory
 FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"
 
-
 _PIDS: Final = 1 << 31
 _HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
@@ -45,9 +44,12 @@ class SharedState:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
+        """Holds the state files, the list of runs, and the lock under which both change."""
         self.holders = Holders(self.folder)
         self._root = root
+        """Holds the lock that commands share and an agent wants alone."""
         self._descriptor: int | None = None
+        """Of that lock, from ``open`` to ``close``."""
 
     def open(self) -> bool:
         """Make the folders and lock the root folder with other runs; False if an agent holds it.

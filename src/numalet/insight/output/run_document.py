@@ -17,6 +17,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.json_schema import OutputDocument
 
 SCHEMA: Final = "numalet.run/1"
@@ -68,7 +69,7 @@ class RunDocument(OutputDocument, kw_only=True):
     guarantee: GuaranteeLevel
     shortfalls: list[str]
     decided_by: By
-    explanation: dict[str, Any] | None = None
+    explanation: Explanation | None = None
 
 
 def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) -> RunDocument:

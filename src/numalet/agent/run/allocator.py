@@ -1,0 +1,52 @@
+"""What ``numalet run`` asks for one command, whoever holds the node state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeAlias
+
+from numalet.agent.run.program import ReadyPlace
+from numalet.core.model.findings import Finding
+from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.output.run_document import RunDocument
+
+Answer: TypeAlias = RunDocument | Finding
+"""The place, or why there is none; a finding if nothing could be decided."""
+
+
+class Allocator(Protocol):
+    """The node state, asked about one command.
+
+    ``beside_agent.Agent`` asks the agent that holds it, ``without_agent.SharedAllocator`` decides
+    on the state that commands without an agent share. All may raise ``BadInput``, and
+    ``AgentGone`` where it was an agent that held the state.
+    """
+
+    @property
+    def remarks(self) -> Sequence[Finding]:
+        """What a user should know of the node state as it was read."""
+
+    @property
+    def why_not_enforced(self) -> str:
+        """Why the kernel does not keep commands in their places, where it does not."""
+
+    def preview(self) -> Answer:
+        """Where the command would go now; nothing is changed."""
+
+    def place(self) -> Answer:
+        """Where the command goes; the place is allocated until it is released, or we are gone."""
+
+    def place_or_wait(self, seconds: float) -> Answer:
+        """The same; where something else holds the room, wait for a change, at most so long."""
+
+    def explanation(self) -> Explanation | None:
+        """Why the last answer was no; None if that can not be found out."""
+
+    def on_refusal(self) -> Iterator[Finding]:
+        """What to report of the last answer, which was no, after its explanation."""
+
+    def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
+        """The place with everything in force, so that the command can begin; or why it can not."""
+
+    def release(self) -> None:
+        """Release what was placed, or would have been; all that ran in it has ended."""

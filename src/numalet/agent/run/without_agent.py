@@ -1,0 +1,182 @@
+"""A command without an agent: decided on the state that such commands share, in its own cgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from numalet.agent.host.cgroup_v2 import hold, writing
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.cgroup_v2.writing import SettingRefusal
+from numalet.agent.host.runtime import host_capabilities, starting
+from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.host.runtime.watcher.begin import Setup
+from numalet.agent.keeper import owners, settings
+from numalet.agent.keeper.recovery import Premises
+from numalet.agent.keeper.settings import AgentOptions
+from numalet.agent.run import leftovers, placement_notes, program, request
+from numalet.agent.run.options import RunOptions
+from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
+from numalet.agent.run.program import ReadyPlace
+from numalet.agent.run.shared_state import SharedState
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import Pod
+from numalet.insight.explain import case as cases
+from numalet.insight.explain.case import Case
+from numalet.insight.output import run_document
+from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.output.run_document import RunDocument
+from numalet.insight.simulate.session import Session
+from numalet.wording import english, kubelet
+
+
+@contextmanager
+def opened(
+    pod: Pod,
+    state: SharedState,
+    root: Path,
+    options: RunOptions,
+    explained: Callable[[Case, int], Explanation],
+) -> Iterator[SharedAllocator]:
+    """What decides on this command, the state being open. Raises ``BadInput``."""
+    premises = _premises(options, root)
+    request.check_devices(options.request, premises.devices)
+    ground = host_capabilities.ground()
+    placer = Placer(state, premises, ground, owners.beside(options.kubelet_root))
+    with hold.with_others(None if ground.tree is None else ground.tree.root):
+        yield SharedAllocator(placer, pod, options.request.command, explained)
+
+
+class SharedAllocator:
+    """The node state that commands share, asked about one of them: an ``Allocator``."""
+
+    def __init__(
+        self,
+        placer: Placer,
+        pod: Pod,
+        command: tuple[str, ...],
+        explained: Callable[[Case, int], Explanation],
+    ) -> None:
+        self._placer = placer
+        self._pod = pod
+        self._command = command
+        self._explained = explained
+        """Finds out why there is no place, given how many other commands run."""
+        self._decided: Decided | None = None
+        """The last decision, which questions about the last answer are about."""
+        self.remarks = placer.remarks
+
+    @property
+    def why_not_enforced(self) -> str:
+        """Why the kernel does not keep a command in its place here."""
+        reason = self._placer.ground.reason
+        return "" if reason is None else english.of_finding(Finding(reason.code, reason.fields))
+
+    def preview(self) -> RunDocument:
+        """Where the command would go now. Raises ``BadInput``."""
+        return self._answer(self._placer.preview(self._pod))
+
+    def place(self) -> RunDocument:
+        """Where the command goes; its place is on the disk. Raises ``BadInput``."""
+        return self._answer(self._placer.place(self._pod, " ".join(self._command)))
+
+    def place_or_wait(self, seconds: float) -> RunDocument:
+        """The same; without room, wait for a command to end, at most so long."""
+        place = self.place()
+        if place.fits_when_empty and not place.admitted and seconds > 0:
+            self._placer.wait(seconds)
+        return place
+
+    def explanation(self) -> Explanation:
+        """Why the last answer was no."""
+        no, premises = self._refused(), self._placer.premises
+        session = Session(premises.config, premises.machine, no.node, premises.devices)
+        return self._explained(cases.build(session, (), no.pod), no.running)
+
+    def on_refusal(self) -> Iterator[Finding]:
+        """Who has the room, and whether a looser policy would help."""
+        no = self._refused()
+        holders = placement_notes.holders(no)
+        fields = {"command": self._command[0], "running": no.running, "holders": holders}
+        yield Finding("run/no-place", fields)
+        policy = self._placer.admitting_policy(no)
+        if policy is not None:
+            yield Finding("run/other-policy", {"policy": policy})
+
+    def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
+        """Make the cgroups of the pod and its container, with all settings in force."""
+        placed, ground = self._decided, self._placer.ground
+        assert isinstance(placed, Placed)
+        cgroup, tree = placed.settings.cgroup, ground.tree
+        refused = None if tree is None else _enclose(placed, tree)
+        if refused is not None:
+            return Finding(refused.code, refused.fields)
+        nodes = cgroup.memory_nodes if ground.binds_memory else None
+        env = program.environment(cpu_set.text(cgroup.cpus or ()), place)
+        return ReadyPlace(
+            setup=Setup(
+                argv=self._command,
+                env={**env, process_tree.MARK: placed.pod.uid},
+                cgroup=None if tree is None else str(tree.folder(placed.settings.path)),
+                cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
+                memory_nodes=None if tree is not None or not nodes else nodes,
+            ),
+            oom_score_adj=starting.score(placed.settings.oom_score_adj, ground),
+            memory_max_bytes=cgroup.memory_max_bytes or 0,
+            numa_nodes=tuple(place.numa_nodes),
+        )
+
+    def release(self) -> None:
+        """Remove the cgroups, and write the state without this command. Raises ``BadInput``."""
+        placed, tree = self._decided, self._placer.ground.tree
+        if isinstance(placed, Placed) and tree is not None:
+            leftovers.remove(tree, placed.settings.path.rpartition("/")[0])
+        self._placer.release(self._pod.uid)
+
+    def _refused(self) -> NoPlace:
+        assert isinstance(self._decided, NoPlace)
+        return self._decided
+
+    def _answer(self, decided: Decided) -> RunDocument:
+        self._decided = decided
+        if isinstance(decided, NoPlace):
+            why = decided.decision.rejection
+            verdict = kubelet.reason(why), kubelet.message(why)
+            return run_document.refused(decided.pod, *verdict, decided.fits_when_empty, "books")
+        held = self._placer.ground.capabilities
+        nodes = decided.settings.cgroup.memory_nodes
+        return run_document.placed(
+            decided.pod, decided.snapshot, held.level, held.shortfalls, "books", nodes
+        )
+
+
+def _premises(options: RunOptions, root: Path) -> Premises:
+    """What the decision is made from: this machine, and a configuration fitted to it."""
+    given = AgentOptions(
+        root=root,
+        config_file=options.config_file,
+        devices_file=options.devices_file,
+    )
+    premises = settings.resolve(given).premises
+    if options.policy is None:
+        return premises
+    config = replace(premises.config, topology_manager_policy=options.policy)
+    return replace(premises, config=config)
+
+
+def _enclose(placed: Placed, tree: CgroupTree) -> SettingRefusal | None:
+    path = placed.settings.path
+    try:
+        tree.make(path)
+    except OSError as error:
+        fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
+        return SettingRefusal(writing.REFUSED, fields)
+    parent = path.rpartition("/")[0]
+    for each, settings_of in ((parent, placed.above), (path, placed.settings.cgroup)):
+        applied = writing.apply(tree, each, settings_of)
+        if isinstance(applied, SettingRefusal):
+            return applied
+    return None
