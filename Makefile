@@ -75,7 +75,7 @@ conformance: $(READY)  ## only the recorded decisions of a kubelet
 	$(PYTEST) $(PARALLEL) tests/conformance
 
 # The same tests as in `make test`, each of them once. What slow tests and the recorded decisions
-# cover does not count; tests/measurement.py says why.
+# cover does not count; tests/harness/measurement.py says why.
 cover: $(READY)  ## the whole suite; branch coverage is 100 % where there are no effects, else 90 %
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL)

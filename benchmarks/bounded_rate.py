@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m benchmarks.bounded_rate --seconds 1200 --write
 
-Each life of the generator (``tests/node_states.py``) is one trial: a machine is filled, partly
-emptied, filled up, and asked by one more pod, whose decision was stopped or not. Lives are
+Each life of the generator (``tests/values/node_states.py``) is one trial: a machine is filled,
+partly emptied, filled up, and asked by one more pod, whose decision was stopped or not. Lives are
 independent of each other, as the many decisions on the way of one life are not; so those are
 counted too, and the bound is taken over the last ones alone. It is that of Clopper and Pearson:
 exact for any count, and for none stopped in N the rule of three, 3 / N.
@@ -26,8 +26,8 @@ from time import perf_counter
 
 from benchmarks import page
 
-import node_states
 from numalet.core.admission.decision import Decision
+from values import node_states
 
 POLICIES = ("best-effort", "restricted")
 GOAL = 0.001

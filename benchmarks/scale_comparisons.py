@@ -11,10 +11,6 @@ from time import process_time
 
 from benchmarks import page, timing
 
-import node_shapes
-import node_states
-from node_shapes import GIB, GPU, Shape
-from node_states import Life
 from numalet.core.hints import merging
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
@@ -22,6 +18,9 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.io import devices, machines
 from numalet.io.documents import profile_library
+from values import node_shapes, node_states
+from values.node_shapes import GIB, GPU, Shape
+from values.node_states import Life
 
 # One admission by a kubelet v1.32 in milliseconds of processor time: policy best-effort, an
 # empty node, r = 1 to 4. None: more than a minute.
@@ -175,7 +174,7 @@ def _refilled(node: Node, pods: list[Pod]) -> tuple[list[float], Node]:
 
 _MEASURES_MEMORY = """
 import random, resource
-import node_states
+from values import node_states
 rng = random.Random(64)
 for number in range(4):
     life = node_states.any_life(64, rng, "best-effort")

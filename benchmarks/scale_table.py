@@ -1,6 +1,6 @@
 """One admission on 1 to 64 NUMA nodes: by number of resources, policy, and state of the node.
 
-The states and pods are those of the tests' generator (``tests/node_states.py``) without the
+The states and pods are those of the tests' generator (``tests/values/node_states.py``) without the
 option prefer-closest-numa-nodes, which has a table of its own: searching for the *closest* set
 takes longer than searching for the lowest.
 """
@@ -14,9 +14,9 @@ from statistics import median
 
 from benchmarks import page, timing
 
-import node_states
-from node_states import Life
 from numalet.core.node.node import Node
+from values import node_states
+from values.node_states import Life
 
 NODE_COUNTS = (1, 2, 4, 8, 12, 16, 32, 36, 64)
 RESOURCES = range(1, node_states.MOST_RESOURCES + 1)

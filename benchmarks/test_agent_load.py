@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import agent_load
+from running import agent_load
 
 
 def test_agent_under_load() -> None:

@@ -12,10 +12,10 @@ import random
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import merge_by_walking
 from numalet.core.hints import merging
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
+from oracles import merge_by_walking
 
 WAYS = {"closed form": merging.merge, "walking": merge_by_walking.merge}
 

@@ -21,8 +21,8 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-import measurement
-from host_guard import HostGuard
+from harness import measurement
+from harness.host_guard import HostGuard
 
 for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
     settings.register_profile(

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-import agent_laws
-import agents
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.settings import AgentSettings
@@ -24,6 +22,7 @@ from numalet.agent.telemetry import metric_definitions
 from numalet.cli.ps_view import PodTable
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
+from running import agent_laws, agents
 
 _GI = 1 << 30
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
-import crash_rounds
-from crash_rounds import Rounds
-from crash_victims import AT_A_POINT, separate
 from numalet.agent.keeper.settings import RuntimeKind
+from running import crash_rounds
+from running.crash_rounds import Rounds
+from running.crash_victims import AT_A_POINT, separate
 
 CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "25"))
 SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import agents
 from numalet.agent.kubernetes import pod_object as kube_pod
 from numalet.agent.kubernetes import table_columns
 from numalet.core.workload.record import NodeEvent
+from running import agents
 
 
 def told(agent: agents.Agent) -> list[tuple[str, str]]:

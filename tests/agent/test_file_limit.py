@@ -14,8 +14,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import agent_processes
-from agent_processes import PATIENCE_SECONDS, AgentProcess
 from numalet.agent.keeper import shortage
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.shortage import NOTE, Shortage
@@ -23,6 +21,8 @@ from numalet.agent.keeper.wiring import utc_now
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.core.model.findings import Finding
 from numalet.io.files import folder_news
+from running import agent_processes
+from running.agent_processes import PATIENCE_SECONDS, AgentProcess
 
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 MANY = 40

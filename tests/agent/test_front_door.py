@@ -16,12 +16,11 @@ from typing import Final
 
 import pytest
 
-import agent_processes
-import front_door
-import recordings
-from agent_log import Plain
-from agent_processes import Forks, Interpreters, Starter
 from numalet.insight.simulate import comparison
+from oracles import recordings
+from running import agent_processes, front_door
+from running.agent_log import Plain
+from running.agent_processes import Forks, Interpreters, Starter
 
 CHUNK: Final = 30
 CHUNKS: Final = [

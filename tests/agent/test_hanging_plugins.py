@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import agents
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import wiring
 from numalet.agent.keeper.plugin_servers import make_plugin_servers
@@ -25,6 +24,7 @@ from numalet.core.snapshot import placement
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from running import agents
 from servers.plugin_bench import GPU, Liar
 
 

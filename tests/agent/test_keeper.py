@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import agents
-import faults
-from faults import Moment
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
@@ -24,6 +21,8 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload import changes
 from numalet.core.workload.record import PodRecord
+from running import agents, faults
+from running.faults import Moment
 
 
 def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:

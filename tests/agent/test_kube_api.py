@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 import yaml
 
-from agents import pod, running, settings
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.agent.keeper import kube_api
 from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.endpoints import Address, KubeApi
+from running.agents import pod, running, settings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ANY_PORT = KubeApi(Address("127.0.0.1", 0))

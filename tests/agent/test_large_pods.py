@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import agents
 from numalet.agent.host.runtime.port import Ended, Started
 from numalet.agent.keeper import decisions, steps, transitions
 from numalet.agent.keeper.desired_settings import SettingsByFormula
@@ -31,6 +30,7 @@ from numalet.io.documents import pod_document, pod_record
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions
+from running import agents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import agents
 from numalet.agent.keeper import manifests
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
@@ -22,6 +21,7 @@ from numalet.core.snapshot import placement
 from numalet.core.workload import static_pods
 from numalet.core.workload.record import EventKind
 from numalet.core.workload.spec import WorkloadSource
+from running import agents
 
 
 def _folder(path: Path, behaviour: Behaviour = EXACT) -> ManifestFolder:

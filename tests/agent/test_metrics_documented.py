@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 import numalet
-from agents import running, settings
 from architecture import tree
 from numalet.agent.keeper import kube_api
 from numalet.agent.servers import metrics
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.servers.endpoints import Address, KubeApi
 from numalet.agent.telemetry import metric_definitions
+from running.agents import running, settings
 from servers import views
 
 REFERENCE = tree.ROOT / "docs" / "reference" / "agent-api.md"

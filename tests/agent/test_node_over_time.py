@@ -21,14 +21,12 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import agent_laws
-import agents
-import faults
-from faults import Moment
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.settings import CgroupSettings
+from running import agent_laws, agents, faults
+from running.faults import Moment
 
 T = TypeVar("T")
 NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])

@@ -16,9 +16,6 @@ from typing import Any
 
 import pytest
 
-import agents
-import kubelet_node
-from kubelet_node import KubeletNode
 from numalet.agent.keeper import record_file, settings, wiring
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.observing import KubeletPlaces
@@ -39,6 +36,8 @@ from numalet.insight.state.verify import Soundness
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources
+from running import agents, kubelet_node
+from running.kubelet_node import KubeletNode
 
 ONE = ContainerKey("uid-one", "main")
 TWO = ContainerKey("uid-two", "main")

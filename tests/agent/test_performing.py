@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import agents
-import faults
-from agents import Agent
-from faults import Moment
 from numalet.agent.host.runtime.port import NotHeld, NotStarted
 from numalet.agent.keeper.requests import Delayed
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.telemetry.metric_definitions import STARTS_DELAYED
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
+from running import agents, faults
+from running.agents import Agent
+from running.faults import Moment
 
 KEY = ContainerKey("uid-one", "main")
 NOTE = "agent/drift-not-mended"

@@ -11,12 +11,12 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-import agent_processes
-from agent_processes import AgentProcess, Line
 from numalet.agent.keeper.plugins import Relay
 from numalet.agent.keeper.requests import PluginExpired, PluginNews
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.managers.device.inventory import Device, Health
+from running import agent_processes
+from running.agent_processes import AgentProcess, Line
 from servers.plugin_bench import GPU, Liar
 
 MACHINE = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")

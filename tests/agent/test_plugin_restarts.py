@@ -13,9 +13,8 @@ from typing import Final
 
 import pytest
 
-import agent_load
-import plugin_restarts
-from plugin_restarts import OFFERED, Restarts
+from running import agent_load, plugin_restarts
+from running.plugin_restarts import OFFERED, Restarts
 
 RESTARTS: Final = int(os.environ.get("NUMALET_PLUGIN_RESTARTS", "10"))
 

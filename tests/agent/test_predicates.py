@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-import agents
-from agents import Agent
 from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
 from numalet.agent.host.runtime.port import Launch
 from numalet.agent.keeper import wiring
@@ -23,6 +21,8 @@ from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload, WorkloadSource
+from running import agents
+from running.agents import Agent
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1

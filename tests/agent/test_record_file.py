@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import faults
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
+from running import faults
 
 UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])
 TEXTS = st.binary(max_size=30).map(lambda value: b'{"x":"%s"}' % value.hex().encode())

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import agent_laws
-import agents
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.recovery import OnInvalidState
@@ -20,6 +18,7 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.wording import english
+from running import agent_laws, agents
 
 
 async def _two_pods(root: Path) -> None:

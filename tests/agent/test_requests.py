@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import agents
 from numalet.agent.keeper.requests import (
     Create,
     FolderRead,
@@ -18,6 +17,7 @@ from numalet.agent.keeper.requests import (
 from numalet.core.managers.device.inventory import Device
 from numalet.core.workload.record import EventKind
 from numalet.core.workload.spec import Workload
+from running import agents
 
 
 def with_device(name: str) -> Workload:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import agents
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.agent.keeper import settings
 from numalet.agent.keeper.settings import AgentOptions, RuntimeKind
 from numalet.core.config.behaviour import Mode
@@ -17,6 +16,7 @@ from numalet.core.node import node as nodes
 from numalet.io import machines
 from numalet.io.agent_client import places
 from numalet.io.machines import MachineChoice
+from running import agents
 
 KUBELET = """
 apiVersion: kubelet.config.k8s.io/v1beta1

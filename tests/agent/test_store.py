@@ -16,11 +16,7 @@ from typing import Any
 
 import pytest
 
-import agent_laws
-import agents
-import faults
-from bad_inputs import refused_with
-from faults import Moment
+from harness.bad_inputs import refused_with
 from numalet.agent.keeper import journal, record_file
 from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
@@ -32,6 +28,8 @@ from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
 from numalet.io.documents import pod_record
 from numalet.io.files import atomic
+from running import agent_laws, agents, faults
+from running.faults import Moment
 
 
 class Failing:

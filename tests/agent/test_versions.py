@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import pod, running, settings
 from numalet.agent.keeper import changes, node_file
 from numalet.agent.keeper.changes import History
 from numalet.agent.keeper.journal import FILE_NAME as JOURNAL
@@ -20,6 +19,7 @@ from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, PodChange, RequestRefusal, RequestRefused
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import PodRun
+from running.agents import pod, running, settings
 from servers import views
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import agents
-import kubelet_node
+from harness.terminals import shown_until
 from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletObservation, PodName
 from numalet.agent.servers.door import OwnershipMode
@@ -27,10 +26,10 @@ from numalet.cli.ps_view import age
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
+from running import agents, kubelet_node
 from servers import views
 from servers.pods import pod
 from servers.served import Api, served
-from terminals import shown_until
 
 PATIENCE_SECONDS = 200.0
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import agents
-import kubelet_node
 from numalet.agent.keeper import notify
 from numalet.cli.main import app
 from numalet.io.agent_client.client import AgentClient
+from running import agents, kubelet_node
 
 DESCRIBED = ("--runtime", "fake", "-m", "2n8c1t", "--memory-per-node", "16Gi")
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-import state_builders
 from cli.commands import (
     CONFIGURED,
     DOCUMENTED,
@@ -39,7 +38,8 @@ from numalet.insight.output.state_document import (
     ShownDocument,
     VerifiedDocument,
 )
-from state_builders import CPU, DEVICE, MEMORY
+from values import state_builders
+from values.state_builders import CPU, DEVICE, MEMORY
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"

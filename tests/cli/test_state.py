@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-import state_builders
 from cli.commands import CONFIGURED, DOCUMENTED, EXAMPLES, GUARANTEED, UID, Runner
 from numalet.cli import main
 from numalet.cli.state import state_app
 from numalet.io import kubelets
-from state_builders import CPU, DEVICE, MEMORY
+from values import state_builders
+from values.state_builders import CPU, DEVICE, MEMORY
 
 GOLDEN = Path(__file__).parent / "golden"
 MACHINE = (EXAMPLES / "machine.yaml").read_text(encoding="utf-8")

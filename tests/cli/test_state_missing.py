@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import state_builders
 from cli.commands import Runner
 from numalet.core.checkpoint import cpu_file, memory_file
+from values import state_builders
 
 
 def test_a_missing_memory_file_is_told_by_verify_and_restore_check(

@@ -19,10 +19,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import recordings
-import thoroughness
+from harness import thoroughness
 from numalet.cli.replay import replay
 from numalet.insight.simulate.comparison import SKIPPABLE, compare
+from oracles import recordings
 
 SAMPLES = thoroughness.of(500, 2000)
 THROUGH_THE_COMMAND = 150

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import recordings
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.rules import StartRefused
 from numalet.insight.simulate.scenario import Scenario
@@ -20,6 +19,7 @@ from numalet.insight.state.restart_check import RestartAnswer
 from numalet.insight.state.verify import Soundness
 from numalet.insight.usecases import scenario_file
 from numalet.wording import kubelet_start
+from oracles import recordings
 
 FILE_OF_MEMBER = {
     "memory_state": memory_file.FILE_NAME,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import recordings
 from numalet.insight.usecases import replaying, scenario_file
 from numalet.insight.usecases.replaying import FailedReport, PassedReport
+from oracles import recordings
 
 CHUNK = 100
 CHUNKS = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import agent_load
+from running import agent_load
 
 
 @pytest.mark.slow

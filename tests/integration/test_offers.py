@@ -18,7 +18,7 @@ from numalet.agent.run import joining
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import Runner
-from process_builders import NO_GROUPS, launch
+from running.process_builders import NO_GROUPS, launch
 
 TIMES = 50
 

@@ -23,9 +23,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import APIOperation, Case, GenerationMode, checks
 from schemathesis.core.result import Ok
 
-import agent_load
-import thoroughness
+from harness import thoroughness
 from numalet.io.agent_client.client import AgentClient
+from running import agent_load
 from servers.pods import pod
 
 GROUPS = ("api/v1", "apis/numalet.dev/v1alpha1", "other")

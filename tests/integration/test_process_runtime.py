@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-import faults
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
@@ -27,7 +26,8 @@ from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import ExitReason
 from numalet.wording import english
-from process_builders import (
+from running import faults
+from running.process_builders import (
     KEY,
     NO_GROUPS,
     a_cpu,

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2.root import Usable
 from numalet.agent.host.runtime.host_capabilities import ground
 from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Started
@@ -20,7 +19,8 @@ from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.workload.run import ExitReason
-from process_builders import KEY, launch, next_end, until
+from running.fake_cgroups import FakeCgroups
+from running.process_builders import KEY, launch, next_end, until
 
 PATH = "podu-1/c"
 WANTED = CgroupSettings(cpus=frozenset({1}), memory_nodes=(1,), memory_max_bytes=1 << 30)
@@ -198,7 +198,7 @@ def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> Non
 
 def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
-        import faults
+        from running import faults
 
         before = faults.install(faults.planned("cgroup.make:before:1:EACCES"))
         answer = await stage.runtime.start(launch("true"))

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.terminals import shown_until
 from numalet.insight.output.run_document import RunDocument
-from process_builders import is_there
-from terminals import shown_until
+from running.process_builders import is_there
 
 PATIENCE_SECONDS = 200.0
 CPUS = len(os.sched_getaffinity(0))

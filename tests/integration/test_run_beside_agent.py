@@ -21,14 +21,14 @@ from typing import IO, Any
 
 import pytest
 
-import agent_processes
-from agent_processes import Forks, Process
-from faults import VARIABLE
+from harness.terminals import shown_until
 from numalet.core.model.findings import BadInput
 from numalet.insight.output import explanation_types
 from numalet.io.agent_client.client import AgentClient, AgentRefused
-from process_builders import is_there
-from terminals import shown_until
+from running import agent_processes
+from running.agent_processes import Forks, Process
+from running.faults import VARIABLE
+from running.process_builders import is_there
 
 PATIENCE_SECONDS = 60.0
 NOTHING = Path(os.devnull)

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 tests, fs, memory, *words = sys.argv[1:]
 sys.path.append(tests)
-from fake_cgroups import FakeCgroups
+from running.fake_cgroups import FakeCgroups
 from numalet.agent.host.cgroup_v2.root import Usable
 from numalet.agent.host.runtime import host_capabilities
 tree = FakeCgroups(Path(fs))

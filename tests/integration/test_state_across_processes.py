@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import faults
 from cli.commands import DOCUMENTED, pod, process
+from running import faults
 
 NAME = "memory_manager_state"
 PODS = [pod(f"p{number}", f"{10 + 7 * number}Gi") for number in range(4)]

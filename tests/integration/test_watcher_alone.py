@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.host.runtime.watcher import attempt_files
-from process_builders import own_score
+from running.process_builders import own_score
 
 PATIENCE_SECONDS = 200.0
 CODE = """

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from lab.quiet_watch import QuietWatch
 from numalet.cli import main
 from numalet.core.model.findings import BadInput

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from machines.guests import tarball
 from numalet.core.model.findings import BadInput
 from numalet.io import machines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
 from numalet.lab import changes, hugepages, topologies
 from numalet.lab.hugepages import ReservedPages

@@ -15,8 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import builders
-from device_bench import GPU, NIC, devices
 from numalet.core.admission import admit
 from numalet.core.admission.decision import Decision
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
@@ -28,6 +26,8 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants, placement
 from numalet.core.snapshot.placement import Placement
+from values import builders
+from values.device_bench import GPU, NIC, devices
 
 pytestmark = pytest.mark.property
 

@@ -11,10 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import certificates
-import implicit_problems
-import node_states
-from implicit_problems import Problem
 from numalet.core.admission.recorder import Recorder
 from numalet.core.hints import filtering, rule_merging
 from numalet.core.hints.filtering import Offer
@@ -22,6 +18,9 @@ from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import ProviderHints
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot.snapshot import Snapshot
+from oracles import certificates, implicit_problems
+from oracles.implicit_problems import Problem
+from values import node_states
 
 pytestmark = pytest.mark.property
 

@@ -18,15 +18,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cpu_assignment_by_rules as by_rules
-import cpu_builders
-import thoroughness
+from harness import thoroughness
 from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed, topology
 from numalet.core.managers.cpu.combination_storage import copied, overwritten
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
 from numalet.core.managers.cpu.take_packed import Packing
 from numalet.core.managers.cpu.topology import CpuTopology
+from oracles import cpu_assignment_by_rules as by_rules
+from values import cpu_builders
 
 pytestmark = pytest.mark.property
 

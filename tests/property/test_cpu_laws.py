@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cpu_builders
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.provider import Refused
 from numalet.core.managers.cpu import demand, validation
@@ -18,6 +17,7 @@ from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from values import cpu_builders
 
 pytestmark = pytest.mark.property
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_bench import GPU, NIC, Plugins, container
 from numalet.core.checkpoint import device_file
 from numalet.core.hints.hint import Hint, Impossible, NoPreference
 from numalet.core.hints.provider import Refused
@@ -29,6 +28,7 @@ from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 from numalet.io.documents import device_file as device_document_reader
 from numalet.wording import english_devices, english_pods
+from values.device_bench import GPU, NIC, Plugins, container
 
 pytestmark = pytest.mark.property
 

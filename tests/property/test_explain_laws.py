@@ -13,8 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builders import container, init, pod
-from explain_bench import GPU, GPUS, STATIC_CPUS, case, config, forever, session, shape
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.machine_info import HugePages, MachineInfo
@@ -40,6 +38,8 @@ from numalet.insight.explain.change import (
 )
 from numalet.insight.simulate import recording
 from numalet.io.documents import kubelet_config, pod_manifest
+from values.builders import container, init, pod
+from values.explain_bench import GPU, GPUS, STATIC_CPUS, case, config, forever, session, shape
 
 pytestmark = pytest.mark.property
 

@@ -7,13 +7,12 @@ import math
 import pytest
 from hypothesis import given, settings
 
-import implicit_problems
-import merge_by_walking
-from implicit_problems import Problem
 from numalet.core.hints import filtering, merging, rule_merging
 from numalet.core.hints.filtering import Ruled
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
+from oracles import implicit_problems, merge_by_walking
+from oracles.implicit_problems import Problem
 
 pytestmark = pytest.mark.property
 

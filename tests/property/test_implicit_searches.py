@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import open_sets
 from numalet.core.hints import near_sets, nearest_set, remaining_set
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.lowest_set import LowestSet
@@ -17,6 +16,7 @@ from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
 from numalet.core.hints.requirement import OpenSets, Requirement
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from oracles import open_sets
 
 pytestmark = pytest.mark.property
 

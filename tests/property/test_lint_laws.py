@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import builders
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import MachineInfo
@@ -20,6 +19,7 @@ from numalet.insight.lint.sarif import SarifRow
 from numalet.insight.lint.subject import LintSubject
 from numalet.io.documents import kubelet_config
 from numalet.wording import kubelet_start
+from values import builders
 
 pytestmark = pytest.mark.property
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import merge_by_walking
 from numalet.core.hints import intersections, walking
 from numalet.core.hints.fitness import FAR, Distances
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.merging import merge
 from numalet.core.hints.walking import NoDistance
 from numalet.core.model import numa_mask
+from oracles import merge_by_walking
 
 pytestmark = pytest.mark.property
 

@@ -14,9 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import builders
-import device_bench
-from device_bench import GPU
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.hints import filtering, merging
@@ -30,6 +27,8 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
 from property.test_node_through_time import config, containers
+from values import builders, device_bench
+from values.device_bench import GPU
 
 pytestmark = pytest.mark.property
 

@@ -16,9 +16,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import builders
-from builders import container, init, sidecar
-from device_bench import GPU, devices
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import StartRefused
@@ -30,6 +27,9 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
 from numalet.core.snapshot.invariants import Invariant
+from values import builders
+from values.builders import container, init, sidecar
+from values.device_bench import GPU, devices
 
 pytestmark = pytest.mark.property
 

@@ -12,9 +12,6 @@ import lightkube.models.meta_v1 as lightkube_meta
 import msgspec
 import pytest
 
-import full_pod
-import kubernetes_types
-from kubernetes_types import Member
 from numalet.agent.kubernetes import pod_object as kube_pod
 from numalet.agent.kubernetes import table_columns
 from numalet.core.config.behaviour import EXACT
@@ -37,7 +34,10 @@ from numalet.io.documents.pod_table.workloads import WORKLOADS
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import english
-from pod_runs import ADMITTED, accepted
+from oracles import kubernetes_types
+from oracles.kubernetes_types import Member
+from values import full_pod
+from values.pod_runs import ADMITTED, accepted
 
 pytestmark = pytest.mark.property
 

@@ -16,7 +16,7 @@ from numalet.core.workload.lifecycle import Steps, next_steps
 from numalet.core.workload.phase import PodPhase, phase
 from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
 from numalet.core.workload.spec import RestartPolicy, Workload
-from pod_runs import ADMITTED, REJECTED, START, accepted, workload
+from values.pod_runs import ADMITTED, REJECTED, START, accepted, workload
 
 pytestmark = pytest.mark.property
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-import full_pod
-import state_builders
 from numalet.agent.run import shared_state
 from numalet.agent.servers.api import patches
 from numalet.core.checkpoint import cpu_file, memory_file
@@ -35,6 +33,7 @@ from numalet.io.documents import (
 )
 from numalet.io.documents.typed import Place
 from numalet.wording import english
+from values import full_pod, state_builders
 
 pytestmark = pytest.mark.property
 

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import state_builders
-from builders import GI
 from numalet.core.admission import roster
 from numalet.core.checkpoint import cpu_file, memory_file, state_files
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules
@@ -22,7 +20,9 @@ from numalet.insight.state import rebase, restart
 from numalet.insight.state import verify as state_verify
 from numalet.insight.state.restart import Restart
 from numalet.insight.state.verify import Soundness
-from state_builders import CPU, MEMORY
+from values import state_builders
+from values.builders import GI
+from values.state_builders import CPU, MEMORY
 
 pytestmark = pytest.mark.property
 

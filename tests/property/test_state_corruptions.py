@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-import state_builders
 from numalet.insight.state import reading, state_diff, verify
 from numalet.insight.state.reading import CpuState
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import Soundness
-from state_builders import CPU, DEVICE, GPU, MEMORY, Json
+from values import state_builders
+from values.state_builders import CPU, DEVICE, GPU, MEMORY, Json
 
 pytestmark = pytest.mark.property
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import state_builders
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.model.quantity import Quantity
 from numalet.insight.output import json_schema, state_document
@@ -26,6 +25,7 @@ from numalet.insight.state import (
 from numalet.insight.state import (
     verify as state_verify,
 )
+from values import state_builders
 
 pytestmark = pytest.mark.property
 

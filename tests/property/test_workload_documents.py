@@ -21,7 +21,7 @@ from numalet.io.documents.pod_table.pod import POD, POD_SPEC
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from numalet.wording import english
-from pod_runs import ADMITTED, START, accepted
+from values.pod_runs import ADMITTED, START, accepted
 
 pytestmark = pytest.mark.property
 

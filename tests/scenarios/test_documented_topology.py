@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from builders import container, init, pod
-from explain_bench import GPU, STATIC_CPUS, asking, config, session, shape
 from numalet.core.admission.decision import POD
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.config.rules import StartRefused
@@ -21,6 +19,8 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
 from numalet.io.documents import kubelet_config
 from numalet.wording import kubelet_config as wording
+from values.builders import container, init, pod
+from values.explain_bench import GPU, STATIC_CPUS, asking, config, session, shape
 
 ONE_GPU: Devices = {GPU: (Device("g", (1,)),)}
 """The only device, on NUMA node 1."""

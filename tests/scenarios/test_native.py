@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import GI, container, init, machine, pod, simple
-from device_bench import GPU, devices
 from numalet.agent.keeper import settings
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
@@ -31,6 +29,8 @@ from numalet.insight.state import verify
 from numalet.insight.state.verify import Soundness
 from numalet.io.machines import MachineChoice
 from numalet.wording import english, english_state_rules, kubelet
+from values.builders import GI, container, init, machine, pod, simple
+from values.device_bench import GPU, devices
 
 ONE_GIB = {"memory": Quantity.parse("1Gi")}
 NO_TOPOLOGY = KubeletConfig(

@@ -10,7 +10,7 @@ import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.node.node import Node
-from profile_bench import asks, cpus_of, held, machine_of, offered, started
+from values.profile_bench import asks, cpus_of, held, machine_of, offered, started
 
 MODES = pytest.mark.parametrize("mode", [EXACT, NATIVE], ids=["exact", "native"])
 GIB = 1 << 30

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import faults
-from agents import manifest, running, settings, workload
-from faults import Moment
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.workload.record import PodRecord
+from running import faults
+from running.agents import manifest, running, settings, workload
+from running.faults import Moment
 from servers.asking import asked
 from servers.served import Api
 

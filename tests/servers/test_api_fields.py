@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import kubernetes_types
 from numalet.io.agent_client.client import AgentClient
+from oracles import kubernetes_types
 from servers.asking import answered
 from servers.pods import pod
 from servers.served import Api

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bad_inputs import refused_with
+from harness.bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient
 from numalet.io.documents import kube_protobuf

@@ -14,7 +14,6 @@ import grpc
 import grpc.aio
 import pytest
 
-from device_bench import devices
 from numalet.agent.host.device_plugins import Deadlines
 from numalet.agent.servers import device_plugins
 from numalet.agent.servers.device_plugins import DevicePlugins, Settings
@@ -34,6 +33,7 @@ from numalet.core.managers.device.preference import (
 )
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from servers.plugin_bench import GPU, KEY, QUICK, Liar, registry
+from values.device_bench import devices
 
 
 @asynccontextmanager

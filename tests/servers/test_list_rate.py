@@ -13,10 +13,8 @@ from typing import Final
 
 import pytest
 
-import agent_load
-import list_load
-import plugin_restarts
-from list_load import ListLoad
+from running import agent_load, list_load, plugin_restarts
+from running.list_load import ListLoad
 
 SECONDS: Final = float(os.environ.get("NUMALET_LIST_SECONDS", "5"))
 IS_SOAK: Final = "NUMALET_LIST_SECONDS" in os.environ

@@ -27,7 +27,7 @@ REMARKS = {
 
 
 def _page() -> str:
-    import builders
+    from values import builders
 
     node, counts = views.started(), Counts()
     for name, memory in (("wide", "40Gi"), ("small", "4Gi")):

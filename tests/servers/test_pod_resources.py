@@ -13,8 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 import grpc
 import pytest
 
-import served_node
-from device_bench import GPU
 from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.pod_resources import PodResourcesServer
 from numalet.agent.servers.rate_limit import TokenBucket
@@ -24,7 +22,9 @@ from numalet.core.model.findings import BadInput
 from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
-from served_node import ALIGNED, SHARED, TOO_LARGE
+from values import served_node
+from values.device_bench import GPU
+from values.served_node import ALIGNED, SHARED, TOO_LARGE
 
 T = TypeVar("T")
 Bytes: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"

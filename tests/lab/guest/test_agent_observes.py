@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import kubelet_node
-from kubelet_node import KubeletNode
 from lab.guest import touching
 from lab.guest.groups import Group, wait_until
 from lab.guest.node_agent import PATIENCE_SECONDS, TOUCHED, NodeAgent
 from numalet.core.model import cpu_set
 from numalet.core.model.pod import ContainerKey
 from numalet.io.machines import MachineChoice
+from running import kubelet_node
+from running.kubelet_node import KubeletNode
 
 KEY = ContainerKey("uid-one", "main")
 LOGS = Path("/var/log/containers")

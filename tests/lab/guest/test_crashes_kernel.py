@@ -10,10 +10,10 @@ import os
 import random
 from pathlib import Path
 
-import crash_rounds
-from crash_rounds import Rounds
-from crash_victims import AT_A_POINT, forked
 from numalet.agent.keeper.settings import RuntimeKind
+from running import crash_rounds
+from running.crash_rounds import Rounds
+from running.crash_victims import AT_A_POINT, forked
 
 CRASHES = int(os.environ.get("NUMALET_LAB_CRASHES", "30"))
 SEED = int(os.environ.get("NUMALET_CRASH_SEED", "1"))

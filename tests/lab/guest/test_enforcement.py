@@ -22,7 +22,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import ExitReason
-from process_builders import KEY, launch, next_end, until
+from running.process_builders import KEY, launch, next_end, until
 
 MIB = 1 << 20
 ROOT = Path("/sys/fs/cgroup/numalet")
@@ -35,7 +35,7 @@ Body = Callable[[ProcessRuntime], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("process_builders.PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("running.process_builders.PATIENCE_SECONDS", PATIENCE_SECONDS)
 
 
 def run(folder: Path, body: Body) -> None:

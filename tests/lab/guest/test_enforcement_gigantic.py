@@ -14,7 +14,7 @@ from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.agent.host.runtime.port import Started
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings
-from process_builders import KEY, launch, until
+from running.process_builders import KEY, launch, until
 
 GI = 1 << 30
 
@@ -22,7 +22,7 @@ GI = 1 << 30
 def test_a_page_of_a_gibibyte_is_on_the_promised_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("process_builders.PATIENCE_SECONDS", 300.0)
+    monkeypatch.setattr("running.process_builders.PATIENCE_SECONDS", 300.0)
     code = (
         f"import sys, time; sys.path.append({str(Path(toucher.__file__).parent)!r});"
         f"import toucher; m = toucher.mapped({GI}, 30);"

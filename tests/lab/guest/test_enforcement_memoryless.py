@@ -10,7 +10,7 @@ import pytest
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings
-from process_builders import launch
+from running.process_builders import launch
 
 
 @pytest.mark.parametrize("nodes", [(1,), (0, 1)])

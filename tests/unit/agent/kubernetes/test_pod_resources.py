@@ -1,0 +1,117 @@
+"""What the PodResources API says of a node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numalet.agent.kubernetes import pod_resources
+from numalet.agent.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
+from numalet.core.managers.device.inventory import Health
+from numalet.core.model import cpu_set
+from values import served_node
+from values.device_bench import GPU, NIC, devices
+from values.served_node import ALIGNED, SHARED, TOO_LARGE, WIDE
+
+GI = 1 << 30
+
+
+def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one() -> None:
+    node = served_node.with_pods([ALIGNED])
+    (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
+    assert ("aligned", "ns") == (shown.name, shown.namespace)
+    app = shown.containers[1]
+    assert app == ContainerEntry(
+        "app",
+        (PodResourcesDevice(GPU, "gpu0", 0), PodResourcesDevice(NIC, "nic0", None)),
+        app.cpus,
+        (MemoryEntry("hugepages-1Gi", GI, (0,)), MemoryEntry("memory", 4 * GI, (0,))),
+    )
+    assert len(app.cpus) == 2
+    assert frozenset(app.cpus) == node.snapshot.cpu.cpus_of(ALIGNED.uid, "app")
+
+
+def test_init_containers_are_not_shown_and_sidecars_come_first() -> None:
+    node = served_node.with_pods([ALIGNED])
+    (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
+    assert ["sidecar", "app"] == [container.name for container in shown.containers]
+    assert {"app"} == shown.app_containers
+
+
+def test_the_shared_pool_is_not_told() -> None:
+    node = served_node.with_pods([SHARED])
+    (shown,) = pod_resources.pods(node.snapshot, [SHARED])
+    assert shown.containers == (ContainerEntry("app", (), (), ()),)
+
+
+def test_a_block_on_two_nodes_is_one_entry() -> None:
+    node = served_node.with_pods([WIDE])
+    (shown,) = pod_resources.pods(node.snapshot, [WIDE])
+    assert shown.containers[0].memory == (MemoryEntry("memory", 20 * GI, (0, 1)),)
+
+
+def test_a_device_of_two_nodes_has_two_entries() -> None:
+    taking_all = served_node.pod("greedy", served_node.container("c", gpu="3"))
+    node = served_node.with_pods([taking_all])
+    (shown,) = pod_resources.pods(node.snapshot, [taking_all])
+    assert [
+        PodResourcesDevice(GPU, "gpu0", 0),
+        PodResourcesDevice(GPU, "gpu1", 1),
+        PodResourcesDevice(GPU, "gpu2", 0),
+        PodResourcesDevice(GPU, "gpu2", 1),
+    ] == list(shown.containers[0].devices)
+
+
+def test_pods_come_by_namespace_and_name_also_rejected_ones() -> None:
+    known = [WIDE, TOO_LARGE, ALIGNED]
+    node = served_node.with_pods(known)
+    shown = pod_resources.pods(node.snapshot, known)
+    assert ["aligned", "too-large", "wide"] == [pod.name for pod in shown]
+    assert shown[1].containers[0].memory == ()
+
+
+def test_a_pod_that_is_gone_shows_cpus_and_memory_but_no_devices() -> None:
+    node = served_node.with_pods([ALIGNED]).remove(ALIGNED.uid)
+    app = pod_resources.pods(node.snapshot, [ALIGNED])[0].containers[1]
+    assert app.devices == ()
+    assert app.cpus
+    assert app.memory
+
+
+def test_before_all_sources_were_heard_devices_are_told_as_well() -> None:
+    node = served_node.with_pods([ALIGNED]).remove(ALIGNED.uid)
+    early = replace(node.snapshot, sources_ready=False)
+    assert pod_resources.pods(early, [ALIGNED])[0].containers[1].devices
+
+
+def test_allocatable_does_not_shrink_when_containers_run() -> None:
+    empty = pod_resources.allocatable(served_node.with_pods([]))
+    assert empty == pod_resources.allocatable(served_node.with_pods([ALIGNED, WIDE]))
+    assert cpu_set.text(frozenset(empty.cpus)) == "1-7"
+    assert empty.memory == (
+        MemoryEntry("hugepages-1Gi", 2 * GI, (0,)),
+        MemoryEntry("memory", 15 * GI, (0,)),
+        MemoryEntry("hugepages-1Gi", 2 * GI, (1,)),
+        MemoryEntry("memory", 16 * GI, (1,)),
+    )
+
+
+def test_allocatable_devices_are_the_healthy_ones() -> None:
+    node = served_node.with_pods([])
+    gone = [*devices("gpu0@0"), *devices("gpu1@1", Health.UNHEALTHY)]
+    shown = pod_resources.allocatable(node.devices_reported({GPU: gone})).devices
+    assert [PodResourcesDevice(GPU, "gpu0", 0), PodResourcesDevice(NIC, "nic0", None)] == list(
+        shown
+    )
+
+
+def test_without_policies_nothing_but_devices_is_allocatable() -> None:
+    node = served_node.without_policies()
+    found = pod_resources.allocatable(node)
+    assert ((), ()) == (found.cpus, found.memory)
+    assert found.devices
+
+
+def test_a_type_of_which_nothing_is_left_is_not_allocatable() -> None:
+    node = served_node.with_all_of_node_0_reserved()
+    shown = pod_resources.allocatable(node).memory
+    assert (0, "memory") not in {(each.node_ids[0], each.memory_type) for each in shown}

@@ -1,0 +1,175 @@
+"""The kubelet's log lines of one admission, from its decision and its recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numalet.agent.telemetry import admission_log, node_log
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.admission.collector import Collector
+from numalet.core.config.rules import (
+    CpuPolicy,
+    CpuRules,
+    MemoryPolicy,
+    NodeRules,
+    Scope,
+    TopologyPolicy,
+)
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from values import builders, cpu_builders, device_bench
+from values.builders import aligned, container, machine, pod, rules, simple
+
+RESTRICTED = TopologyPolicy.RESTRICTED
+
+
+def _told(node: Node, pod: Pod) -> list[LogLine]:
+    recording = Collector()
+    _, decision = node.admit(pod, recording)
+    return admission_log.of_admission(node.rules, decision, recording.events)
+
+
+def _on(of: NodeRules, pod: Pod) -> list[LogLine]:
+    return _told(builders.node(of), pod)
+
+
+def _messages(lines: list[LogLine]) -> list[str]:
+    return [line.message for line in lines]
+
+
+def _keys(lines: list[LogLine], message: str) -> Any:
+    return [dict(line.keys) for line in lines if line.message == message]
+
+
+def test_an_admission_in_container_scope_reads_as_the_kubelets() -> None:
+    lines = _on(rules(machine(10, 10), aligned(RESTRICTED)), simple("u", "15Gi"))
+    nobody = "Hint Provider has no preference for NUMA affinity with any resource"
+    assert _messages(lines) == [
+        "TopologyHints",
+        "TopologyHints",
+        "TopologyHints",
+        nobody,
+        nobody,
+        "ContainerTopologyHint",
+        "Best TopologyHint",
+        "Topology Affinity",
+        "Allocate",
+        "Got topology affinity",
+        "Updated memory state",
+        "Pod admitted",
+    ]
+    best = {"NUMANodeAffinity": 3, "Preferred": True}
+    about = {"pod": "default/u", "containerName": "c"}
+    assert _keys(lines, "TopologyHints")[2] == {"hints": {"memory": [best]}, **about}
+    assert _keys(lines, "Best TopologyHint") == [{"bestHint": best, **about}]
+    assert _keys(lines, "Topology Affinity") == [{"bestHint": best, **about}]
+    assert _keys(lines, "Got topology affinity") == [{**about, "podUID": "u", "hint": best}]
+    assert _keys(lines, "Updated memory state") == [{"podUID": "u", "containerName": "c"}]
+    blocks = [{"type": "memory", "numaNodes": [0, 1], "sizeBytes": 15 << 30}]
+    held = {"cpus": [], "numaNodes": [0, 1], "memory": blocks, "devices": {}}
+    assert _keys(lines, "Pod admitted")[0]["placements"] == {"c": held}
+
+
+def test_in_pod_scope_the_pod_is_asked_once_and_every_container_told() -> None:
+    of = rules(machine(10, 10), aligned(RESTRICTED, Scope.POD))
+    lines = _on(of, pod("u", container("a", "2Gi"), container("b", "2Gi")))
+    assert len(_keys(lines, "PodTopologyHint")) == 1
+    assert "containerName" not in _keys(lines, "TopologyHints")[0]
+    assert "containerName" not in _keys(lines, "Best TopologyHint")[0]
+    assert [keys["containerName"] for keys in _keys(lines, "Topology Affinity")] == ["a", "b"]
+
+
+def test_a_refusal_by_the_policy_has_no_affinity_and_the_kubelets_verdict() -> None:
+    of = rules(machine(10, 10), aligned(TopologyPolicy.SINGLE_NUMA_NODE))
+    lines = _on(of, simple("u", "15Gi"))
+    assert not {"Topology Affinity", "Allocate"} & set(_messages(lines))
+    assert lines[-1].message == "Pod admission denied"
+    assert lines[-1].keys["reason"] == "TopologyAffinityError"
+
+
+def test_a_refusal_by_the_memory_manager_is_an_error() -> None:
+    lines = _on(rules(machine(10)), simple("u", "25Gi"))
+    (error,) = [line for line in lines if line.is_error]
+    assert error.message == "Allocate error"
+    assert "no NUMA nodes with enough memory is available" in error.keys["err"]
+    assert _keys(lines, "Got topology affinity")[0]["hint"] == {
+        "NUMANodeAffinity": None,
+        "Preferred": False,
+    }
+
+
+def test_a_container_with_memory_is_skipped() -> None:
+    node, _ = builders.node(rules(machine(10))).admit(simple("u", "1Gi"))
+    assert "Container already present in state, skipping" in _messages(
+        _told(node, simple("u", "1Gi"))
+    )
+
+
+def test_the_memory_manager_says_nothing_of_other_pods_or_without_a_policy() -> None:
+    burstable = pod("u", container("c", "1Gi"), qos=QosClass.BURSTABLE)
+    assert "Allocate" not in _messages(_on(rules(machine(10)), burstable))
+    without = rules(machine(10), policy=MemoryPolicy.NONE)
+    assert "Allocate" not in _messages(_on(without, simple("u", "1Gi")))
+
+
+def test_what_is_cleaned_up_is_told_first() -> None:
+    node, _ = builders.node(rules(machine(10))).admit(simple("u", "1Gi"))
+    lines = _told(node.remove("u"), simple("v", "1Gi"))
+    assert _messages(lines)[:2] == ["RemoveStaleState removing state", "Deleted memory assignment"]
+    assert lines[0].keys == {"podUID": "u", "containerName": "c"}
+    assert (lines[0].level, lines[1].level) == (0, 2)
+
+
+def test_impossible_and_indifferent_resources_are_named() -> None:
+    cpu = CpuRules(policy=CpuPolicy.STATIC, reserved_count=1, reserved_cpus=frozenset({0}))
+    of = replace(
+        rules(cpu_builders.shape(1, 1, 2, 1), aligned(RESTRICTED), policy=MemoryPolicy.NONE),
+        cpu=cpu,
+    )
+    node = builders.node(of).devices_reported({"example.com/gpu": device_bench.devices("a")})
+    one = Quantity.parse("1")
+    asked = {"cpu": Quantity.parse("9"), "memory": Quantity.parse("1Mi"), "example.com/gpu": one}
+    lines = _told(node, pod("u", Container("c", requests=asked, limits=asked)))
+    assert _keys(lines, "TopologyHints")[0]["hints"] == {"example.com/gpu": None}
+    resource = "Hint Provider has no preference for NUMA affinity with resource"
+    assert _keys(lines, resource) == [{"resource": "example.com/gpu"}]
+    impossible = "Hint Provider has no possible NUMA affinities for resource"
+    assert _keys(lines, impossible) == [{"resource": "cpu"}]
+
+
+def test_many_numa_nodes_are_not_listed_set_by_set() -> None:
+    topology = replace(aligned(RESTRICTED), node_limit=30)
+    lines = _on(rules(machine(*[4] * 30), topology), simple("u", "2Gi"))
+    hints = _keys(lines, "TopologyHints")[2]["hints"]["memory"]
+    assert [each["NUMANodeAffinity"] for each in hints] == [1 << at for at in range(30)]
+
+
+def test_a_start_tells_policies_and_options() -> None:
+    of = rules(machine(10), aligned(RESTRICTED))
+    topology, memory = node_log.of_start(of)
+    assert topology.keys == {
+        "topologyPolicyName": "restricted",
+        "topologyScopeName": "container",
+        "topologyPolicyOptions": {"PreferClosestNUMA": False, "MaxAllowableNUMANodes": 8},
+    }
+    assert (memory.message, memory.keys) == ("Starting memorymanager", {"policy": "Static"})
+    (line,) = node_log.of_start(rules(machine(10), policy=MemoryPolicy.NONE))
+    assert line.message == "Creating topology manager with none policy"
+
+
+def test_the_memory_of_a_container_is_told_at_its_start() -> None:
+    (line,) = node_log.of_start_of_container(simple("u", "1Gi"), "c", (0, 1))
+    assert line.message == "Memory affinity"
+    assert line.keys["numaNodes"] == {"0": {}, "1": {}}
+    assert node_log.of_start_of_container(simple("u", "1Gi"), "c", ()) == []
+
+
+def test_every_write_of_a_cpuset_is_told() -> None:
+    lines = node_log.of_cpuset(simple("u", "1Gi"), "c", frozenset({1, 2, 3}), (0,))
+    assert [dict(line.keys) for line in lines] == [
+        {"pod": "default/u", "containerName": "c", "cpuset.cpus": "1-3"},
+        {"pod": "default/u", "containerName": "c", "cpuset.mems": "0"},
+    ]
+    assert node_log.of_cpuset(simple("u", "1Gi"), "c", None, None) == []

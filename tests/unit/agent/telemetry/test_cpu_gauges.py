@@ -1,0 +1,98 @@
+"""The gauges of the CPU Manager that move with events, as the kubelet moves them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalet.agent.keeper.node_state import NodeState
+from numalet.agent.telemetry import cpu_gauges, gauges
+from numalet.agent.telemetry import metric_definitions as names
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.pod import Pod
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
+from running import agents, kubelet_node
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> NodeState:
+    """An empty node with 16 CPUs, of which 2 are reserved."""
+    document = kubelet_node.CONFIG.replace('cpu: "1"', 'cpu: "2"')
+    node = kubelet_node.made(tmp_path, document=document).node
+    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+
+
+def _config(folder: Path) -> KubeletConfig:
+    return kubelet_config.load(ConfigSources(config_file=folder / "root" / "config.yaml")).config
+
+
+def _container(name: str, cpu: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "1Gi"}
+    return {"name": name, "command": ["prepare"], "resources": {"limits": amounts}}
+
+
+def _pod_with_init(name: str, cpu: str) -> Pod:
+    """A pod whose app container uses the CPUs of its init container again."""
+    return agents.pod(name, cpu, "1Gi", initContainers=[_container("init", cpu)]).pod
+
+
+def _after(state: NodeState, *pods: Pod) -> NodeState:
+    for pod in pods:
+        node, decision = state.node.admit(pod)
+        assert decision.admitted
+        state = state.at(node)
+    return state
+
+
+def _shown(state: NodeState) -> tuple[float, float]:
+    measured = gauges.gauges(state.node, GuaranteeLevel.NONE, {}, moved=state.cpu_gauges)
+    return measured[names.EXCLUSIVE_CPUS][0][1], measured[names.SHARED_POOL][0][1]
+
+
+def test_cpus_that_are_used_again_are_counted_twice(state: NodeState) -> None:
+    assert (0, 14_000) == _shown(state)
+    full = _after(state, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
+    assert (13, 1000) == _shown(full)
+    assert (9, 5000) == _shown(replace(full, cpu_gauges=None))
+
+
+def test_they_stay_wrong_when_the_pod_has_gone(state: NodeState) -> None:
+    one = _pod_with_init("one", "4")
+    gone = _after(state, one)
+    gone = gone.at(gone.node.remove(one.uid))
+    # Its CPUs are released when the next pod asks.
+    assert (8, 6000) == _shown(gone)
+    assert (4 + 1, 10_000 - 1000) == _shown(_after(gone, agents.pod("two", "1").pod))
+
+
+def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_path: Path) -> None:
+    full = _after(state, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
+    node = full.node
+    started = nodes.start(_config(tmp_path), node.rules.machine, node.state_files())
+    assert isinstance(started, Node)
+    again = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    # Both containers of the first pod have an entry; the pool is what the file says.
+    assert (13, 5000) == _shown(again)
+
+
+def test_without_the_static_policy_they_are_zero(tmp_path: Path) -> None:
+    document = kubelet_node.CONFIG.replace("cpuManagerPolicy: static\n", "")
+    node = kubelet_node.made(tmp_path / "none", document=document).node
+    state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    assert (0, 0) == _shown(_after(state, agents.pod("one", "2").pod))
+
+
+def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_path: Path) -> None:
+    started = nodes.start(_config(tmp_path), state.node.rules.machine, behaviour=NATIVE)
+    assert isinstance(started, Node)
+    native = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
+    assert native.cpu_gauges is None
+    assert (4, 10_000) == _shown(_after(native, _pod_with_init("one", "4")))

@@ -1,0 +1,94 @@
+"""Rules of the packed assignment that the worked examples do not show."""
+
+from __future__ import annotations
+
+from numalet.core.managers.cpu import take_aligned, take_packed, topology
+from numalet.core.managers.cpu.reasons import TooFewCpus
+from numalet.core.managers.cpu.take_aligned import Reach
+from numalet.core.managers.cpu.take_packed import Packing
+from values import cpu_builders
+from values.cpu_builders import discovered, mask, text
+
+
+def test_nothing_is_taken_for_nothing() -> None:
+    assert 0 == take_packed.take(discovered(1, 1, 2, 1), 0b11, 0)
+
+
+def test_cpus_that_the_machine_does_not_have_are_counted_but_not_taken() -> None:
+    assert TooFewCpus(2, 3) == take_packed.take(discovered(1, 1, 2, 1), mask("1,8-9"), 2)
+
+
+def test_a_unit_that_is_too_large_is_passed_over_for_a_smaller_one() -> None:
+    of = topology.discover(
+        cpu_builders.machine(
+            [(0, (0, 1), None), (0, (2, 3), None)], [(1, (4,), None), (1, (5,), None)]
+        )
+    )
+
+    assert "4-5" == text(take_packed.take(of, mask("0-5"), 2))
+    assert "0,4-5" == text(take_packed.take(of, mask("0-5"), 3))
+
+
+def test_the_node_with_the_least_free_is_taken_from_first() -> None:
+    assert "7" == text(take_packed.take(discovered(2, 2, 2, 2), mask("0-2,4-7"), 1))
+
+
+def test_sockets_of_unequal_size_are_compared_with_their_average() -> None:
+    # 3 and 5 CPUs make 4 on average, so that socket 1 counts as whole when one CPU is in use;
+    # all of it is taken then, the one in use too.
+    of = topology.discover(
+        cpu_builders.machine(
+            [(0, (cpu,), None) for cpu in (0, 1, 2)] + [(1, (cpu,), None) for cpu in range(3, 8)]
+        )
+    )
+
+    assert "3-7" == text(take_packed.take(of, mask("0,3-6"), 5))
+
+
+def test_a_socket_in_two_nodes_is_taken_twice_and_counted_twice() -> None:
+    # Three sockets, each with one CPU on each of two nodes; 2 and 4 are in use.
+    of = topology.discover(
+        cpu_builders.machine(
+            [(socket, (socket,), None) for socket in range(3)],
+            [(socket, (socket + 3,), None) for socket in range(3)],
+        )
+    )
+
+    assert "0,3" == text(take_packed.take(of, mask("0-1,3,5"), 4))
+
+
+def test_spread_passes_over_whole_cores() -> None:
+    of = topology.discover(cpu_builders.shape(1, 1, 4, 2))
+
+    assert "0-2" == text(take_packed.take(of, mask("0-6"), 3, Packing.SPREAD_OVER_CORES))
+
+
+def test_an_odd_request_takes_no_part_of_a_cache() -> None:
+    of = topology.discover(cpu_builders.shape(1, 1, 4, 2, cores_per_cache=2))
+
+    assert "1-2,5" == text(take_packed.take(of, mask("1-3,5-7"), 3, Packing.BY_UNCORE_CACHE))
+    assert "2-3,6-7" == text(take_packed.take(of, mask("1-3,5-7"), 4, Packing.BY_UNCORE_CACHE))
+
+
+def test_a_cache_whose_lowest_cores_are_broken_is_passed_over() -> None:
+    of = topology.discover(cpu_builders.shape(1, 1, 6, 2, cores_per_cache=3))
+
+    assert "3,9" == text(take_packed.take(of, mask("0-5,7-11"), 2, Packing.BY_UNCORE_CACHE))
+
+
+def test_a_cache_over_two_nodes_is_taken_twice_and_counted_twice() -> None:
+    of = topology.discover(
+        cpu_builders.machine(
+            [(0, (0,), 7), (0, (1,), 8), (0, (2,), 8)], [(1, (3,), 7), (1, (4,), 9), (1, (5,), 9)]
+        )
+    )
+
+    assert "0,3" == text(take_packed.take(of, mask("0-1,3-4"), 4, Packing.BY_UNCORE_CACHE))
+
+
+def test_an_affinity_stands_for_its_nodes_or_for_their_sockets() -> None:
+    of = discovered(2, 4, 1, 1)
+
+    assert "1" == text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.NODES))
+    assert "0-1" == text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.SOCKETS))
+    assert "" == text(take_aligned.cpus_of_affinity(of, 0b10000, Reach.NODES))

@@ -1,0 +1,87 @@
+"""Whether a restored state fits the machine and the reservation."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.core.managers.cpu import validation
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model.findings import Finding
+from values import cpu_builders
+from values.cpu_builders import cpus
+
+MACHINE = cpu_builders.shape(1, 1, 4, 2)
+PLAIN = cpu_builders.policy(MACHINE, "0,4")
+STRICT = cpu_builders.policy(MACHINE, "0,4", "strict-cpu-reservation")
+
+
+def ledger(default: str, **held: str) -> CpuLedger:
+    """Containers ``pod_container`` with their CPUs, and the shared pool."""
+    exclusive: dict[str, dict[str, frozenset[int]]] = {}
+    for name, listed in held.items():
+        pod, container = name.split("_")
+        exclusive.setdefault(pod, {})[container] = cpus(listed)
+    return CpuLedger(cpus(default), exclusive)
+
+
+def test_an_empty_state_becomes_the_whole_shared_pool() -> None:
+    assert CpuLedger(cpus("0-7")) == validation.restored(CpuLedger(), PLAIN)
+    assert CpuLedger(cpus("1-3,5-7")) == validation.restored(CpuLedger(), STRICT)
+
+
+def test_a_state_that_makes_up_the_machine_is_taken_as_it_is() -> None:
+    plain = ledger("0-2,4-6", u_c="3", v_c="7")
+    strict = ledger("1-2,5-6", u_c="3,7")
+
+    assert plain is validation.restored(plain, PLAIN)
+    assert strict is validation.restored(strict, STRICT)
+
+
+def test_records_that_share_cpus_are_not_noticed() -> None:
+    shared = ledger("0-2,4-6", u_c="3,7", v_c="7")
+
+    assert shared is validation.restored(shared, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (
+            ledger("", v_c="1", u_c="2"),
+            Finding("cpu-state/empty-default", {"pods": ["u", "v"]}),
+        ),
+        (
+            ledger("1-7", u_c="0"),
+            Finding("cpu-state/reserved-not-in-default", {"reserved": "0,4", "default": "1-7"}),
+        ),
+        (
+            ledger("0-6", u_c="7", v_b="6", v_a="5-6"),
+            Finding(
+                "cpu-state/overlap",
+                {"pod": "v", "container": "a", "cpus": "5-6", "default": "0-6"},
+            ),
+        ),
+        (
+            ledger("0-5", u_c="6"),
+            Finding("cpu-state/other-cpus", {"available": "0-7", "found": "0-6"}),
+        ),
+        (
+            ledger("0-7", u_c="8"),
+            Finding("cpu-state/other-cpus", {"available": "0-7", "found": "0-8"}),
+        ),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(state: CpuLedger, expected: Finding) -> None:
+    assert expected == validation.restored(state, PLAIN)
+
+
+def test_strictly_reserved_cpus_must_not_be_in_the_pool() -> None:
+    assert Finding(
+        "cpu-state/reserved-in-default", {"reserved": "4", "default": "1-7"}
+    ) == validation.restored(ledger("1-7"), STRICT)
+
+
+def test_a_strict_state_must_not_hold_reserved_cpus_at_all() -> None:
+    assert Finding(
+        "cpu-state/other-cpus", {"available": "1-3,5-7", "found": "0-3,5-7"}
+    ) == validation.restored(ledger("1-3,5-7", u_c="0"), STRICT)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.bad_inputs import refused_with
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+
+
+def test_findings_are_collected_and_raised_once() -> None:
+    found = Findings()
+    found.add("a/first", Location("f.yaml", "$.x", 3), value=1)
+    found.extend([Finding("b/second")])
+
+    with refused_with("a/first") as raised:
+        found.raise_errors()
+
+    assert raised.value.findings == found.all
+    assert [f.code for f in found.all] == ["a/first", "b/second"]
+
+
+def _broken() -> int:
+    raise BadInput([Finding("b/second"), Finding("c/third")])
+
+
+def test_the_findings_of_a_part_are_collected_with_the_others() -> None:
+    found = Findings()
+    found.add("a/first")
+
+    assert found.collect(lambda: 7) == 7
+    assert found.collect(_broken) is None
+    assert [f.code for f in found.all] == ["a/first", "b/second", "c/third"]
+
+
+def test_a_bug_in_a_part_is_not_collected() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Findings().collect(lambda: 1 // 0)
+
+
+def test_warnings_alone_raise_nothing() -> None:
+    found = Findings()
+    found.add("a/warning", Location(), Severity.WARNING)
+
+    found.raise_errors()
+
+    assert not found.has_errors

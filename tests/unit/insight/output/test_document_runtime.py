@@ -1,0 +1,40 @@
+"""A simulation's document says what the container runtime would be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.insight.maps import memory_map
+from numalet.insight.output import json_schema, simulation_document
+from numalet.insight.simulate.session import Asked
+from values import builders
+from values.builders import simple
+
+LINUX = builders.machine(10, 10)
+WINDOWS = replace(LINUX, os=OperatingSystem.WINDOWS)
+
+
+def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
+    """What the document says of one pod."""
+    node, decision = builders.node(builders.rules(on, policy=policy)).admit(simple("u", memory))
+    after = memory_map.memory_map(node.snapshot, node.rules.machine, (), {})
+    whole = json_schema.plain(simulation_document.simulation([Asked(decision)], after, {}))
+    admitted: dict[str, Any] = whole["steps"][0]["admit"]
+    return admitted
+
+
+def test_linux_is_told_cpus_and_memory_nodes() -> None:
+    found = _told(LINUX, MemoryPolicy.STATIC, "15Gi")
+    assert {"c": {"cpuset_cpus": "", "cpuset_mems": "0,1"}} == found["runtime"]
+
+
+def test_windows_is_told_masks_of_cpu_groups() -> None:
+    found = _told(WINDOWS, MemoryPolicy.BEST_EFFORT, "15Gi")
+    assert {"c": {"affinity_cpus": [{"cpu_group": 0, "cpu_mask": 0b1111}]}} == found["runtime"]
+
+
+def test_a_rejected_pod_is_told_to_nobody() -> None:
+    assert "runtime" not in _told(LINUX, MemoryPolicy.STATIC, "30Gi")

@@ -1,0 +1,130 @@
+"""State files as rows, and names for the pods in them."""
+
+from __future__ import annotations
+
+import json
+
+from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.core.model.pod import ContainerKey
+from numalet.insight.output import json_schema, state_document
+from numalet.insight.state import holder_map, pod_names, reading
+from numalet.insight.state.holder_map import HeldMemory, StateMap
+from values import state_builders
+from values.builders import GI
+from values.state_builders import CPU, DEVICE, GPU, MEMORY
+
+FILES = state_builders.files()
+STATES = reading.read(FILES)
+U1, U2 = ContainerKey("u1", "c"), ContainerKey("u2", "c")
+
+
+def chart(names: dict[str, str] | None = None) -> StateMap:
+    """The map of the files."""
+    return holder_map.state_map(STATES, names or {})
+
+
+def test_nodes_stand_in_their_groups_with_sums() -> None:
+    found = chart()
+
+    assert {"cpu": "static", "memory": "Static"} == dict(found.policies)
+    assert [(0,), (1, 2)] == [row.node_ids for row in found.groups]
+    group = found.groups[1]
+    assert [(1, 1), (2, 1)] == [(node.node_id, node.assignments) for node in group.nodes]
+    sums = {row.resource: row for row in group.sums}
+    assert (18 * GI, 15 * GI, 3 * GI) == (
+        sums["memory"].allocatable_bytes,
+        sums["memory"].reserved_bytes,
+        sums["memory"].free_bytes,
+    )
+    assert (20 * GI, 0) == (sums["memory"].total_bytes, sums["memory"].system_reserved_bytes)
+    assert (U2,) == group.holders
+    assert U1 in found.groups[0].holders
+
+
+def test_holders_have_everything_they_hold() -> None:
+    rows = {row.key: row for row in chart({"u1": "default/one"}).holders}
+
+    assert ("default/one", "u2") == (rows[U1].name, rows[U2].name)
+    assert (
+        HeldMemory((0,), "hugepages-2Mi", 4 << 20),
+        HeldMemory((0,), "memory", 2 * GI),
+    ) == rows[U1].memory
+    assert ("1", {GPU: "gpu0@0"}) == (rows[U1].cpus, dict(rows[U1].devices))
+    assert ("4-5", {}) == (rows[U2].cpus, dict(rows[U2].devices))
+    assert ("0,6-11", ("gpu0", "gpu1")) == (chart().pool, chart().registered[GPU])
+
+
+def test_groups_that_only_a_container_is_in_are_shown() -> None:
+    value = json.loads(FILES[MEMORY])
+    value["entries"]["u9"] = {"c": [{"numaAffinity": [0, 1], "type": "memory", "size": 1}]}
+    del value["machineState"]["0"]["memoryMap"]["hugepages-2Mi"]
+    value["machineState"]["0"]["cells"] = [0, 1]
+    value["machineState"]["1"]["cells"] = [0, 1]
+    states = reading.read({MEMORY: json.dumps(value)})
+    groups = holder_map.state_map(states, {}).groups
+
+    assert [(0,), (0, 1), (1, 2)] == [row.node_ids for row in groups]
+    assert [(0, 0), (2, 2), (2, 1)] == [(len(row.sums), len(row.nodes)) for row in groups]
+
+
+def test_every_file_may_be_missing() -> None:
+    empty = holder_map.state_map(reading.read({}), {})
+    assert ((), None, (), {}) == (empty.groups, empty.pool, empty.holders, dict(empty.registered))
+    for name in (CPU, MEMORY, DEVICE):
+        alone = holder_map.state_map(reading.read({name: FILES[name]}), {})
+        assert U1 in [row.key for row in alone.holders]
+
+
+def listed(name: str, **containers: Holdings) -> ListedPod:
+    """A pod as the API lists it."""
+    return ListedPod(name, containers)
+
+
+NOTHING = Holdings(frozenset(), frozenset(), frozenset())
+ONE = Holdings(
+    frozenset({1}),
+    frozenset({("memory", 2 * GI, (0,)), ("hugepages-2Mi", 4 << 20, (0,))}),
+    frozenset({(GPU, frozenset({"gpu0"}))}),
+)
+TWO = Holdings(frozenset({4, 5}), frozenset({("memory", 15 * GI, (1, 2))}), frozenset())
+
+
+def names(*pods: ListedPod) -> dict[str, str]:
+    """Names that these pods give."""
+    return pod_names.names(STATES, chart().holders, pods)
+
+
+def test_pods_are_known_by_what_they_hold() -> None:
+    pods = (
+        listed("a/one", c=ONE, proxy=NOTHING),
+        listed("a/two", c=TWO),
+        listed("a/web", c=NOTHING),
+    )
+
+    assert {"u1": "a/one", "u2": "a/two"} == names(*pods)
+
+
+def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
+    assert {} == names(listed("a/one", c=ONE), listed("a/other", c=ONE))
+    twin = reading.read({MEMORY: FILES[MEMORY].replace('"u3"', '"u4"')})
+    same = {
+        CPU: '{"policyName":"static","defaultCpuSet":"0","entries":{"u1":{"c":"1"},"u2":{"c":"1"}}}'
+    }
+    states = reading.read(same)
+    rows = holder_map.state_map(states, {}).holders
+    held = Holdings(frozenset({1}), frozenset(), frozenset())
+    assert {} == pod_names.names(states, rows, (listed("a/one", c=held),))
+    rows = holder_map.state_map(twin, {}).holders
+    memory = Holdings(frozenset(), TWO.memory, frozenset())
+    assert {"u2": "a/two"} == pod_names.names(twin, rows, (listed("a/two", c=memory),))
+
+
+def test_documents_are_plain() -> None:
+    unreadable = tuple(reading.read({CPU: "{"}).unreadable.values())
+    document = json_schema.plain(state_document.shown(chart(), unreadable))
+
+    assert document == json.loads(json.dumps(document))
+    assert "numalet.state-show/1" == document["schema"]
+    assert [[0], [1, 2]] == [group["numa_nodes"] for group in document["groups"]]
+    assert {"pod_uid": "u2", "container": "c"} in document["groups"][1]["containers"]
+    assert ["cpu-state/not-json"] == [each["code"] for each in document["unreadable"]]

@@ -1,0 +1,175 @@
+"""Devices from files, scenarios and flags; everything that is wrong is told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.documents import device_file
+from numalet.wording import english_devices, english_pods
+from values.device_bench import GPU, NIC
+
+WHERE = Location("devices.yaml", "$")
+
+
+def problems(value: object, node_ids: tuple[int, ...] | None = None) -> list[tuple[str, str]]:
+    """Codes and paths of what is wrong with a document."""
+    with pytest.raises(BadInput) as caught:
+        device_file.decode(value, WHERE, node_ids=node_ids)
+    for finding in caught.value.findings:
+        sentences = {**english_pods.SENTENCES, **english_devices.SENTENCES}
+        assert sentences[finding.code].format(**finding.fields)
+    return [(finding.code, finding.where.path) for finding in caught.value.findings]
+
+
+def flag_problems(*texts: str, node_ids: tuple[int, ...] | None = None) -> list[str]:
+    """Sentences about what is wrong with flags."""
+    with pytest.raises(BadInput) as caught:
+        device_file.parse_device_flags(texts, node_ids)
+    assert {"--device"} == {finding.where.document for finding in caught.value.findings}
+    return [
+        english_devices.SENTENCES[finding.code].format(**finding.fields)
+        for finding in caught.value.findings
+    ]
+
+
+def test_a_list_of_resources_is_read_in_its_order() -> None:
+    value = [
+        {"resource": NIC, "devices": [{"id": "n1", "numa_nodes": [1]}, {"id": "n0"}]},
+        {"resource": GPU, "devices": [{"id": "g", "numa_nodes": [0, 1], "health": "Unhealthy"}]},
+    ]
+    found = device_file.decode(value, WHERE)
+    assert {
+        NIC: (Device("n1", (1,)), Device("n0")),
+        GPU: (Device("g", (0, 1), Health.UNHEALTHY),),
+    } == found
+    assert [NIC, GPU] == list(found)
+
+
+def test_the_list_may_be_the_member_devices_and_devices_may_be_short_texts() -> None:
+    value = {"devices": [{"resource": GPU, "devices": ["a@0", "b@0+1", "c", "x@y@2"]}]}
+    assert {
+        GPU: (Device("a", (0,)), Device("b", (0, 1)), Device("c"), Device("x@y", (2,)))
+    } == device_file.decode(value, WHERE)
+
+
+def test_a_plugin_may_have_no_devices() -> None:
+    assert {GPU: ()} == device_file.decode([{"resource": GPU, "devices": []}], WHERE)
+    assert {GPU: ()} == device_file.parse_device_flags((GPU + "=",))
+
+
+def test_a_flag_names_devices_and_their_nodes() -> None:
+    text = " example.com/gpu = gpu0@0, gpu1@0+1 ,gpu2"
+    ((resource, devices),) = device_file.parse_device_flags((text,)).items()
+    assert GPU == resource
+    assert (Device("gpu0", (0,)), Device("gpu1", (0, 1)), Device("gpu2")) == devices
+
+
+def test_devices_of_one_resource_may_be_spread_over_flags() -> None:
+    found = device_file.parse_device_flags([f"{GPU}=a@0", f"{NIC}=n", f"{GPU}=b@1"])
+    assert {GPU: (Device("a", (0,)), Device("b", (1,))), NIC: (Device("n"),)} == found
+
+
+def test_no_flags_are_no_devices() -> None:
+    assert {} == device_file.parse_device_flags([])
+
+
+@pytest.mark.parametrize("value", [None, "x", 5, {}, {"devices": None}])
+def test_a_document_that_is_no_list_is_refused(value: Any) -> None:
+    path = "$.devices" if isinstance(value, dict) else "$"
+    assert [("document/type", path)] == problems(value)
+
+
+def test_everything_that_is_wrong_is_told_with_its_place() -> None:
+    value = [
+        5,
+        {"devices": []},
+        {"resource": GPU, "devices": "a"},
+        {"resource": GPU, "devices": []},
+        {"resource": "gpu", "devices": [7, {"id": 3}, {"id": " "}, "@0"]},
+        {
+            "resource": NIC,
+            "colour": 1,
+            "devices": [
+                {"id": "a", "numa_nodes": 1, "health": True, "size": 1},
+                {"id": "a"},
+                {"id": "b", "numa_nodes": [-1, "0", True, 1024, 1, 1], "health": "healthy"},
+            ],
+        },
+    ]
+    assert [
+        ("document/type", "$[0]"),
+        ("document/type", "$[1].resource"),
+        ("document/type", "$[2].devices"),
+        ("devices/resource-twice", "$[3].resource"),
+        ("devices/resource-name", "$[4].resource"),
+        ("document/type", "$[4].devices[0]"),
+        ("document/type", "$[4].devices[1].id"),
+        ("devices/id-missing", "$[4].devices[2]"),
+        ("devices/id-missing", "$[4].devices[3]"),
+        ("document/unknown-field", "$[5]"),
+        ("document/unknown-field", "$[5].devices[0]"),
+        ("document/type", "$[5].devices[0].numa_nodes"),
+        ("devices/health", "$[5].devices[0].health"),
+        ("devices/id-twice", "$[5].devices[1]"),
+        ("devices/health", "$[5].devices[2].health"),
+        *[("devices/numa-node", "$[5].devices[2]")] * 4,
+        ("devices/numa-node-twice", "$[5].devices[2]"),
+    ] == problems(value)
+
+
+def test_an_unknown_member_beside_the_list_is_refused() -> None:
+    assert [("document/unknown-field", "$")] == problems({"devices": [], "version": 1})
+
+
+def test_a_device_on_a_node_that_the_machine_lacks_is_refused() -> None:
+    value = [{"resource": GPU, "devices": ["a@0", "b@2+5"]}]
+    assert [("devices/absent-numa-node", "$[0].devices[1]")] == problems(value, (0, 1, 5))
+    assert device_file.decode(value, WHERE, node_ids=(0, 2, 5))
+
+
+def test_the_place_of_an_inner_document_is_kept() -> None:
+    with pytest.raises(BadInput) as caught:
+        device_file.decode([1], Location("s.yaml", "$.devices"), len)
+    assert [Location("s.yaml", "$.devices[0]", 12)] == [f.where for f in caught.value.findings]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("gpu0@0", "'gpu0@0' does not say which devices there are"),
+        ("", "'' does not say which devices there are"),
+        ("gpu=a", "'gpu' is no name of an extended resource"),
+        ("kubernetes.io/gpu=a", "'kubernetes.io/gpu' is no name"),
+        (f"{GPU}=a,,b", "a device of example.com/gpu has an empty id"),
+        (f"{GPU}=a@0,a@1", "two devices with the id 'a'"),
+        (f"{GPU}=a@", "'' is no NUMA node id of device 'a'"),
+        (f"{GPU}=a@0+", "'' is no NUMA node id of device 'a'"),
+        (f"{GPU}=a@x", "'x' is no NUMA node id of device 'a'; whole numbers from 0 to 1023"),
+        (f"{GPU}=a@-1", "'-1' is no NUMA node id"),
+        (f"{GPU}=a@" + "9" * 5000, "is no NUMA node id"),
+        (f"{GPU}=a@1024", "1024 is no NUMA node id"),
+        (f"{GPU}=a@1+1", "device 'a' names NUMA node 1 twice"),
+        (
+            f"{GPU}=a@3",
+            "device 'a' of example.com/gpu is listed on NUMA node 3, which the machine does"
+            " not have; it has 0-1",
+        ),
+    ],
+)
+def test_a_bad_flag_is_told_with_the_offending_value(text: str, shown: str) -> None:
+    (sentence,) = flag_problems(text, node_ids=(0, 1))
+    assert shown in sentence
+
+
+def test_an_id_that_two_flags_name_is_refused() -> None:
+    (sentence,) = flag_problems(f"{GPU}=a@0", f"{GPU}=b,a@1")
+    assert "two devices with the id 'a'" in sentence
+
+
+def test_one_bad_flag_is_refused_alone() -> None:
+    with pytest.raises(BadInput):
+        device_file.parse_device_flags(("gpu0@0",))

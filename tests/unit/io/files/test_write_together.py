@@ -1,0 +1,282 @@
+"""Several files change together: killed or failing anywhere, they are of one moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from harness.bad_inputs import refused_with
+from numalet.core.model.findings import BadInput
+from numalet.io.files import atomic, intent, state_directory
+from running import faults
+from running.faults import Moment
+
+CPU, MEMORY, DEVICES = "cpu_manager_state", "memory_manager_state", "device-plugins/checkpoint"
+OLD = {CPU: "old cpu", MEMORY: "old memory"}
+NEW = {CPU: "new cpu", MEMORY: "new memory", DEVICES: "new devices"}
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def _no_hook_stays() -> Iterator[None]:
+    before = faults.install(None)
+    yield
+    faults.install(before)
+
+
+def make(folder: Path, texts: dict[str, str]) -> Path:
+    (folder / "device-plugins").mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def replace(folder: Path, texts: dict[str, str] = NEW) -> None:
+    atomic.write_texts({folder / name: text for name, text in texts.items()})
+
+
+def refusal(folder: Path) -> str:
+    """The code of what is wrong with replacing the files; nothing if they were replaced."""
+    try:
+        replace(folder)
+    except BadInput as bad:
+        return bad.findings[0].code
+    return ""
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Every file below the folder, whatever its name."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
+
+
+def in_a_child(work: Callable[[], None], user: int = 0) -> int:
+    """The exit status of a copy of this process that does this."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if user:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def passages(work: Callable[[], None]) -> int:
+    """How often the work passes a fault point."""
+    seen: list[str] = []
+    faults.install(lambda name, _: seen.append(name))
+    work()
+    faults.install(None)
+    return len(seen)
+
+
+def killed_at(passage: int, work: Callable[[], None]) -> None:
+    def doomed() -> None:
+        faults.install(faults.planned(f"*:*:{passage}"))
+        work()
+
+    assert -signal.SIGKILL == in_a_child(doomed)
+
+
+def state(folder: Path) -> dict[str, str]:
+    """What the files say when the folder is opened next; nothing else may be left in it."""
+    for each in (folder, folder / "device-plugins"):
+        atomic.sweep(each, (Path(name).name for name in NEW))
+    return content(folder)
+
+
+def test_killed_anywhere_the_files_are_of_one_moment_when_the_folder_is_opened_next(
+    quick_path: Path,
+) -> None:
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    assert NEW == content(quick_path / "whole")
+    found = []
+    for passage in range(1, count + 1):
+        folder = make(quick_path / str(passage), OLD)
+        killed_at(passage, partial(replace, folder))
+        found.append(state(folder))
+    # Before there is an intent nothing counts; from then on everything does.
+    begun = found.index(NEW)
+    assert 0 < begun < count
+    assert [OLD] * begun + [NEW] * (count - begun) == found
+
+
+def test_whoever_finishes_may_be_killed_too(quick_path: Path) -> None:
+    def begun(name: str) -> Path:
+        folder = make(quick_path / name, OLD)
+        killed_at(passage, partial(replace, folder))
+        return folder
+
+    whole = make(quick_path / "whole", OLD)
+    seen: list[str] = []
+    faults.install(lambda name, moment: seen.append(f"{name} {moment.value}"))
+    replace(whole)
+    faults.install(None)
+    passage = seen.index("file.replace after") + 1
+    count = passages(partial(intent.settle, begun("counted")))
+    for second in range(1, count + 1):
+        folder = begun(str(second))
+        killed_at(second, partial(intent.settle, folder))
+        assert NEW == state(folder)
+
+
+def test_failing_anywhere_nothing_is_changed_and_nothing_left(quick_path: Path) -> None:
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    failed = 0
+    for passage in range(1, count + 1):
+        folder = make(quick_path / str(passage), OLD)
+        faults.install(faults.planned(f"*:*:{passage}:EIO"))
+        refused = refusal(folder)
+        faults.install(None)
+        if refused:
+            failed += 1
+            assert ("files/unwritable", OLD) == (refused, content(folder)), passage
+        assert (OLD if refused else NEW) == state(folder), passage
+    # All of them but the last, which removes the intent of what is done.
+    assert count - 2 == failed
+
+
+def test_what_can_neither_be_done_nor_undone_is_finished_at_the_next_start(
+    quick_path: Path,
+) -> None:
+    folder = make(quick_path / "state", OLD)
+    begun: list[str] = []
+
+    def fail(name: str, moment: Moment) -> None:
+        begun.extend([name] * (name == "file.replace" and moment is Moment.AFTER))
+        if begun:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    faults.install(fail)
+    with pytest.raises(intent.Unfinished) as failed:
+        replace(folder)
+    faults.install(None)
+    assert "files/unfinished" == failed.value.findings[0].code
+    assert NEW == state(folder)
+
+
+def test_the_next_write_finishes_the_one_before(quick_path: Path) -> None:
+    folder = make(quick_path / "state", OLD)
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    killed_at(count - 3, partial(replace, folder))
+    assert (folder / intent.NAME).exists()
+    atomic.write_text(folder / CPU, "newest cpu")
+    assert not (folder / intent.NAME).exists()
+    assert NEW | {CPU: "newest cpu"} == state(folder)
+
+
+@pytest.mark.parametrize("name", [CPU, MEMORY])
+def test_what_another_program_wrote_since_stays(quick_path: Path, name: str) -> None:
+    """A kubelet knows nothing of an intent, and may start before it is finished."""
+    folder = make(quick_path / "state", OLD)
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    killed_at(count - 3, partial(replace, folder))
+    before = {each: (folder / each).read_text() for each in OLD}
+    (folder / "theirs").write_text("of a kubelet")
+    (folder / "theirs").rename(folder / name)
+    assert before | {name: "of a kubelet"} == {
+        each: text for each, text in state(folder).items() if each in OLD
+    }
+
+
+def test_a_kubelet_that_clears_its_folder_of_plugins_leaves_a_write_that_is_undone(
+    quick_path: Path,
+) -> None:
+    folder = make(quick_path / "state", OLD)
+    seen: list[str] = []
+    faults.install(lambda name, moment: seen.append(f"{name} {moment.value}"))
+    replace(make(quick_path / "whole", OLD))
+    faults.install(None)
+    killed_at(seen.index("file.replace after") + 1, partial(replace, folder))
+    for each in (folder / "device-plugins").iterdir():
+        each.unlink()
+    assert OLD == state(folder)
+
+
+def test_state_files_are_read_as_if_there_were_no_intent(quick_path: Path) -> None:
+    folder = make(quick_path / "state", OLD)
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    killed_at(count - 3, partial(replace, folder))
+    before = content(folder)
+    assert OLD.keys() == state_directory.read(folder).files.keys()
+    assert before == content(folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        '[{"name":"../x","new":".x.aaaaaaaa","after":[1,2,3]}]',
+        '[{"name":"/etc/passwd","new":".passwd.aaaaaaaa","after":[1,2,3]}]',
+        '[{"name":"cpu_manager_state","new":"../../x","after":[1,2,3]}]',
+    ],
+)
+def test_an_intent_that_is_not_ours_is_refused(quick_path: Path, text: str) -> None:
+    folder = make(quick_path / "state", OLD)
+    (folder / intent.NAME).write_text(text)
+    (folder / intent.NAME).chmod(0o600)
+    with pytest.raises(BadInput) as refused:
+        replace(folder)
+    assert ["files/foreign-intent"] == [each.code for each in refused.value.findings]
+    assert OLD | {intent.NAME: text} == content(folder)
+
+
+def test_a_link_in_the_place_of_an_intent_is_not_followed(quick_path: Path) -> None:
+    folder = make(quick_path / "state", OLD)
+    (folder / intent.NAME).symlink_to(quick_path / "elsewhere")
+    with refused_with("files/unwritable"):
+        replace(folder)
+
+
+@AS_ROOT
+def test_files_that_others_own_are_kept_as_copies(reachable: Path) -> None:
+    """A user can not give a further name to a file of root, but can replace it in a folder."""
+    folder = make(reachable / "state", OLD)
+    for each in (folder, folder / "device-plugins"):
+        os.chown(each, NOBODY, NOBODY)
+    for name in OLD:
+        (folder / name).chmod(0o644)
+
+    def failing() -> None:
+        faults.install(faults.planned("file.replace:before:2:EIO"))
+        with refused_with("files/unwritable"):
+            replace(folder)
+        faults.install(None)
+        assert OLD == content(folder)
+        replace(folder)
+
+    assert 0 == in_a_child(failing, NOBODY)
+    assert NEW == content(folder)
+
+
+@AS_ROOT
+def test_a_second_rename_that_the_kernel_refuses_undoes_the_first(reachable: Path) -> None:
+    """In a folder like /tmp one may make files, but not replace those of others."""
+    folder = make(reachable / "state", OLD)
+    folder.chmod(0o1777)
+    os.chown(folder / CPU, NOBODY, NOBODY)
+    (folder / MEMORY).chmod(0o644)
+
+    def refused() -> None:
+        with pytest.raises(BadInput) as bad:
+            replace(folder, {CPU: "new cpu", MEMORY: "new memory"})
+        assert "Operation not permitted" == bad.value.findings[0].fields["error"]
+
+    assert 0 == in_a_child(refused, NOBODY)
+    assert OLD == content(folder)
