@@ -125,15 +125,18 @@ def test_ps_marks_a_run_that_does_not_fit_any_more(
     assert "Running/Unpromised" in written
 
 
+@pytest.mark.parametrize("waits", [(), ("--wait=1h",)])
 def test_a_run_that_does_not_fit_any_more_goes_on_and_is_told_once(
-    running: subprocess.Popen[str], tmp_path: Path
+    running: subprocess.Popen[str], tmp_path: Path, waits: tuple[str, ...]
 ) -> None:
     _written_with_more(tmp_path, 1 << 50, held_bytes=1 << 49)
-    first, second = _run(tmp_path, "--", "true"), _run(tmp_path, "--", "true")
+    first, second = _run(tmp_path, *waits, "--", "true"), _run(tmp_path, "--", "true")
     still_there = running.poll() is None
     (holder,) = json.loads((tmp_path / "run" / "runs.json").read_text())
     _end(running)
     assert (0, 0, True) == (first.returncode, second.returncode, still_there), first.stderr
-    assert f"process {running.pid}" in " ".join(first.stderr.split())
+    said = " ".join(first.stderr.split())
+    assert f"process {running.pid}" in said
+    assert 1 == said.count("keeps running")
     assert "keeps running" not in second.stderr
     assert holder["unpromised"]

@@ -61,8 +61,8 @@ POINTS: Final = {
     "numalet.agent.host.runtime.watched": {"Watched._signal": "process.signal"},
     "numalet.agent.keeper.journal": {"_append": "journal.write"},
     "numalet.agent.keeper.record_file": {"_write_whole": "records.append"},
-    "numalet.agent.run.attempt_report": {"AttemptReport.started": "runs.started"},
     "numalet.agent.run.child": {"_fork": "process.fork"},
+    "numalet.agent.run.joining": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.run.shared_state": {"SharedState.write": "books.write"},
     "numalet.io.files.atomic": {
         "_Writing._create": "file.create",

@@ -49,9 +49,13 @@ class History(Generic[C]):
     def __init__(self, view: Callable[[], AgentView], begin: int, kept: int = KEPT) -> None:
         self._view = view
         self._past: deque[C] = deque()
+        """The changes that are kept, in the order of their versions."""
         self._kept = kept
+        """How many those are at most."""
         self._forgotten = begin
+        """The version of the latest change that is not kept any more."""
         self._news = asyncio.Event()
+        """Set once, at the next change; watchers that wait hold this one, later ones a new one."""
         self._closed = False
 
     def publish(self, changes: Iterable[C]) -> None:

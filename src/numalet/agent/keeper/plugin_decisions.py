@@ -82,8 +82,11 @@ class Aside:
 
     message: Message
     resources: frozenset[str]
+    """What it may get devices of; no other message about these is decided meanwhile."""
     transcript: Transcript
+    """Written by a thread of the executor while it is asked, read by the keeper afterwards."""
     tries: int = 0
+    """How often it was asked; each decision may need an answer that the last one did not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +101,13 @@ class Asides:
 
     def __init__(self, plugins: PreferredDevices) -> None:
         self._plugins = plugins
+        """Asked from the executor's threads alone, but for a message that was tried too often."""
         self._executor = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="plugins")
+        """Ours; each decision that asks plugins has a thread of it as long as it takes."""
         self._asked: list[Aside] = []
+        """From ``begin`` to ``end``, in order of arrival."""
         self._waiting: list[tuple[Message, frozenset[str]]] = []
+        """What has to be decided after these, with the resources that it is about."""
 
     @property
     def is_empty(self) -> bool:

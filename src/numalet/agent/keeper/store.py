@@ -66,12 +66,16 @@ class Store:
     def __init__(self, root: Path, encode: Encode, decode: Decode) -> None:
         self.root = root
         self.journal = Journal(root)
+        """Events and verdicts; a start reads its events, so that the API has those of before."""
         self._encode = encode
         self._decode = decode
         self._lock: int | None = None
+        """The descriptor that holds the root folder, from ``open`` to ``close``."""
         self._directory = StateDirectory(root, {})
+        """The state files as they are on the disk; empty where that is not known."""
         self._records = RecordFile(root)
         self.journal_problem = ""
+        """Why the last lines of the journal could not be written; empty if they were."""
 
     def open(self) -> StoredState:
         """Make the folders, take the lock, read everything.

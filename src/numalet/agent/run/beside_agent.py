@@ -27,7 +27,7 @@ from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.options import SEARCH_SECONDS, RunOptions
 from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.request import CONTAINER
+from numalet.agent.run.request import CONTAINER, NAMESPACE
 from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
@@ -48,8 +48,7 @@ _POLL_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
 """How long one question may be held back: less than a connection is waited for."""
 _LONGEST_NAME: Final = 40
-_NAMESPACE: Final = "run"
-_OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{_NAMESPACE}"
+_OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{NAMESPACE}"
 _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
 _BUSY: Final = (429, 503)
@@ -233,7 +232,7 @@ class Agent:
     def _is_gone(self) -> bool:
         """Whether the agent has forgotten the pod; one that does not answer has not."""
         try:
-            self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/pods/{segment(self._pod.name)}")
+            self._client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{segment(self._pod.name)}")
         except AgentRefused as refused:
             return refused.code == _GONE
         except BadInput:
@@ -243,7 +242,7 @@ class Agent:
     def _warning(self) -> str:
         """The last warning among the pod's events."""
         with suppress(AgentRefused, BadInput):
-            events = self._client.get(f"/api/v1/namespaces/{_NAMESPACE}/events")
+            events = self._client.get(f"/api/v1/namespaces/{NAMESPACE}/events")
             for event in reversed(events["items"]):
                 about = event.get("involvedObject", {}).get("uid")
                 if about == self._pod.uid and event.get("type") == "Warning":
@@ -274,7 +273,7 @@ def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": pod.name, "namespace": _NAMESPACE, "uid": pod.uid},
+        "metadata": {"name": pod.name, "namespace": NAMESPACE, "uid": pod.uid},
         "spec": {"restartPolicy": "Never", "containers": [described]},
     }
 

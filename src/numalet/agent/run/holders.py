@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.run import lock_file
 from numalet.agent.run.request import CONTAINER
 from numalet.core.model.pod import ContainerKey
 
 FOLDER: Final = "holders"
 _FOLDER_MODE: Final = 0o700
-_MODE: Final = 0o600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,7 @@ class Holders:
         Raises ``OSError``.
         """
         self._folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self._path(uid), flags, _MODE)
+        descriptor = lock_file.opened(self._path(uid), os.O_EXCL)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.pwrite(
             descriptor, json.dumps({"pid_namespace": process_tree.pid_namespace()}).encode(), 0
@@ -82,7 +81,7 @@ class Holders:
 
     def is_alive(self, holder: RunHolder) -> bool:
         """Whether its run is still there."""
-        held = self._is_held(holder.uid)
+        held = lock_file.is_held(self._path(holder.uid))
         return _is_this_process(holder) if held is None else held
 
     def pid_here(self, holder: RunHolder) -> int | None:
@@ -108,25 +107,8 @@ class Holders:
         known = frozenset(uids)
         with suppress(OSError):
             for path in self._folder.iterdir():
-                if path.name not in known and not self._is_held(path.name):
+                if path.name not in known and not lock_file.is_held(path):
                     path.unlink(missing_ok=True)
-
-    def _is_held(self, uid: str) -> bool | None:
-        """Whether a process holds the lock of this run; None if it has none."""
-        try:
-            descriptor = os.open(self._path(uid), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            # In doubt it is alive.
-            return True
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
 
     def _path(self, uid: str) -> Path:
         return self._folder / uid

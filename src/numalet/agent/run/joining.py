@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
+from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
 from numalet.agent.host.runtime.watcher.begin import Setup
-from numalet.agent.run import attempt_report, program
-from numalet.agent.run.attempt_report import AttemptReport
+from numalet.agent.run import program
 from numalet.agent.run.program import ReadyPlace
 from numalet.insight.output.run_document import RunDocument
 
 PAUSE_SECONDS: Final = 0.005
 _RELEASE_SECONDS: Final = 5.0
 """How long to wait at the end for the agent to release, so that the next command has the room."""
+_NOTIFICATION: Final = b"!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,15 @@ class AcceptedOrder:
     folder: Path
     lock: int
     order: Mapping[str, Any]
+
+
+class NotifyingReport(AttemptReport):
+    """The report of a command; an agent is notified of its start at once."""
+
+    def started(self, program: dict[str, Any]) -> None:
+        """Which process is the command, and since when."""
+        super().started(program)
+        _notify(self.folder)
 
 
 def accept(folder: Path) -> AcceptedOrder | None:
@@ -77,16 +87,39 @@ def ready(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...])
         oom_score_adj=order["oom_score_adj"],
         memory_max_bytes=order["memory_max_bytes"] or 0,
         numa_nodes=tuple(place.numa_nodes),
-        report=AttemptReport(accepted.folder),
+        report=NotifyingReport(accepted.folder),
     )
 
 
 def hand_back(accepted: AcceptedOrder) -> None:
     """Let go of the order, and wait for the agent to release the place, if there is an agent."""
     os.close(accepted.lock)
-    attempt_report.notify(accepted.folder)
+    _notify(accepted.folder)
     last = time.monotonic() + _RELEASE_SECONDS
-    while accepted.folder.exists() and attempt_report.is_listening(accepted.folder):
+    while accepted.folder.exists() and _is_listening(accepted.folder):
         if time.monotonic() >= last:
             return
         time.sleep(PAUSE_SECONDS)
+
+
+def _notify(folder: Path) -> None:
+    """Notify the agent that the attempt's files changed; without an agent nothing happens."""
+    _write(folder, _NOTIFICATION)
+
+
+def _is_listening(folder: Path) -> bool:
+    """Whether there is an agent that would be notified."""
+    return _write(folder, b"")
+
+
+def _write(folder: Path, content: bytes) -> bool:
+    """Write into the notify FIFO; False if nothing reads it."""
+    path = folder / attempt_files.NOTIFY_FIFO
+    with suppress(OSError):
+        fifo = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.write(fifo, content)
+        finally:
+            os.close(fifo)
+        return True
+    return False

@@ -7,23 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from numalet.agent.host.runtime import host_capabilities
-from numalet.agent.keeper import recovery, settings
+from numalet.agent.keeper import settings
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.kubernetes import pod_placement
 from numalet.agent.run import leftovers, placing
 from numalet.agent.run.holders import RunHolder
-from numalet.agent.run.request import CONTAINER
+from numalet.agent.run.request import CONTAINER, NAMESPACE
 from numalet.agent.run.shared_state import Content, SharedState
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
-
-NAMESPACE: Final = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +67,10 @@ def _listed(root: Path, state: SharedState, content: Content) -> Listing:
 
 def _node(root: Path, content: Content) -> tuple[Node | None, tuple[RunHolder, ...]]:
     """The node, None if it is not known, and the runs as they are on the machine of now."""
-    keys = [each.key for each in content.live]
-    files = content.files if keys else {}
     try:
-        premises = settings.resolve(AgentOptions(root=root)).premises
-        started = recovery.start_node(premises, files, keys)
+        return placing.with_runs(settings.resolve(AgentOptions(root=root)).premises, content)
     except BadInput:
         return None, content.live
-    live = tuple(placing.marked(each, started.lost) for each in content.live)
-    return started.node.assume_running(keys).release_stale(), live
 
 
 def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.checkpoint import cpu_file
 from numalet.core.enforcement import desired, limits
-from numalet.core.enforcement.limits import Limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import Pod
@@ -43,7 +42,6 @@ class Placed:
     placement: Placement
     settings: ContainerSettings
     above: CgroupSettings
-    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,23 +175,20 @@ class Placer:
 
     def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
         """The node on which these runs hold what the state says, and the runs as they are now."""
-        live = content.live
-        keys = [each.key for each in live]
         try:
-            started = recovery.start_node(self.premises, content.files if live else {}, keys)
+            node, live = with_runs(self.premises, content)
         except BadInput as bad:
-            if not live:
+            if not content.live:
                 raise
             fields = {"text": bad.findings[0].fields["text"]}
             raise BadInput([Finding("run/other-configuration", fields)]) from None
-        as_now = [marked(each, started.lost) for each in live]
-        for before, after in zip(live, as_now, strict=True):
+        for before, after in zip(content.live, live, strict=True):
             if before is not after:
                 of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
                 finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
                 if finding not in self.remarks:
                     self.remarks.append(finding)
-        return started.node.assume_running(keys).release_stale(), tuple(as_now)
+        return node, live
 
     def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Decided, Node]:
         after, decision = node.admit(pod)
@@ -205,7 +200,7 @@ class Placer:
         held = placement.of_container(after.snapshot, pod.uid, CONTAINER)
         parent = settings.path.rpartition("/")[0]
         above = desired.tree(self._limits, after.snapshot, [pod])[parent]
-        placed = Placed(pod, after.snapshot, held, settings, above, self._limits)
+        placed = Placed(pod, after.snapshot, held, settings, above)
         return placed, after.pod_started(pod.uid)
 
     def _holder(self, placed: Placed, command: str) -> RunHolder:
@@ -221,7 +216,18 @@ class Placer:
         )
 
 
-def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
+def with_runs(premises: Premises, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
+    """The node on which the runs hold what the state says, and the runs on the machine of now.
+
+    Raises ``BadInput`` if the state does not agree with the configuration.
+    """
+    keys = [each.key for each in content.live]
+    started = recovery.start_node(premises, content.files if keys else {}, keys)
+    live = tuple(_marked(each, started.lost) for each in content.live)
+    return started.node.assume_running(keys).release_stale(), live
+
+
+def _marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
     """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
     of_it = [each for each in lost if each.key == holder.key]
     if not of_it:

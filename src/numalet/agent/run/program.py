@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.watcher import begin, watch
+from numalet.agent.host.runtime.watcher import begin, process_tree, watch
+from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.agent.run import child, leftovers
-from numalet.agent.run.attempt_report import AttemptReport
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
@@ -61,10 +61,12 @@ def _run(ready: ReadyPlace) -> CommandOutcome:
     pid = child.start(ready.setup, ready.oom_score_adj)
     if isinstance(pid, StartProblem):
         if report is not None:
-            report.not_started(pid.stage, pid.number)
+            report.not_started({"stage": pid.stage, "errno": pid.number})
         return _not_started(child.why(pid, ready.setup))
     if report is not None:
-        report.started(pid, since)
+        process = process_tree.process(pid)
+        ticks = 0 if process is None else process.started
+        report.started({"pid": pid, "ticks": ticks, "at": since, "notes": []})
     status = child.accompany(pid)
     until = stamp()
     leftovers.reap()

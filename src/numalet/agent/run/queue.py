@@ -18,10 +18,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.run import lock_file
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 
 FOLDER: Final = "queue"
 _LOCK: Final = "lock"
+"""Held while tickets are added and removed."""
 _DIGITS: Final = 12
 _PAUSE_SECONDS: Final = 0.05
 """Between two polls of the ticket before this one: a file lock has no notice without a thread."""
@@ -37,18 +39,18 @@ class Ticket:
 
     def ahead(self) -> int:
         """How many wait before this one."""
-        with _held(self._folder):
+        with lock_file.held(self._folder / _LOCK):
             return len(self._before())
 
     def wait_for_turn(self, last: float) -> bool:
         """Wait until none is before this one, or the monotonic clock says ``last``."""
         while True:
-            with _held(self._folder):
+            with lock_file.held(self._folder / _LOCK):
                 before = self._before()
             if not before:
                 return True
             # Only one is polled, however many wait.
-            while _is_held(before[-1]):
+            while lock_file.is_held(before[-1]):
                 if time.monotonic() >= last:
                     return False
                 time.sleep(_PAUSE_SECONDS)
@@ -58,7 +60,7 @@ class Ticket:
         tickets = []
         for path in _tickets(self._folder):
             if int(path.name) < self._number:
-                if _is_held(path):
+                if lock_file.is_held(path):
                     tickets.append(path)
                 else:
                     path.unlink(missing_ok=True)
@@ -70,10 +72,10 @@ def joined(folder: Path) -> Iterator[Ticket]:
     """Take a ticket, at the end of the queue, as long as the block lasts. Raises ``BadInput``."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        with _held(folder):
+        with lock_file.held(folder / _LOCK):
             number = max((int(path.name) for path in _tickets(folder)), default=0) + 1
             path = folder / f"{number:0{_DIGITS}}"
-            descriptor = _opened(path)
+            descriptor = lock_file.opened(path)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError as error:
         fields = {"path": str(folder), "error": error.strerror or str(error)}
@@ -138,32 +140,3 @@ class Waiter:
 
 def _tickets(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.isdecimal())
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Hold the lock under which tickets are added and removed."""
-    descriptor = _opened(folder / _LOCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -15,6 +15,7 @@ from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.core.node.node import Devices
 
 CONTAINER: Final = "main"
+NAMESPACE: Final = "run"
 
 
 def _none() -> Mapping[str, str]:
@@ -53,7 +54,7 @@ def pod(request: RunRequest, uid: str) -> Pod:
     return Pod(
         uid=uid,
         name=request.command[0].rpartition("/")[2],
-        namespace="run",
+        namespace=NAMESPACE,
         app_containers=(container,),
         # Without memory a pod of a kubelet's would get no CPUs of its own.
         qos_class=QosClass.GUARANTEED,

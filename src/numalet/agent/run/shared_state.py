@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ import msgspec
 
 from numalet.agent.keeper import root_folder
 from numalet.agent.keeper.root_folder import LOCK
+from numalet.agent.run import lock_file
 from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -59,7 +60,7 @@ class SharedState:
         try:
             _refuse_others(self._root)
             root_folder.claim(self._root, [FOLDER])
-            self._descriptor = _opened(self._root / LOCK)
+            self._descriptor = lock_file.opened(self._root / LOCK)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             # An agent that is refused names the process that is written here.
             os.ftruncate(self._descriptor, 0)
@@ -81,17 +82,14 @@ class SharedState:
     @contextmanager
     def held(self) -> Iterator[Content]:
         """The content, under the exclusive lock. Raises ``BadInput``."""
-        try:
-            descriptor = _opened(self.folder / LOCK)
-        except OSError as error:
-            fields = {"path": str(self.folder), "error": error.strerror or str(error)}
-            raise BadInput([Finding("agent/root-unusable", fields)]) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock_file.held(self.folder / LOCK))
+            except OSError as error:
+                fields = {"path": str(self.folder), "error": error.strerror or str(error)}
+                raise BadInput([Finding("agent/root-unusable", fields)]) from None
             atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
-        finally:
-            os.close(descriptor)
 
     def write(self, files: StateFiles, holders: tuple[RunHolder, ...]) -> None:
         """Put new content in place, all or none. Only under the exclusive lock.
@@ -158,7 +156,3 @@ def _unusable(root: Path, error: OSError) -> Finding:
             return Finding("run/not-allowed", fields, where)
     fields = {"path": str(root), "error": error.strerror or str(error)}
     return Finding("agent/root-unusable", fields, where)
-
-
-def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -92,12 +92,7 @@ _STARTS_KEPT: Final = 10_000
 
 
 class FakeRuntime:
-    """Entries in memory, and in ``folder`` if one is given.
-
-    ``starts`` are the latest attempts that began, in order; ``doubled`` those that were asked for
-    while another attempt of the same container ran. ``refusals`` say by path what is refused, as
-    by a kernel.
-    """
+    """Entries in memory, and in ``folder`` if one is given. Without an underscore: the tests'."""
 
     def __init__(
         self,
@@ -107,16 +102,26 @@ class FakeRuntime:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.fate = fate
+        """What a program does; a test may put another one here at any time."""
         self.starts: list[tuple[ContainerKey, int]] = []
+        """The latest attempts that began, in order."""
         self.doubled: list[tuple[ContainerKey, int]] = []
+        """Those that were asked for while another attempt of the same container ran."""
         self.tree: dict[str, CgroupSettings] = {}
+        """What would be in force, by path."""
         self.refusals: dict[str, NotHeld] = {}
+        """What is refused, as by a kernel, by path; set by tests."""
         self._folder = folder
+        """Where entries outlive this process; None for a runtime that is forgotten with it."""
         self._clock = clock
         self._entries: dict[ContainerKey, _Entry] = {}
+        """The latest attempt of each container, whether it runs or has ended."""
         self._timers: set[asyncio.TimerHandle] = set()
+        """Ends of programs that are yet to come."""
         self._ends: asyncio.Queue[Ended] = asyncio.Queue()
+        """Ends that the agent has not asked for yet."""
         self._next_pid = _FIRST_PID
+        """The one that was given last; no process of the machine is meant."""
 
     def capabilities(self) -> Capabilities:
         """Nothing is enforced here."""

@@ -39,7 +39,9 @@ class NotifyFifo:
             os.mkfifo(path, 0o600)
         # Open for both ways it has no end when a runner closes its own.
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        """Ours until ``close``."""
         self._on_notify = notified
+        """Called on the event loop, once for any number of notifications that came together."""
         asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
 
     def close(self) -> None:
@@ -69,8 +71,10 @@ class StartOffer:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._pidfd = runner_pidfd
+        """The runner's process; ours from now on, until ``close``."""
         self._gone = gone
         self._timers = [self._loop.call_later(patience_seconds, late)]
+        """The end of the patience, and a call of ``gone`` that is to be repeated."""
         self._loop.add_reader(runner_pidfd, self._runner_ended)
 
     def close(self) -> None:

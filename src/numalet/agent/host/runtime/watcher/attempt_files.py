@@ -53,6 +53,33 @@ class PreallocatedFile:
         self._temporary.unlink(missing_ok=True)
 
 
+class AttemptReport:
+    """What came of an order and how the program ended, as its watcher writes it down, once each.
+
+    The files are allocated before the program starts. All methods raise ``OSError``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        """The attempt's, which the agent made and will remove."""
+        self._started = PreallocatedFile(folder, STARTED)
+        self._refused = PreallocatedFile(folder, REFUSED)
+        self._end = PreallocatedFile(folder, END)
+
+    def not_started(self, problem: dict[str, Any]) -> None:
+        """At which step the start failed, and the kernel's error number."""
+        self._refused.write(problem)
+
+    def started(self, program: dict[str, Any]) -> None:
+        """Which process is the program, and since when; this one is its watcher."""
+        self._refused.discard()
+        self._started.write({**program, "watcher": os.getpid()})
+
+    def ended(self, end: dict[str, Any]) -> None:
+        """How it ended; see ``watch.end_document``."""
+        self._end.write(end)
+
+
 def read(folder: Path, name: str) -> dict[str, Any] | None:
     """What a file of the attempt says; None if it is not there, or was damaged."""
     with contextlib.suppress(OSError, ValueError):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
-from numalet.agent.host.runtime.watcher.attempt_files import PreallocatedFile
+from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
 from numalet.agent.host.runtime.watcher.begin import (
     Setup,
     StageFailed,
@@ -58,23 +58,19 @@ def main(folder: Path) -> int:
         # Where this can not be, a signal to all of the agent's unit reaches the program.
         with contextlib.suppress(OSError):
             join(order["watcher_cgroup"])
-    started, refused, end = (
-        PreallocatedFile(folder, name)
-        for name in (attempt_files.STARTED, attempt_files.REFUSED, attempt_files.END)
-    )
+    report = AttemptReport(folder)
     set_oom_score_adj(OWN_SCORE)
     watch = _Watch(
         order, AttemptLog(folder / attempt_files.LOG, order["log_bytes"], order["log_files"])
     )
     problem = watch.begin()
     if problem is not None:
-        refused.write(problem)
+        report.not_started(problem)
         return 1
-    refused.discard()
-    started.write({**watch.started(), "watcher": os.getpid()})
+    report.started(watch.started())
     os.close(REPORT)
     watch.wait()
-    end.write(watch.ended(order.get("cgroup")))
+    report.ended(watch.ended(order.get("cgroup")))
     return 0
 
 

@@ -1,0 +1,46 @@
+"""Locks of files. Each goes with the process that holds it, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_MODE: Final = 0o600
+
+
+def opened(path: Path, more_flags: int = 0) -> int:
+    """A descriptor of the file, which is made if it is not there. Raises ``OSError``."""
+    return os.open(path, _FLAGS | os.O_CREAT | more_flags, _MODE)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Wait for the lock, and hold it until the end of the block. Raises ``OSError``."""
+    descriptor = opened(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool | None:
+    """Whether a process holds the lock, which it does in doubt; None if there is no such file."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
