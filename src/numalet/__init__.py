@@ -268,16 +268,8 @@ def __getattr__(name: str) -> Any:
     module, attribute = _RENAMED.get(name) or (_PUBLIC.get(name), name)
     if module is None:
         raise AttributeError(f"module 'numalet' has no attribute {name!r}")
-    import_module("numalet.core.model.findings").BadInput.sentence_of = _sentence
     value = globals()[name] = getattr(import_module(module), attribute)
     return value
-
-
-def _sentence(finding: Finding) -> str:
-    """What ``str(BadInput)`` says of a finding; words are loaded when something has gone wrong."""
-    from numalet.wording import english
-
-    return english.sentence(finding)
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from numalet.agent.findings.runtime import CgroupRefused, RuntimeFailed
 from numalet.agent.host.runtime.port import NotHeld, NotStarted
 from numalet.agent.keeper.requests import Delayed
 from numalet.agent.keeper.wiring import Hooks
@@ -22,8 +23,7 @@ from running.faults import Moment
 KEY = ContainerKey("uid-one", "main")
 NOTE = "agent/drift-not-mended"
 REFUSED = NotHeld(
-    "cgroup/refused",
-    {"cgroup": "poduid-one/main", "file": "cpuset.mems", "value": "0", "error": "Device busy"},
+    CgroupRefused(cgroup="poduid-one/main", file="cpuset.mems", value="0", error="Device busy")
 )
 
 
@@ -173,7 +173,7 @@ def test_another_failure_of_a_start_is_an_end(tmp_path: Path) -> None:
 def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
-            why = NotStarted("runtime/failed", {"error": "x"}, is_passing=True)
+            why = NotStarted(RuntimeFailed(error="x"), is_passing=True)
             agent.keeper.enqueue(Delayed(ContainerKey("gone", "main"), why))
             await agent.keeper.settled()
             assert agent.keeper.counts().of(STARTS_DELAYED) == 1

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.core.model.findings import BadInput
-from numalet.wording import english
 from running import faults
 
 UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])
@@ -75,7 +74,7 @@ def test_a_line_that_was_changed_refuses_the_file(
         record_file.read(folder)
     (finding,) = caught.value.findings
     assert "record/damaged-line" == finding.code
-    assert "the checksum of line 1 is wrong" in english.sentence(finding)
+    assert "the checksum of line 1 is wrong" in finding.located
 
 
 def test_a_line_that_finds_no_room_does_not_ask_for_more(tmp_path: Path) -> None:

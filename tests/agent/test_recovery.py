@@ -17,7 +17,6 @@ from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
-from numalet.wording import english
 from running import agent_laws, agents
 
 
@@ -122,7 +121,7 @@ def test_a_described_machine_that_can_not_be_read_stops_the_start(
         asyncio.run(scene())
     (finding,) = caught.value.findings
     assert (code, str(tmp_path / RUNS / file)) == (finding.code, finding.where.document)
-    assert file in english.sentence(finding)
+    assert file in finding.located
 
 
 def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> None:

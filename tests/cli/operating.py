@@ -10,7 +10,6 @@ import pytest
 
 from numalet.cli import check, main, reserve
 from numalet.cli.helping import Command, with_line_breaks
-from numalet.wording import english, english_lint, english_reserve
 
 COMMANDS: dict[str, Any] = {
     "check": (check.check, check.EPILOG),
@@ -19,13 +18,11 @@ COMMANDS: dict[str, Any] = {
 
 
 def make_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the main command know them and their sentences, where it does not yet."""
+    """Let the main command know them, where it does not yet."""
     known = {command.name for command in main.app.registered_commands}
     for name, (function, epilog) in COMMANDS.items():
         if name not in known:
             main.app.command(name, cls=Command, epilog=with_line_breaks(epilog))(function)
-    sentences = {**english.SENTENCES, **english_lint.SENTENCES, **english_reserve.SENTENCES}
-    monkeypatch.setattr(english, "SENTENCES", sentences)
 
 
 KUBELET = """\

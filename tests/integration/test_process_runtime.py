@@ -25,7 +25,6 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import ExitReason
-from numalet.wording import english
 from running import faults
 from running.process_builders import (
     KEY,
@@ -183,8 +182,8 @@ def test_a_program_that_can_not_start_is_told_why(
         for _ in range(2):
             answer = await ours.start(launch(*command))
             assert isinstance(answer, NotStarted)
-            assert code == answer.code
-            assert english.SENTENCES[code].format(**answer.fields)
+            assert code == answer.why.code
+            assert str(answer.why)
 
     run(tmp_path, body)
 
@@ -227,7 +226,7 @@ def test_a_watcher_that_never_answers_is_killed(
         impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
         answer = await impatient.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/watcher-silent", True) == (answer.code, answer.is_passing)
+        assert ("runtime/watcher-silent", True) == (answer.why.code, answer.is_passing)
         await until(lambda: _children() <= before)
         # The next watcher of the same attempt is one that answers.
         monkeypatch.undo()
@@ -251,7 +250,10 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         answer = await ours.start(launch("true", working_dir="/nowhere"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/no-working-dir", "/nowhere") == (answer.code, answer.fields["folder"])
+        assert ("runtime/no-working-dir", "/nowhere") == (
+            answer.why.code,
+            answer.why.fields["folder"],
+        )
 
     run(tmp_path, body)
 
@@ -264,7 +266,7 @@ def test_cpus_and_nodes_that_are_not_there_are_refused(tmp_path: Path) -> None:
             await ours.start(launch("true", attempt=at, cgroup=each))
             for at, each in ((1, cpus), (2, nodes))
         ]
-        codes = [answer.code for answer in answers if isinstance(answer, NotStarted)]
+        codes = [answer.why.code for answer in answers if isinstance(answer, NotStarted)]
         expected = ["runtime/cpus-refused", "runtime/memory-nodes-refused"]
         assert expected[: 1 + begin.can_bind_memory()] == codes
 
@@ -517,8 +519,8 @@ def test_a_disk_without_room_is_a_clear_answer(tmp_path: Path) -> None:
             faults.install(before)
         assert isinstance(answer, NotStarted)
         assert ("runtime/storage", "No space left on device") == (
-            answer.code,
-            answer.fields["error"],
+            answer.why.code,
+            answer.why.fields["error"],
         )
         await started(ours, "true")
         await next_end(ours)
@@ -534,7 +536,7 @@ def test_what_the_host_lacks_for_a_moment_is_no_fault_of_the_container(tmp_path:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("runtime/storage", True) == (answer.code, answer.is_passing)
+        assert ("runtime/storage", True) == (answer.why.code, answer.is_passing)
         missing = await ours.start(launch("/nowhere/program"))
         assert isinstance(missing, NotStarted)
         assert not missing.is_passing
@@ -580,7 +582,7 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
         (folder / attempt_files.REFUSED).write_text(json.dumps(refused))
         answer = await ours.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)
+        assert ("runtime/fork-failed", True) == (answer.why.code, answer.is_passing)
         await started(ours, "true")
         await next_end(ours)
 
@@ -611,7 +613,7 @@ def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("runtime/fork-failed", True) == (answer.code, answer.is_passing)
+        assert ("runtime/fork-failed", True) == (answer.why.code, answer.is_passing)
         await started(ours, "true")
         await next_end(ours)
 

@@ -81,9 +81,9 @@ def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> Non
         stage.tree.with_memory = frozenset({0, 2})
         answer = await stage.runtime.start(launch("true", cgroup=WANTED))
         assert isinstance(answer, NotStarted)
-        assert "cgroup/not-in-force" == answer.code
+        assert "cgroup/not-in-force" == answer.why.code
         assert ("cpuset.mems", "1", "0,2") == tuple(
-            answer.fields[name] for name in ("file", "value", "found")
+            answer.why.fields[name] for name in ("file", "value", "found")
         )
         assert stage.runtime.log_path(KEY, 1) is None
 
@@ -105,7 +105,7 @@ def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
         assert "" == stage.tree.read("burstable", "cpuset.mems")
         refused = await stage.runtime.arrange({"burstable": CgroupSettings(cpu_weight=10_001)})
         assert () == refused.written
-        assert "cgroup/refused" == refused.not_held["burstable"].code
+        assert "cgroup/refused" == refused.not_held["burstable"].why.code
 
     run(tmp_path, body)
 
@@ -121,7 +121,10 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
         stage.tree.write(PATH, "cpuset.mems", "1")
         refused = await stage.runtime.settle(settings, KEY)
         assert isinstance(refused, NotHeld)
-        assert ("cgroup/not-in-force", "cpuset.mems") == (refused.code, refused.fields["file"])
+        assert ("cgroup/not-in-force", "cpuset.mems") == (
+            refused.why.code,
+            refused.why.fields["file"],
+        )
         (stage.tree.folder(PATH) / "memory.numa_stat").write_text("anon N0=0 N1=4096\n")
         found = await stage.runtime.reality(KEY)
         assert found is not None
@@ -204,7 +207,10 @@ def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None
         answer = await stage.runtime.start(launch("true"))
         faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("cgroup/refused", "Permission denied") == (answer.code, answer.fields["error"])
+        assert ("cgroup/refused", "Permission denied") == (
+            answer.why.code,
+            answer.why.fields["error"],
+        )
 
     run(tmp_path, body)
 

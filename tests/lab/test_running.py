@@ -22,7 +22,6 @@ from numalet.core.model.findings import BadInput
 from numalet.lab import guest, host, kernel_cache, topologies
 from numalet.lab.guest import EndedGuest, Ending
 from numalet.lab.request import GuestRequest
-from numalet.wording import english
 
 QEMU = """#!/bin/sh
 while [ $# -gt 0 ]; do
@@ -257,7 +256,7 @@ def test_a_package_that_can_not_be_used_is_not_kept(
     spoil(programs.parent / "tree")
     with pytest.raises(BadInput) as bad:
         kernel(programs)
-    assert why in english.sentence(bad.value.findings[0])
+    assert why in bad.value.findings[0].located
     assert fetched(programs) == []
 
 
@@ -270,7 +269,7 @@ def test_an_older_kernel_is_used_and_told_where_the_new_one_can_not_be_had(
     put(programs, "apt-get", "#!/bin/sh\necho 'E: 404 Not Found' >&2\nexit 100\n")
     name, watch = kernel(programs)
     assert old == name
-    assert "404 Not Found" in english.sentence(watch.notes[0])
+    assert "404 Not Found" in watch.notes[0].located
     assert fetched(programs) == [old]
 
 

@@ -13,7 +13,6 @@ from numalet.core.model.findings import BadInput
 from numalet.io import machines
 from numalet.lab import scaling
 from numalet.lab.topology import CpuLayout, Topology
-from numalet.wording import english
 
 
 def scaled(
@@ -22,7 +21,7 @@ def scaled(
     """The guest of a machine, and what is said about it."""
     machine = machines.open_machine(text, memory_per_node=memory_per_node).machine
     found = scaling.scaled(machine, memory_mib)
-    return found.topology, [english.of_finding(note) for note in found.notes]
+    return found.topology, [str(note) for note in found.notes]
 
 
 def described(folder: Path, text: str) -> str:
@@ -151,5 +150,5 @@ def test_a_machine_with_nothing_to_start_from_is_refused(tmp_path: Path) -> None
 def test_a_memory_that_is_none_is_shown(text: str) -> None:
     with pytest.raises(BadInput) as bad:
         scaling.memory_mib(text)
-    assert f"'{text}' is no memory for a guest" in english.sentence(bad.value.findings[0])
+    assert f"'{text}' is no memory for a guest" in bad.value.findings[0].located
     assert scaling.memory_mib("3Gi") == 3072

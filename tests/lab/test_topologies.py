@@ -10,13 +10,12 @@ from numalet.lab import changes, hugepages, topologies
 from numalet.lab.hugepages import ReservedPages
 from numalet.lab.topologies import TOPOLOGIES
 from numalet.lab.topology import MOST_CPUS, MOST_NODES, CpuLayout, Topology
-from numalet.wording import english
 
 ALL = pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=TOPOLOGIES)
 
 
 def refusal(bad: pytest.ExceptionInfo[BadInput]) -> str:
-    return english.sentence(bad.value.findings[0])
+    return bad.value.findings[0].located
 
 
 @ALL

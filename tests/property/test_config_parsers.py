@@ -19,8 +19,7 @@ from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
 from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_flags, yaml_source
-from numalet.wording import english
-from numalet.wording import kubelet_config as wording
+from numalet.wording import kubelet_start as wording
 
 pytestmark = pytest.mark.property
 
@@ -54,7 +53,7 @@ def sayable(action: Callable[[], T]) -> T | None:
     except BadInput as bad:
         findings = bad.findings
     assert findings
-    assert all(english.of_finding(finding) for finding in findings)
+    assert all(str(finding) for finding in findings)
     return None
 
 
@@ -62,7 +61,7 @@ def sayable(action: Callable[[], T]) -> T | None:
 def test_a_text_becomes_documents_or_bad_input(text: str) -> None:
     for document in sayable(lambda: yaml_source.load_documents(text, "file")) or ():
         assert document.line_of("$.a[0].b") is None or document.line_of("$") is not None
-        assert all(english.of_finding(finding) for finding in document.duplicates)
+        assert all(str(finding) for finding in document.duplicates)
 
 
 @given(
@@ -107,8 +106,8 @@ def test_flags_lead_to_rules_a_refusal_or_bad_input(flags: list[tuple[str, str]]
         return
     found = start.resolve(loaded.config, MACHINE)
     if isinstance(found, StartRefused):
-        assert wording.start_text(found) or found.stage is StartStage.EVICTION_HARD
-        assert all(english.of_finding(each) for each in (*found.findings, *found.further))
+        assert wording.text(found) or found.stage is StartStage.EVICTION_HARD
+        assert all(str(each) for each in (*found.findings, *found.further))
     else:
         assert isinstance(found, NodeRules)
 

@@ -27,7 +27,6 @@ from numalet.core.model import numa_mask
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
 from numalet.io.documents import device_file as device_document_reader
-from numalet.wording import english_devices, english_pods
 from values.device_bench import GPU, NIC, Plugins, container
 
 pytestmark = pytest.mark.property
@@ -252,13 +251,12 @@ def test_a_flag_is_read_or_refused_with_sentences(text: str) -> None:
 
 
 def _read_or_refused(read: Callable[[], object]) -> None:
-    sentences = {**english_pods.SENTENCES, **english_devices.SENTENCES}
     findings: tuple[Finding, ...] = ()
     try:
         read()
     except BadInput as bad:
         findings = bad.findings
-    assert all(sentences[found.code].format(**found.fields) for found in findings)
+    assert all(str(found) for found in findings)
 
 
 @given(used_nodes(), st.integers(1, 4), st.sets(st.sampled_from(["d0", "d3", "d5", "x"])))

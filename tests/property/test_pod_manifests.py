@@ -16,7 +16,6 @@ from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording
 from numalet.io.documents import pod_manifest
 from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
-from numalet.wording import english_pods
 
 pytestmark = pytest.mark.property
 
@@ -116,8 +115,7 @@ def loaded(text: str, options: PodOptions) -> LoadedPods | None:
         findings = bad.findings
     assert (found is None) == bool(findings)
     for finding in findings:
-        if finding.code in english_pods.SENTENCES:
-            assert english_pods.SENTENCES[finding.code].format(**finding.fields)
+        assert str(finding)
     return found
 
 

@@ -32,7 +32,6 @@ from numalet.core.workload.spec import (
     WorkloadSource,
 )
 from numalet.io.documents import pod_constraints, pod_record
-from numalet.wording import english
 
 pytestmark = pytest.mark.property
 
@@ -166,7 +165,7 @@ def _read_or_find(content: bytes) -> None:
         pod_record.decode(content, "pods/u.json")
     except BadInput as bad:
         findings = bad.findings
-    assert all(english.sentence(finding).startswith("pods/u.json") for finding in findings)
+    assert all(finding.located.startswith("pods/u.json") for finding in findings)
 
 
 @given(records())

@@ -15,7 +15,6 @@ from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.comparison import compare
 from numalet.insight.simulate.scenario import Scenario
 from numalet.insight.usecases.scenario_file import RawScenario
-from numalet.wording import english
 
 pytestmark = pytest.mark.property
 
@@ -107,7 +106,7 @@ def decoded(text: str) -> Scenario | None:
     assert (found is None) == bool(findings)
     for finding in findings:
         assert finding.where.document == "s.jsonl"
-        assert english.of_finding(finding)
+        assert str(finding)
     return found
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from numalet.core.model.findings import Findings
+from numalet.core.model.findings import Finding, Findings
 from numalet.insight import usecases
 from numalet.io import documents
 from numalet.io.documents import type_mismatch, typed
@@ -109,7 +109,9 @@ def _structs() -> Iterator[type[msgspec.Struct]]:
     for package in (documents, usecases):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for each in vars(importlib.import_module(module.name)).values():
-                if isinstance(each, type) and issubclass(each, msgspec.Struct):
+                if not isinstance(each, type) or issubclass(each, Finding):
+                    continue
+                if issubclass(each, msgspec.Struct):
                     yield each
 
 

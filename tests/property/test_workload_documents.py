@@ -20,7 +20,6 @@ from numalet.io.documents.pod_table.containers import CONTAINER
 from numalet.io.documents.pod_table.pod import POD, POD_SPEC
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
-from numalet.wording import english
 from values.pod_runs import ADMITTED, START, accepted
 
 pytestmark = pytest.mark.property
@@ -88,7 +87,7 @@ def test_a_manifest_is_a_workload_that_can_be_kept_or_findings(value: Any, from_
     before = repr(value)
     workload = decode_workload(value, Place("p.yaml"), WorkloadOptions(), findings)
     assert repr(value) == before
-    assert all(english.sentence(finding) for finding in findings.all)
+    assert all(finding.located for finding in findings.all)
     assert (workload is None) is findings.has_errors
     if workload is None:
         return

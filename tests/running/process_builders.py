@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from numalet.agent.findings.runtime import CgroupNoCgroupV2
 from numalet.agent.host.cgroup_v2.root import Unusable
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Ended, Launch
@@ -18,7 +19,7 @@ from numalet.core.workload.spec import ContainerSpec
 
 PATIENCE_SECONDS = 60.0
 KEY = ContainerKey("u-1", "c")
-NO_GROUPS: HostCapabilities = ground(Unusable("cgroup/no-cgroup-v2"))
+NO_GROUPS: HostCapabilities = ground(Unusable(CgroupNoCgroupV2()))
 
 
 def python(code: str, *arguments: str) -> tuple[str, ...]:

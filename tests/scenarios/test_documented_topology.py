@@ -18,7 +18,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
 from numalet.io.documents import kubelet_config
-from numalet.wording import kubelet_config as wording
+from numalet.wording import kubelet_start as wording
 from values.builders import container, init, pod
 from values.explain_bench import GPU, STATIC_CPUS, asking, config, session, shape
 
@@ -122,7 +122,7 @@ def refusal(machine: MachineInfo, limits: dict[str, str]) -> str:
         "test",
     )
     found = nodes.start(configured, machine)
-    return wording.start_text(found) if isinstance(found, StartRefused) else ""
+    return wording.text(found) if isinstance(found, StartRefused) else ""
 
 
 def paged() -> MachineInfo:

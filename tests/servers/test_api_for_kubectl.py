@@ -6,8 +6,9 @@ import pytest
 from starlette.responses import Response
 
 from numalet.agent.servers.api import status
-from numalet.core.model.findings import NOWHERE, Finding, Severity
+from numalet.core.model.findings import Severity
 from numalet.io.agent_client.client import AgentClient
+from numalet.io.findings.workloads import WorkloadProbe
 from numalet.io.rpc import pod_resources_v1_pb2
 from servers.asking import TABLE, asked, lines
 from servers.pods import pod
@@ -141,8 +142,8 @@ def test_a_watch_says_when_all_there_was_has_been_sent(api: Api, client: AgentCl
 
 def _warned(*names: str) -> list[str]:
     response = Response()
-    found = [Finding("workload/probe", {"name": name}, NOWHERE, Severity.WARNING) for name in names]
-    note = Finding("workload/probe", {"name": "x"}, NOWHERE, Severity.NOTE)
+    found = [WorkloadProbe(name=name, severity=Severity.WARNING) for name in names]
+    note = WorkloadProbe(name="x", severity=Severity.NOTE)
     status.warn(response, status.warnings([*found, note]))
     return response.headers.getlist("warning")
 

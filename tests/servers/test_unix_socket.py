@@ -14,7 +14,6 @@ import pytest
 
 from numalet.agent.servers import unix_socket
 from numalet.core.model.findings import BadInput
-from numalet.wording import english
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_a_name_that_can_not_be_had_is_told(name: str, says: str, root: Path) ->
 
     with pytest.raises(BadInput) as raised:
         asyncio.run(listen())
-    assert says in english.sentence(raised.value.findings[0])
+    assert says in raised.value.findings[0].located
 
 
 IN_MOVED_TO, IN_CREATE = 0x80, 0x100

@@ -10,6 +10,7 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXIT_REFUSED, EXITS
+from numalet.cli.findings import ClientNoObject, ClientNoPods
 
 if TYPE_CHECKING:
     from numalet.io.agent_client.client import AgentClient
@@ -51,7 +52,7 @@ def apply(
 
 def _all_objects(path: str) -> list[Mapping[str, Any]]:
     """The objects of a file, or of the files of a folder in the order of their names."""
-    from numalet.core.model.findings import BadInput, Finding, Location
+    from numalet.core.model.findings import BadInput, Location
 
     folder = Path(path)
     paths = [path]
@@ -59,13 +60,13 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
         paths = [str(each) for each in sorted(folder.iterdir()) if each.suffix in _SUFFIXES]
     objects = [each for one in paths for each in _objects(one)]
     if not objects:
-        raise BadInput([Finding("client/no-pods", {"path": path}, Location())])
+        raise BadInput([ClientNoPods(path=path, where=Location())])
     return objects
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
     """The objects of a file, those of lists one by one."""
-    from numalet.core.model.findings import BadInput, Finding, Location
+    from numalet.core.model.findings import BadInput, Location
     from numalet.insight.usecases import simulating
 
     for document in simulating.documents_of(path):
@@ -76,7 +77,7 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
             raise BadInput(document.duplicates)
         if not isinstance(value, Mapping):
             where = Location(path, "$", document.line_of("$"))
-            raise BadInput([Finding("client/no-object", {}, where)])
+            raise BadInput([ClientNoObject(where=where)])
         items = value.get("items") if str(value.get("kind", "")).endswith("List") else None
         yield from items if isinstance(items, list) else [value]
 

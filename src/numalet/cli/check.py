@@ -16,6 +16,7 @@ from numalet.cli.option_groups import expanded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numalet.insight.lint.choosing import LintChoice
     from numalet.insight.lint.rows import FindingRow
     from numalet.insight.usecases.checking import CheckInputs
 
@@ -124,10 +125,11 @@ def check(
     from numalet.insight.usecases.checking import CheckInputs
 
     if explain is not None:
-        from numalet.cli import check_view
+        from numalet.cli import check_view, code_index
 
-        choosing.refuse_unknown("--explain", [explain])
-        check_view.print_code(explain)
+        classes = code_index.classes()
+        choosing.refuse_unknown("--explain", [explain], classes)
+        check_view.print_code(explain, classes)
         return
     configs, machines = config or [], machine or []
     is_one = len({*configs}) < 2 and len({*machines}) < 2
@@ -139,11 +141,22 @@ def check(
         devices=devices.texts,
         device_file=devices.file,
         state_dir=state_dir,
-        choice=choosing.of_texts(select or (), ignore or ()),
+        choice=_choice(select or (), ignore or ()),
     )
     if is_one:
         raise typer.Exit(_run(pieces, output, strict=strict))
     raise typer.Exit(_run_each(pieces, configs, machines, output, strict=strict))
+
+
+def _choice(select: Sequence[str], ignore: Sequence[str]) -> LintChoice:
+    """What counts. Raises ``BadInput``."""
+    from numalet.insight.lint import choosing
+
+    if not (select or ignore):
+        return choosing.LintChoice()
+    from numalet.cli import code_index
+
+    return choosing.of_texts(select, ignore, code_index.classes())
 
 
 def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from numalet.cli import output
 from numalet.core.config.behaviour import Mode
@@ -21,7 +21,7 @@ from numalet.insight.lint.combining import NamedRows
 from numalet.insight.lint.junit import JunitSuite
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow
-from numalet.wording import english_lint, kubelet_start
+from numalet.wording import kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
+_NOT_LOOKED_AT: Final = {
+    "swap": "whether swap is on",
+    "cgroup-version": "the cgroup version",
+    "container-runtime": "the container runtime",
+    "soft-eviction": "the values of soft eviction thresholds",
+}
+"""What else can keep a kubelet from starting."""
 
 
 def print_findings(result: CheckResult) -> None:
@@ -38,14 +45,16 @@ def print_findings(result: CheckResult) -> None:
     output.print_all(_drawn(result, set()))
 
 
-def print_code(code: str) -> None:
+def print_code(code: str, classes: Mapping[str, type[Any]]) -> None:
     """Print what the findings of a code, or of the codes of an area, say, why, and the mend."""
-    output.print_all(_explained(code))
+    output.print_all(_explained(code, classes))
 
 
-def _explained(wanted: str) -> Iterator[RenderableType]:
-    for code in (each for each in rows.codes() if wanted in (each, each.partition("/")[0])):
-        meaning = rows.meaning(code)
+def _explained(wanted: str, classes: Mapping[str, type[Any]]) -> Iterator[RenderableType]:
+    for code, each in classes.items():
+        if wanted not in (code, code.partition("/")[0]):
+            continue
+        meaning = rows.meaning(each)
         yield _text(code, "bold", 0)
         yield _text(meaning.sentence, "", 2)
         if meaning.rule:
@@ -196,9 +205,10 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
     if refused is None:
         yield _text(f"{who} would start with this configuration.", "", 0)
-        unknown = english_lint.not_looked_at(result.checked.not_looked_at)
+        unknown = result.checked.not_looked_at
         if unknown:
-            yield _text(unknown, "dim", 0)
+            listed = ", ".join(_NOT_LOOKED_AT[name] for name in unknown)
+            yield _text(f"Not looked at: {listed}.", "dim", 0)
     else:
         yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+from numalet.agent.findings import notes
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
 from numalet.insight import decision_notes
@@ -160,7 +161,7 @@ def _placed(placed: Json) -> Iterator[str]:
     if placed["guarantee"]:
         yield f"    held by:   {placed['guarantee']}"
     for code in placed["shortfalls"]:
-        yield f"    not held:  {english.of_shortfall(code)}"
+        yield f"    not held:  {notes.sentence(code)}"
     audit = placed["audit"]
     for kind, sizes in (audit or {}).get("bytesByNumaNode", {}).items():
         listed = ", ".join(f"{english.size(size)} on {node}" for node, size in sizes.items())
@@ -179,7 +180,7 @@ def _decision(explanation: Json) -> Iterator[str]:
     if explanation["why"] is not None:
         yield f"  {explanation['why']['text']}"
     for note in decision_notes.of_document(explanation):
-        yield f"  note: {english.of_finding(note)}"
+        yield f"  note: {note!s}"
     for subject in explanation["subjects"]:
         yield f"  hints for {subject['subject']}:"
         for answer in subject["answers"]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from numalet.cli.findings import FlagTwoValues
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import Findings, Location
 
@@ -146,8 +147,11 @@ def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
             key, _, value = (part.strip() for part in pair.partition(separator or ""))
             first = seen.setdefault((flag, key), value)
             if first != value:
-                fields = {"flag": flag, "key": key, "first": first, "second": value}
-                findings.add("flag/two-values", Location(flag), **fields)
+                findings.add(
+                    FlagTwoValues(
+                        flag=flag, key=key, first=first, second=value, where=Location(flag)
+                    )
+                )
     findings.raise_errors()
 
 

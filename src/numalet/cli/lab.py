@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli import lab_options, machine_options, output
+from numalet.cli.findings import LabNoCommand, LabNoTerminal
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.lab.request import GuestRequest
@@ -125,7 +126,7 @@ def run(
     from numalet.lab import topologies
 
     if not command:
-        raise BadInput([Finding("lab/no-command")])
+        raise BadInput([LabNoCommand()])
     _run(guest.request(topologies.named(topology), tuple(command), None))
 
 
@@ -186,7 +187,7 @@ def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
     from numalet.cli import lab_view
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise BadInput([Finding("lab/no-terminal")])
+        raise BadInput([LabNoTerminal()])
     _run(guest.request(topology, ("/bin/sh", "-i"), lab_view.terminal()))
 
 

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from numalet.cli import output
+from numalet.cli.findings import LabGuestDied, LabTimedOut
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
-from numalet.wording import english, english_lab
 
 if TYPE_CHECKING:
     from numalet.insight.output.lab_document import TopologyDocument
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _BETWEEN_SECONDS: Final = 0.2
 _WIPE: Final = "\r\x1b[K"
+_PREPARING: Final = "fetching {package} once (70 MB)"
+_BOOTING: Final = "booting {topology} ... {seconds:.0f} s"
+_NOTHING: Final = "(nothing)"
 
 
 def show_topologies(chosen: output.OutputFormat) -> None:
@@ -125,7 +128,7 @@ class Watching:
     def preparing(self, what: str) -> None:
         """The one thing that takes long and goes over the network is said in any case."""
         self._wipe()
-        sys.stderr.write(english_lab.PREPARING.format(package=what) + "\n")
+        sys.stderr.write(_PREPARING.format(package=what) + "\n")
         sys.stderr.flush()
 
     def booting(self, seconds: float) -> None:
@@ -134,7 +137,7 @@ class Watching:
         if self._is_watched and now >= self._next:
             self._next = now + _BETWEEN_SECONDS
             self._is_drawn = True
-            text = english_lab.BOOTING.format(topology=self._name, seconds=seconds)
+            text = _BOOTING.format(topology=self._name, seconds=seconds)
             sys.stderr.write(_WIPE + text)
             sys.stderr.flush()
 
@@ -165,13 +168,13 @@ def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
     """Say what went wrong, if the guest did not come to the end of its command."""
     from numalet.lab.guest import Ending
 
-    fields = {"console": ended.console.strip() or english_lab.NOTHING}
+    finding: Finding
+    console = ended.console.strip() or _NOTHING
     match ended.ending:
         case Ending.EXITED:
             return
         case Ending.TIMED_OUT:
-            fields["seconds"] = f"{request.timeout_seconds:g}"
-            finding = Finding("lab/timed-out", fields)
+            finding = LabTimedOut(seconds=f"{request.timeout_seconds:g}", console=console)
         case Ending.DIED:
-            finding = Finding("lab/guest-died", fields)
-    sys.stderr.write(f"error: {output.printable(english.of_finding(finding))}\n")
+            finding = LabGuestDied(console=console)
+    sys.stderr.write(f"error: {output.printable(str(finding))}\n")

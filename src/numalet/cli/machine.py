@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import machine_options, output
+from numalet.cli.findings import MachineCaptureSource, MachineListAlone, MachineTwoMachines
 from numalet.cli.option_groups import expanded
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.insight.maps.machine_map import View
-from numalet.wording import english
 
 if TYPE_CHECKING:
     from numalet.cli.machine_options import MachineOptions
@@ -108,7 +108,7 @@ def _refuse_more(*others: str | Path | None) -> None:
     """Raise ``BadInput`` if a machine or a capture is named beside ``--profiles``."""
     given = [str(each) for each in others if each is not None]
     if given:
-        raise BadInput([Finding("machine/list-alone", {"value": given[0]})])
+        raise BadInput([MachineListAlone(value=given[0])])
 
 
 def _list_profiles(chosen: output.OutputFormat) -> None:
@@ -136,8 +136,7 @@ def _load(
 
     given = [str(each) for each in (positional, named, sysfs) if each is not None]
     if len(given) > 1:
-        fields = {"one": given[0], "other": given[1]}
-        raise BadInput([Finding("machine/two-machines", fields)])
+        raise BadInput([MachineTwoMachines(one=given[0], other=given[1])])
     choice = replace(sizes, machine=given[0] if given else None).choice()
     if sysfs is not None:
         machines.refuse_memory(str(sysfs), choice.memory_per_node)
@@ -151,8 +150,9 @@ def _capture(loaded: LoadedMachine, path: Path) -> int:
     from numalet.io.sysfs import capture
 
     if loaded.tree is None:
-        fields = {"value": loaded.machine.source}
-        raise BadInput([Finding("machine/capture-source", fields, Location(str(path)))])
+        raise BadInput(
+            [MachineCaptureSource(value=loaded.machine.source, where=Location(str(path)))]
+        )
     return capture.capture(loaded.tree, path, loaded.machine.source)
 
 
@@ -165,7 +165,7 @@ def _print_table(chart: MachineMap) -> None:
         for drawn in machine_picture.picture(chart):
             console.print(drawn)
         if chart.notes:
-            sentences = [english.of_finding(note) for note in chart.notes]
+            sentences = [str(note) for note in chart.notes]
             console.print(machine_picture.notes_list(sentences))
     encoding = console.encoding
     for line in captured.get().splitlines():

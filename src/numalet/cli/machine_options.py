@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.findings.machines import MachinePageCount
 
 if TYPE_CHECKING:
     from numalet.io.machines import MachineChoice
@@ -77,7 +78,7 @@ def _parse_pages(text: str) -> dict[str, str]:
         size, equals, count = part.strip().partition("=")
         if not equals or not size or size in pages:
             where = Location("--hugepages-per-node")
-            raise BadInput([Finding("machine/page-count", {"value": part.strip()}, where)])
+            raise BadInput([MachinePageCount(value=part.strip(), where=where)])
         pages[size] = count
     return pages
 

@@ -40,6 +40,7 @@ from numalet.cli import (
     what_if,
 )
 from numalet.cli import run as run_
+from numalet.cli.findings import CliUsage, FilesExtraMissing, FilesOutputUnwritable
 from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.core.model.findings import BadInput, Finding
 
@@ -161,7 +162,7 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         error.show()
-        _print_document([Finding("cli/usage", {"problem": error.format_message()})], arguments)
+        _print_document([CliUsage(problem=error.format_message())], arguments)
         return EXIT_UNUSABLE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -178,8 +179,7 @@ def run(arguments: list[str] | None = None) -> int:
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()
         _turn_away_output()
-        fields = {"error": error.strerror}
-        return _unusable(BadInput([Finding("files/output-unwritable", fields)]))
+        return _unusable(BadInput([FilesOutputUnwritable(error=error.strerror)]))
     except ModuleNotFoundError as missing:
         return _missing(missing, arguments)
     except Exception:
@@ -223,7 +223,7 @@ def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
     module = (error.name or "").partition(".")[0]
     if module not in _OF_THE_EXTRA:
         return _bug()
-    return _unusable(BadInput([Finding("files/extra-missing", {"module": module})]), arguments)
+    return _unusable(BadInput([FilesExtraMissing(module=module)]), arguments)
 
 
 def _bug() -> int:

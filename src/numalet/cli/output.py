@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from numalet.core.model.findings import Finding, Severity
-from numalet.wording import english
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -135,7 +134,7 @@ def print_text(text: str) -> None:
 def show_findings(findings: Iterable[Finding]) -> None:
     """Print findings to the error stream: severity, place, sentence."""
     for finding in findings:
-        complain(finding.severity, english.sentence(finding))
+        complain(finding.severity, finding.located)
 
 
 def complain(severity: Severity, text: str) -> None:

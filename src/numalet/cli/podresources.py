@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli import output
+from numalet.cli.findings import RpcNotInThisApi, RpcPodNameMissing, RpcPodNameUnasked, RpcRefused
 from numalet.cli.output import OutputFormat
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
-from numalet.wording import english
+from numalet.core.model.findings import BadInput, Location, Severity
 
 if TYPE_CHECKING:
     from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
@@ -89,20 +89,23 @@ def podresources(
     client = PodResourcesClient(socket or _default_socket(), timeout)
     answer = _ask(client, question, namespace, name or "", api)
     if isinstance(answer, CallRefused):
-        fields = {"code": answer.code, "text": answer.text, "path": str(client.socket)}
-        output.complain(Severity.ERROR, english.sentence(Finding("rpc/refused", fields)))
+        output.complain(
+            Severity.ERROR,
+            RpcRefused(status=answer.code, text=answer.text, path=str(client.socket)).located,
+        )
         raise typer.Exit(EXIT_REFUSED)
     _print(question, dict(answer.document), chosen)
 
 
 def _check(question: PodResourcesQuestion, name: str | None, api: Api) -> None:
     if (question is PodResourcesQuestion.GET) != (name is not None):
-        code = "rpc/pod-name-missing" if name is None else "rpc/pod-name-unasked"
-        fields = {"question": question.value, "name": name or ""}
-        raise BadInput([Finding(code, fields, Location("podresources"))])
+        where = Location("podresources")
+        if name is None:
+            raise BadInput([RpcPodNameMissing(where=where)])
+        raise BadInput([RpcPodNameUnasked(question=question.value, name=name, where=where)])
     if api is Api.V1ALPHA1 and question is not PodResourcesQuestion.LIST:
-        fields = {"question": question.value, "api": api.value}
-        raise BadInput([Finding("rpc/not-in-this-api", fields, Location("--api"))])
+        where = Location("--api")
+        raise BadInput([RpcNotInThisApi(question=question.value, api=api.value, where=where)])
 
 
 def _default_socket() -> Path:

@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from numalet.cli.findings import (
+    RunCpusAsConfig,
+    RunDuration,
+    RunNoCommand,
+    RunOtherProgramsFlag,
+    RunOutputWithoutDryRun,
+    RunWaitApart,
+)
 from numalet.cli.helping import Command
 from numalet.cli.output import OutputFormat
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -84,7 +92,7 @@ def with_wait(args: list[str]) -> list[str]:
         if words[at] == _WAIT:
             following = words[at + 1] if at + 1 < len(words) else ""
             if _TIME.fullmatch(following):
-                raise BadInput([Finding("run/wait-apart", {"time": following}, Location(_WAIT))])
+                raise BadInput([RunWaitApart(time=following, where=Location(_WAIT))])
             words[at] = f"{_WAIT}={_FOREVER}"
     return words
 
@@ -107,10 +115,9 @@ def _refuse_others(args: list[str]) -> None:
             value = args[at + 1] if at + 1 < len(args) else ""
         if name in _OTHERS:
             whose, equivalent = _OTHERS[name]
-            fields = {"flag": name, "whose": whose, "ours": equivalent}
-            raise BadInput([Finding("run/other-programs-flag", fields)])
+            raise BadInput([RunOtherProgramsFlag(flag=name, whose=whose, own=equivalent)])
         if name == "-c" and value.isdecimal() and not Path(value).exists():
-            raise BadInput([Finding("run/cpus-as-config", {"value": value})])
+            raise BadInput([RunCpusAsConfig(value=value)])
 
 
 def run(
@@ -220,9 +227,9 @@ def run(
     from numalet.core.model.findings import Severity
 
     if not command:
-        raise BadInput([Finding("run/no-command")])
+        raise BadInput([RunNoCommand()])
     if output is not OutputFormat.TABLE and not dry_run:
-        raise BadInput([Finding("run/output-without-dry-run", {}, Location("--output"))])
+        raise BadInput([RunOutputWithoutDryRun(where=Location("--output"))])
     pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
     pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
     asked = request.RunRequest(
@@ -267,14 +274,13 @@ def _seconds(wait: str | None) -> float | None:
         return None if wait is None else float("inf")
     if wait.isascii() and wait.isdecimal():
         return float(wait)
+    where = Location(_WAIT)
     try:
         seconds = go_duration.parse_ns(wait) / go_duration.SECOND_NS
     except go_duration.DurationError as error:
-        fields = {"value": wait, "problem": error.go_text}
-        raise BadInput([Finding("run/duration", fields, Location(_WAIT))]) from None
+        raise BadInput([RunDuration(value=wait, problem=error.go_text, where=where)]) from None
     if seconds < 0:
-        fields = {"value": wait, "problem": "it is less than nothing"}
-        raise BadInput([Finding("run/duration", fields, Location(_WAIT))])
+        raise BadInput([RunDuration(value=wait, problem="it is less than nothing", where=where)])
     return seconds
 
 

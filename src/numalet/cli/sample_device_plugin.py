@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import output
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.cli.findings import SamplesDevice, SamplesNoPluginFolder
+from numalet.core.model.findings import BadInput, Location
 
 if TYPE_CHECKING:
     from numalet.agent.servers.sample_device_plugin import SamplePlugin
@@ -51,8 +52,7 @@ def sample_device_plugin(
 
     folder = root / "device-plugins"
     if not folder.is_dir():
-        fields = {"path": str(folder)}
-        raise BadInput([Finding("samples/no-plugin-folder", fields, Location("--root"))])
+        raise BadInput([SamplesNoPluginFolder(path=str(folder), where=Location("--root"))])
     parsed = [_device(text) for text in devices]
     plugin = device_plugin.SamplePlugin(folder, resource, device_plugin.by_id(parsed), typer.echo)
     asyncio.run(_until_interrupted(plugin))
@@ -64,8 +64,7 @@ def _device(text: str) -> Device:
     try:
         return device_plugin.parse_device(text)
     except ValueError:
-        fields = {"value": text}
-        raise BadInput([Finding("samples/device", fields, Location("--device"))]) from None
+        raise BadInput([SamplesDevice(value=text, where=Location("--device"))]) from None
 
 
 async def _until_interrupted(plugin: SamplePlugin) -> None:

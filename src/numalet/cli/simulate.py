@@ -9,6 +9,7 @@ import typer
 
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
+from numalet.cli.findings import FilesRecordingNeedsManifests
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
 
@@ -185,11 +186,10 @@ def _recording(path: Path) -> Recording:
 
 def _check_recordable(prepared: Prepared) -> None:
     """A recorded scenario has no pods that are running without having been admitted."""
-    from numalet.core.model.findings import BadInput, Finding
+    from numalet.core.model.findings import BadInput
 
     if prepared.held:
-        fields = {"pods": ", ".join(prepared.held)}
-        raise BadInput([Finding("files/recording-needs-manifests", fields)])
+        raise BadInput([FilesRecordingNeedsManifests(pods=", ".join(prepared.held))])
 
 
 def _append(recording: Recording, prepared: Prepared) -> None:

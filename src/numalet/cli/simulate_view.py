@@ -6,7 +6,7 @@ Rich, which draws the tables, is not needed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 import typer
@@ -130,7 +130,7 @@ def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
     name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
     if state_dir is None or name is None or finding.where != NOWHERE:
         return finding
-    return replace(finding, where=Location(str(state_dir.path / name)))
+    return finding.at(Location(str(state_dir.path / name)))
 
 
 def say_written(names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from numalet.cli import breaking, output
 from numalet.core.config.rules import CpuPolicy
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
+from numalet.insight.state import verify
 from numalet.insight.state.holder_map import GroupRow, HeldMemory, HolderRow, StateMap
 from numalet.insight.state.reading import Seal
 from numalet.insight.state.rebase import Rebased
@@ -23,7 +24,7 @@ from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.insight.usecases.state_doctor import ReplacedStateFile
-from numalet.wording import english, english_state_rules
+from numalet.wording import english
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -159,15 +160,15 @@ def reports(files: Sequence[FileReport]) -> Iterator[RenderableType]:
         line.append(output.printable("".join(f", {each}" for each in about)))
         yield line
         for finding in report.findings:
-            yield from _finding(finding, english_state_rules.RULES[finding.code])
+            yield from _finding(finding)
 
 
-def _finding(finding: Finding, rule: str) -> Iterator[RenderableType]:
+def _finding(finding: Finding) -> Iterator[RenderableType]:
     line = Text(f"{finding.severity.value}: ", style=_COLOURS[finding.severity])
     where = f"{finding.where.path}: " if finding.where.path else ""
-    line.append(output.printable(f"{where}{english.of_finding(finding)}"), style="default")
+    line.append(output.printable(f"{where}{finding!s}"), style="default")
     yield Padding(line, (0, 0, 0, 2))
-    yield Padding(Text(f"rule: {rule}", "dim"), (0, 0, 0, 4))
+    yield Padding(Text(f"rule: {verify.rule(finding)}", "dim"), (0, 0, 0, 4))
 
 
 def differences(
@@ -222,7 +223,7 @@ def check(checked: RestoreCheck, start_error: str | None) -> Iterator[Renderable
 
 def _drift(finding: Finding) -> Iterator[RenderableType]:
     name = Text(f"{finding.where.document}: ", style=_COLOURS[finding.severity])
-    name.append(output.printable(english.of_finding(finding)), style="default")
+    name.append(output.printable(str(finding)), style="default")
     yield Padding(name, (0, 0, 0, 2))
 
 
@@ -232,9 +233,7 @@ def _summary(result: Rebased) -> Iterator[RenderableType]:
         what = "new file" if name in result.files else "left as it is"
         yield Text(f"  {name}: {what}, {_counted(len(kept), 'record')} kept, {lost} lost")
     for name, finding in result.unusable.items():
-        yield Text(f"  {name}: nothing can be kept. ").append(
-            output.printable(english.of_finding(finding))
-        )
+        yield Text(f"  {name}: nothing can be kept. ").append(output.printable(str(finding)))
         yield Text("    Drain the node and delete the file.")
 
 
@@ -246,9 +245,7 @@ def rebased(result: Rebased, written: Sequence[ReplacedStateFile]) -> Iterator[R
         yield Text("Lost", "bold")
         for each in result.lost:
             uid = f"{each.key.pod_uid}/" if each.key.pod_uid else ""
-            yield Padding(
-                _text(f"{uid}{each.key.container}: {english.of_finding(each.why)}"), (0, 0, 0, 2)
-            )
+            yield Padding(_text(f"{uid}{each.key.container}: {each.why!s}"), (0, 0, 0, 2))
     yield Text("")
     if not result.files:
         yield Text("There is nothing to write.")

@@ -13,14 +13,99 @@ from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAsked, Unknown
 from numalet.core.model.findings import Finding, Severity
 
-_CODES: Final[Mapping[Unknown, str]] = {
-    Unknown.NODE_LABELS: "decision/node-labels-unknown",
-    Unknown.NODE_NAME: "decision/node-name-unknown",
-    Unknown.CONSTRAINTS: "decision/constraints-unknown",
-    Unknown.PORTS_OF_OTHERS: "decision/ports-of-others-unknown",
-    Unknown.PODS_WITHOUT_MANIFEST: "decision/pods-without-manifest",
-    Unknown.NOT_MEASURED: "decision/not-measured",
-    Unknown.SWITCHED_OFF: "decision/predicates-switched-off",
+
+class DecisionNote(Finding, kw_only=True):
+    """What is to be known of decisions; never an error."""
+
+    why = (
+        "After the managers the kubelet asks about sums, room for pods, labels, names and ports; "
+        "an answer is only as good as what is known of them."
+    )
+    mend = "give whole manifests, --node-name and --node-labels, and all pods of the node"
+    severity: Severity = Severity.NOTE
+
+
+class NotAskedNote(DecisionNote):
+    """What could not be asked about pods; ``predicates`` are the kubelet's names."""
+
+    pods: str
+    predicates: str
+
+
+class DecisionNodeLabelsUnknown(NotAskedNote):
+    code = "decision/node-labels-unknown"
+    sentence = (
+        "{pods}: {predicates} could not be asked; the node's labels are not known (--node-labels)"
+    )
+
+
+class DecisionNodeNameUnknown(NotAskedNote):
+    code = "decision/node-name-unknown"
+    sentence = "{pods}: {predicates} could not be asked; the node's name is not known (--node-name)"
+
+
+class DecisionConstraintsUnknown(NotAskedNote):
+    code = "decision/constraints-unknown"
+    sentence = (
+        "{pods}: {predicates} could not be asked; the pod's selector, affinity and ports are not "
+        "known"
+    )
+
+
+class DecisionPortsOfOthersUnknown(NotAskedNote):
+    code = "decision/ports-of-others-unknown"
+    sentence = (
+        "{pods}: {predicates} could not be asked to its end; other pods are known without their "
+        "ports"
+    )
+
+
+class DecisionPodsWithoutManifest(NotAskedNote):
+    code = "decision/pods-without-manifest"
+    sentence = (
+        "{pods}: {predicates} could not be asked to their end; what pods of the state files "
+        "request is not known without their manifests"
+    )
+
+
+class DecisionNotMeasured(NotAskedNote):
+    code = "decision/not-measured"
+    sentence = "{pods}: {predicates} could not be asked; numalet does not measure it"
+
+
+class DecisionPredicatesSwitchedOff(NotAskedNote):
+    code = "decision/predicates-switched-off"
+    sentence = (
+        "the managers alone decided on {pods}; the general predicates (OutOfcpu, NodeAffinity, "
+        "...) are switched off (generalPredicates)"
+    )
+
+
+class DecisionEvicted(DecisionNote):
+    code = "decision/evicted"
+    sentence = "{evicted}: evicted, so that the critical pod {pod} has room"
+    pod: str
+    evicted: str
+
+
+class DecisionResourceNotOffered(DecisionNote):
+    code = "decision/resource-not-offered"
+    sentence = (
+        "{resource}: no node offers it; the kubelet passes over it, so {pods} would run without "
+        "(--device; native mode refuses)"
+    )
+    pods: str
+    resource: str
+
+
+_NOTES: Final[Mapping[Unknown, type[NotAskedNote]]] = {
+    Unknown.NODE_LABELS: DecisionNodeLabelsUnknown,
+    Unknown.NODE_NAME: DecisionNodeNameUnknown,
+    Unknown.CONSTRAINTS: DecisionConstraintsUnknown,
+    Unknown.PORTS_OF_OTHERS: DecisionPortsOfOthersUnknown,
+    Unknown.PODS_WITHOUT_MANIFEST: DecisionPodsWithoutManifest,
+    Unknown.NOT_MEASURED: DecisionNotMeasured,
+    Unknown.SWITCHED_OFF: DecisionPredicatesSwitchedOff,
 }
 _MOST_PODS: Final = 3
 
@@ -61,17 +146,16 @@ def collect(decisions: Iterable[Decision]) -> Beside:
 
 def notes(beside: Beside) -> tuple[Finding, ...]:
     """One note for everything of one kind."""
-    findings = [
-        _note("decision/evicted", pod=pod, evicted=", ".join(names))
-        for pod, names in beside.evicted
+    findings: list[Finding] = [
+        DecisionEvicted(pod=pod, evicted=", ".join(names)) for pod, names in beside.evicted
     ]
     for why in dict.fromkeys(each.why for each in beside.not_asked):
         of_it = {each.predicate: pods for each, pods in beside.not_asked.items() if each.why is why}
         asking = dict.fromkeys(pod for pods in of_it.values() for pod in pods)
-        findings.append(_note(_CODES[why], pods=_few(asking), predicates=", ".join(of_it)))
+        findings.append(_NOTES[why](pods=_few(asking), predicates=", ".join(of_it)))
     for resource, pods in beside.passed_over.items():
         shown = _few(dict.fromkeys(pods))
-        findings.append(_note("decision/resource-not-offered", pods=shown, resource=resource))
+        findings.append(DecisionResourceNotOffered(pods=shown, resource=resource))
     return tuple(findings)
 
 
@@ -91,10 +175,6 @@ def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
             ((*pod, evicted),) if evicted else (),
         )
     )
-
-
-def _note(code: str, **given: object) -> Finding:
-    return Finding(code, given, severity=Severity.NOTE)
 
 
 def _few(names: Iterable[str]) -> str:

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from numalet.core.managers.device.inventory import Device
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.io.documents import device_file, profile_library, yaml_source
 from numalet.io.documents.device_file import DeviceLists
+from numalet.io.findings.devices import DevicesOneDocument, DevicesResourceTwice
 from numalet.io.machines import LoadedMachine
 
 
@@ -39,7 +40,7 @@ def named_devices(
             continue
         for resource, devices in lists.items():
             if resource in by_resource:
-                findings.add("devices/resource-twice", Location(device_file.FLAG), value=resource)
+                findings.add(DevicesResourceTwice(value=resource, where=Location(device_file.FLAG)))
             by_resource[resource] = devices
     findings.raise_errors()
     return by_resource
@@ -65,8 +66,7 @@ def _of_file(path: str | None, node_ids: Collection[int] | None) -> DeviceLists:
         return device_file.decode(profile.devices, profile.devices_place, profile.line_of, node_ids)
     documents = yaml_source.load_documents(yaml_source.read_text(path), path)
     if len(documents) != 1:
-        fields = {"count": len(documents)}
-        raise BadInput([Finding("devices/one-document", fields, Location(path))])
+        raise BadInput([DevicesOneDocument(count=len(documents), where=Location(path))])
     (document,) = documents
     if document.duplicates:
         raise BadInput(document.duplicates)

@@ -15,7 +15,7 @@ from typing import Final
 
 from numalet.core.config.machine_notes import machine_notes
 from numalet.core.model import machine_changes, machine_shape, resources
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import HugePages, MachineInfo
@@ -29,6 +29,20 @@ from numalet.io.documents import (
 )
 from numalet.io.documents.device_file import DeviceLists
 from numalet.io.documents.typed import Place
+from numalet.io.findings.machines import (
+    MachineArchiveDamaged,
+    MachineDocuments,
+    MachineNoMachine,
+    MachineNoSuchPageSize,
+    MachineNoSuchRoot,
+    MachineNotAFile,
+    MachineNoteMemoryAssumed,
+    MachineNotePagesAssumed,
+    MachineNoteUnreadable,
+    MachineOnlyForShapes,
+    MachinePageCount,
+    MachineUnknown,
+)
 from numalet.io.sysfs import archive, roots
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import FolderTree, Tree
@@ -116,13 +130,13 @@ def _open_source(text: str | None) -> LoadedMachine:
             return open_folder(Path(container) / root, text)
         if Path(container).is_file():
             return _open_archive(Path(container), container, root)
-    raise BadInput([Finding("machine/unknown", {"value": text}, Location(text))])
+    raise BadInput([MachineUnknown(value=text, where=Location(text))])
 
 
 def open_folder(folder: Path, document: str) -> LoadedMachine:
     """The machine of a folder that holds a ``/sys`` tree. Raises ``BadInput``."""
     if not _exists(str(folder)):
-        raise BadInput([Finding("machine/unknown", {"value": document}, Location(document))])
+        raise BadInput([MachineUnknown(value=document, where=Location(document))])
     tree = roots.tree_of_folder(folder, document)
     loaded = _of_tree(tree, document)
     return LoadedMachine(
@@ -147,7 +161,7 @@ def _open_path(path: Path, text: str) -> LoadedMachine:
     if path.is_dir():
         return open_folder(path, text)
     if not path.is_file():
-        raise BadInput([Finding("machine/not-a-file", {"value": text}, Location(text))])
+        raise BadInput([MachineNotAFile(value=text, where=Location(text))])
     if archive.is_tarball(path):
         return _open_archive(path, text, None)
     return _open_document(path, text)
@@ -157,19 +171,24 @@ def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
     """The machine at a root of a tarball, or the only one in it."""
     where = Location(document)
     if not archive.is_tarball(path):
-        raise BadInput([Finding("machine/archive-damaged", {"problem": "no tarball"}, where)])
+        raise BadInput([MachineArchiveDamaged(problem="no tarball", where=where)])
     contents = archive.read_archive(path, document)
     names = list(contents.trees)
     if not names:
-        raise BadInput([Finding("machine/no-machine", {"value": document}, where)])
+        raise BadInput([MachineNoMachine(value=document, where=where)])
     if root is None:
         if len(names) > 1:
             raise BadInput([roots.several(document, names, separator=":")])
         root = names[0]
     root = root or "."
     if root not in contents.trees:
-        fields = {"value": document, "root": root, "choices": ", ".join(names[:20])}
-        raise BadInput([Finding("machine/no-such-root", fields, where)])
+        raise BadInput(
+            [
+                MachineNoSuchRoot(
+                    value=document, root=root, choices=", ".join(names[:20]), where=where
+                )
+            ]
+        )
     name = document if len(names) == 1 else f"{document}:{root}"
     return _of_tree(contents.trees[root], name)
 
@@ -186,17 +205,19 @@ def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
         return ()
     shown = ", ".join(paths[:5])
     more = len(paths) - 5
-    fields = {"value": shown if more <= 0 else f"{shown} and {more} more"}
     where = Location(document)
-    return (Finding("machine/note-unreadable", fields, where, Severity.NOTE),)
+    return (
+        MachineNoteUnreadable(
+            value=shown if more <= 0 else f"{shown} and {more} more", where=where
+        ),
+    )
 
 
 def _open_document(path: Path, text: str) -> LoadedMachine:
     """The machine of a description or of a MachineInfo."""
     documents = yaml_source.load_documents(yaml_source.read_text(path), text)
     if len(documents) != 1:
-        fields = {"value": text, "count": len(documents)}
-        raise BadInput([Finding("machine/documents", fields, Location(text))])
+        raise BadInput([MachineDocuments(value=text, count=len(documents), where=Location(text))])
     (only,) = documents
     if only.duplicates:
         raise BadInput(only.duplicates)
@@ -226,8 +247,16 @@ def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMac
 def refuse_memory(machine: str, memory_per_node: str | None) -> None:
     """Raise ``BadInput`` if there is a memory per node: it makes sense for shapes only."""
     if memory_per_node is not None:
-        fields = {"flag": _MEMORY_FLAG, "value": memory_per_node, "machine": machine}
-        raise BadInput([Finding("machine/only-for-shapes", fields, Location(_MEMORY_FLAG))])
+        raise BadInput(
+            [
+                MachineOnlyForShapes(
+                    flag=_MEMORY_FLAG,
+                    value=memory_per_node,
+                    machine=machine,
+                    where=Location(_MEMORY_FLAG),
+                )
+            ]
+        )
 
 
 def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:
@@ -246,19 +275,19 @@ def with_pages(loaded: LoadedMachine, hugepages_per_node: Mapping[str, str]) -> 
     for page in pages:
         if known and page.page_size_kib not in known:
             findings.add(
-                "machine/no-such-page-size",
-                Location(_PAGES_FLAG),
-                value=resources.hugepages_name(page.page_size_kib),
-                known=", ".join(map(resources.hugepages_name, sorted(known))),
-                machine=loaded.machine.source,
+                MachineNoSuchPageSize(
+                    value=resources.hugepages_name(page.page_size_kib),
+                    known=", ".join(map(resources.hugepages_name, sorted(known))),
+                    machine=loaded.machine.source,
+                    where=Location(_PAGES_FLAG),
+                )
             )
     findings.raise_errors()
     counts = {page.page_size_kib: page.count for page in pages}
     machine = machine_changes.with_huge_pages(loaded.machine, counts)
     text = ";".join(f"{size}={count}" for size, count in hugepages_per_node.items())
-    fields = {"flag": _PAGES_FLAG, "value": text}
     where = Location(loaded.machine.source)
-    note = Finding("machine/note-pages-assumed", fields, where, Severity.NOTE)
+    note = MachineNotePagesAssumed(flag=_PAGES_FLAG, value=text, where=where)
     return LoadedMachine(machine, kubelet_view(machine), (*loaded.reading_notes, note))
 
 
@@ -274,8 +303,7 @@ def _open_shape(
     except BadInput as bad:
         findings.extend(bad.findings)
     if memory_per_node is None:
-        fields = {"value": DEFAULT_MEMORY_PER_NODE}
-        note = Finding("machine/note-memory-assumed", fields, Location(text), Severity.NOTE)
+        note = MachineNoteMemoryAssumed(value=DEFAULT_MEMORY_PER_NODE, where=Location(text))
         notes = (note,)
     place = Place(_MEMORY_FLAG, "")
     given = memory_per_node or DEFAULT_MEMORY_PER_NODE
@@ -300,5 +328,5 @@ def _page_count(text: str, findings: Findings) -> int:
     digits = text.strip()
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(digits)
-    findings.add("machine/page-count", Location(_PAGES_FLAG), value=text[:80])
+    findings.add(MachinePageCount(value=text[:80], where=Location(_PAGES_FLAG)))
     return 0

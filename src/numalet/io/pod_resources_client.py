@@ -13,7 +13,8 @@ import grpc
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.findings.clients import RpcNoAnswer, RpcNoSocket, RpcNotASocket, SocketUnusable
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.io.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
@@ -77,9 +78,9 @@ class PodResourcesClient:
         try:
             is_socket = stat.S_ISSOCK(self.socket.stat().st_mode)
         except OSError as error:
-            raise self._unusable("rpc/no-socket", error.strerror or str(error)) from None
+            raise self._unusable(RpcNoSocket, error.strerror or str(error)) from None
         if not is_socket:
-            raise self._unusable("rpc/not-a-socket")
+            raise self._unusable(RpcNotASocket)
         with grpc.insecure_channel(f"unix:{self.socket}", options=methods.OPTIONS) as channel:
             yield channel
 
@@ -88,9 +89,9 @@ class PodResourcesClient:
         assert isinstance(error, grpc.Call)
         code, details = error.code(), error.details() or ""
         if code in _FAR_END_IS_GONE:
-            raise self._unusable("rpc/no-answer", details)
+            raise self._unusable(RpcNoAnswer, details)
         return CallRefused(methods.STATUS_NAMES[code], details)
 
-    def _unusable(self, code: str, error: str = "") -> BadInput:
-        fields = {"path": str(self.socket), "error": error}
-        return BadInput([Finding(code, fields, Location("--socket"))])
+    def _unusable(self, finding: type[SocketUnusable], error: str = "") -> BadInput:
+        where = Location("--socket")
+        return BadInput([finding(path=str(self.socket), error=error, where=where)])

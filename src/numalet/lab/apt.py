@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput
+from numalet.lab.findings import LabNoApt, LabNoPackage
 
 _DEPENDS: Final = re.compile(r"^Depends:.*?\b(linux-image-[\w.+-]+) \(= ([^)]+)\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)
@@ -34,7 +35,7 @@ def newest(name: str) -> Package:
         return Package(real[1], real[2])
     version = _VERSION.search(shown)
     if version is None:
-        raise BadInput([Finding("lab/no-package", {"package": name, "error": "no version"})])
+        raise BadInput([LabNoPackage(package=name, error="no version")])
     return Package(name, version[1])
 
 
@@ -54,7 +55,7 @@ def unpack(package: Path, folder: Path) -> None:
 def _run(about: str, program: str, *arguments: str, folder: Path | None = None) -> str:
     """What a program prints; its last word as a finding if it fails."""
     if shutil.which(program) is None:
-        raise BadInput([Finding("lab/no-apt", {"package": about, "program": program})])
+        raise BadInput([LabNoApt(package=about, program=program)])
     done = subprocess.run(
         [program, *arguments],
         cwd=folder,
@@ -67,6 +68,5 @@ def _run(about: str, program: str, *arguments: str, folder: Path | None = None) 
     )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"status {done.returncode}"]
-        fields = {"package": about, "error": lines[-1].removeprefix("E: ")}
-        raise BadInput([Finding("lab/no-package", fields)])
+        raise BadInput([LabNoPackage(package=about, error=lines[-1].removeprefix("E: "))])
     return done.stdout

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.lab.findings import LabLittleMemory, LabNodeMemory, LabNoProcessor, LabNoSuchNode
 from numalet.lab.topology import LEAST_MEMORY_MIB, Topology, with_memory, without_node
 
 _MEMORY_FLAG: Final = "--node-memory"
@@ -24,15 +25,20 @@ def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) ->
         _refuse_unknown(topology, node, _MEMORY_FLAG)
         mib = size_bytes // _MIB
         if 0 < mib < LEAST_MEMORY_MIB or (size_bytes and not mib):
-            fields = {"node": node, "mib": mib, "least_mib": LEAST_MEMORY_MIB}
-            raise BadInput([Finding("lab/little-memory", fields, Location(_MEMORY_FLAG))])
+            raise BadInput(
+                [
+                    LabLittleMemory(
+                        node=node, mib=mib, least_mib=LEAST_MEMORY_MIB, where=Location(_MEMORY_FLAG)
+                    )
+                ]
+            )
         topology = with_memory(topology, node, mib)
     for node in gone:
         _refuse_unknown(topology, node, _WITHOUT_FLAG)
     for node in sorted(set(gone), reverse=True):
         topology = without_node(topology, node)
     if not any(node.cpus and node.memory_mib for node in topology.nodes):
-        raise BadInput([Finding("lab/no-processor", {}, Location(topology.name))])
+        raise BadInput([LabNoProcessor(where=Location(topology.name))])
     return topology
 
 
@@ -44,11 +50,12 @@ def _memory(text: str) -> tuple[int, int]:
             return int(node), Quantity.parse(size).value
     except QuantityError:
         pass
-    raise BadInput([Finding("lab/node-memory", {"value": text}, Location(_MEMORY_FLAG))])
+    raise BadInput([LabNodeMemory(value=text, where=Location(_MEMORY_FLAG))])
 
 
 def _refuse_unknown(topology: Topology, node: int, flag: str) -> None:
     if not 0 <= node < len(topology.nodes):
         last = len(topology.nodes) - 1
-        fields = {"node": node, "topology": topology.name, "last": last}
-        raise BadInput([Finding("lab/no-such-node", fields, Location(flag))])
+        raise BadInput(
+            [LabNoSuchNode(node=node, topology=topology.name, last=last, where=Location(flag))]
+        )

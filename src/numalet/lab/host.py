@@ -10,6 +10,14 @@ from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.lab import qemu
+from numalet.lab.findings import (
+    LabMissingPackages,
+    LabNoFolder,
+    LabNotLinux,
+    LabNotX86,
+    LabTooLarge,
+    LabTooMuchMemory,
+)
 from numalet.lab.request import GuestRequest
 from numalet.lab.topology import MOST_CPUS, MOST_NODES
 
@@ -27,15 +35,15 @@ def missing() -> tuple[Finding, ...]:
     """Everything without which no guest can run here; empty where one can."""
     system, kind = platform.system(), platform.machine()
     if system != "Linux":
-        return (Finding("lab/not-linux", {"value": system}),)
+        return (LabNotLinux(value=system),)
     findings = Findings()
     if kind not in ("x86_64", "AMD64"):
-        findings.add("lab/not-x86", value=kind)
+        findings.add(LabNotX86(value=kind))
     lacking = [package for name, package in PROGRAMS.items() if shutil.which(name) is None]
     if not _is_static(BUSYBOX):
         lacking.append("busybox-static")
     if lacking:
-        findings.add("lab/missing-packages", packages=" ".join(lacking))
+        findings.add(LabMissingPackages(packages=" ".join(lacking)))
     return findings.all
 
 
@@ -56,22 +64,23 @@ def refuse_impossible(request: GuestRequest) -> None:
     where = Location("--topology")
     if len(topology.nodes) > MOST_NODES or topology.cpu_count > MOST_CPUS:
         findings.add(
-            "lab/too-large",
-            where,
-            nodes=len(topology.nodes),
-            cpus=topology.cpu_count,
-            most_nodes=MOST_NODES,
-            most_cpus=MOST_CPUS,
+            LabTooLarge(
+                nodes=len(topology.nodes),
+                cpus=topology.cpu_count,
+                most_nodes=MOST_NODES,
+                most_cpus=MOST_CPUS,
+                where=where,
+            )
         )
     memory_mib = _memory_mib()
     if memory_mib is not None and topology.memory_mib > memory_mib:
         asked = topology.memory_mib
-        findings.add("lab/too-much-memory", where, asked_mib=asked, host_mib=memory_mib)
+        findings.add(LabTooMuchMemory(asked_mib=asked, host_mib=memory_mib, where=where))
     for share in request.shares:
         if not share.host.is_dir():
-            findings.add("lab/no-folder", Location(str(share.host)), path=str(share.host))
+            findings.add(LabNoFolder(path=str(share.host), where=Location(str(share.host))))
     if not request.root.is_dir():
-        findings.add("lab/no-folder", Location("--root"), path=str(request.root))
+        findings.add(LabNoFolder(path=str(request.root), where=Location("--root")))
     if findings.has_errors:
         raise BadInput(findings.all)
 

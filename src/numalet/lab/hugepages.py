@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.lab.findings import LabHugepages, LabHugepagesNode, LabHugepagesTwice
 from numalet.lab.topology import GuestNode, Topology
 
 _WHERE: Final = Location("--hugepages")
@@ -39,13 +40,13 @@ def parse(text: str) -> tuple[ReservedPages, ...]:
         size, _, counts = part.partition("=")
         matches = [_COUNT.fullmatch(count.strip()) for count in counts.split(",")]
         if size not in _SIZES or None in matches:
-            findings.add("lab/hugepages", _WHERE, value=part)
+            findings.add(LabHugepages(value=part, where=_WHERE))
             continue
         pairs = [(int(match[1]), int(match[2])) for match in matches if match]
         found += [ReservedPages(node_id, _SIZES[size], count) for node_id, count in pairs]
     seen = {(each.node_id, each.page_size_mib) for each in found}
     if len(seen) < len(found):
-        findings.add("lab/hugepages-twice", _WHERE, value=text)
+        findings.add(LabHugepagesTwice(value=text, where=_WHERE))
     findings.raise_errors()
     return tuple(found)
 
@@ -60,8 +61,9 @@ def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology
     reserved = tuple(reserved)
     for each in reserved:
         if each.node_id >= len(topology.nodes) or not topology.nodes[each.node_id].memory_mib:
-            fields = {"node": each.node_id, "topology": topology.name}
-            raise BadInput([Finding("lab/hugepages-node", fields, _WHERE)])
+            raise BadInput(
+                [LabHugepagesNode(node=each.node_id, topology=topology.name, where=_WHERE)]
+            )
     is_whole = any(each.page_size_mib == _GIB and each.count for each in reserved)
     nodes = list(topology.nodes)
     for index, node in enumerate(nodes):

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.findings import BadInput
 from numalet.lab import apt, job, kernel_image, kernel_modules
 from numalet.lab.apt import Package
+from numalet.lab.findings import LabCacheUnwritable, LabKernelUnusable, LabNoteKeptKernel
 from numalet.lab.kernel_image import KernelImageError
 from numalet.lab.kernel_modules import ROOT_MODULES, NoSuchModuleError
 from numalet.lab.watching import Watch
-from numalet.wording import english
 
 PACKAGE: Final = "linux-image-amd64"
 
@@ -84,9 +84,8 @@ def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
         older = _newest_kept(cache, suffix)
         if older is None:
             raise
-        why = "; ".join(english.of_finding(finding) for finding in bad.findings)
-        fields = {"used": older.name, "why": why}
-        watch.note(Finding("lab/note-kept-kernel", fields, severity=Severity.NOTE))
+        why = "; ".join(str(finding) for finding in bad.findings)
+        watch.note(LabNoteKeptKernel(used=older.name, cause=why))
         return older
 
 
@@ -123,8 +122,9 @@ def _writing(cache: Path) -> Iterator[None]:
         cache.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        fields = {"path": str(cache), "error": error.strerror or str(error)}
-        raise BadInput([Finding("lab/cache-unwritable", fields)]) from None
+        raise BadInput(
+            [LabCacheUnwritable(path=str(cache), error=error.strerror or str(error))]
+        ) from None
 
 
 @contextmanager
@@ -149,8 +149,7 @@ def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
         (made / _KERNEL).write_bytes(kernel_image.vmlinux(image.read_bytes(), _unzstd))
         (made / _MODULES).write_bytes(job.module_archive(_modules(unpacked, modules)))
     except (KernelImageError, NoSuchModuleError) as error:
-        fields = {"package": package.name, "error": str(error)}
-        raise BadInput([Finding("lab/kernel-unusable", fields)]) from None
+        raise BadInput([LabKernelUnusable(package=package.name, error=str(error))]) from None
     for each in made.iterdir():
         if each.name not in (_KERNEL, _MODULES):
             shutil.rmtree(each) if each.is_dir() else each.unlink()

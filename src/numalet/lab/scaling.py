@@ -15,9 +15,19 @@ from typing import Final
 from numalet.core.model import cpu_set
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.lab.findings import (
+    LabMemory,
+    LabNoProcessor,
+    LabNoteEmptyNodes,
+    LabNoteFlat,
+    LabNoteNoDistances,
+    LabNoteOffline,
+    LabNoteRenumbered,
+    LabNoteScaled,
+)
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
 
 DEFAULT_MEMORY_MIB: Final = 2048
@@ -45,15 +55,14 @@ def memory_mib(text: str) -> int:
         mib = Quantity.parse(text).value // _MIB
         if _LEAST_FIRST_MIB <= mib < _MOST_MIB:
             return mib
-    fields = {"value": text, "least": _LEAST_FIRST_MIB}
-    raise BadInput([Finding("lab/memory", fields, Location("--memory"))])
+    raise BadInput([LabMemory(value=text, least=_LEAST_FIRST_MIB, where=Location("--memory"))])
 
 
 def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
     """The machine as a topology with about so much memory. Raises ``BadInput`` if none is left."""
     nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
     if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
-        raise BadInput([Finding("lab/no-processor", {}, Location(machine.source))])
+        raise BadInput([LabNoProcessor(where=Location(machine.source))])
     layout, order = _layout(machine, nodes)
     number = {cpu: place for place, cpu in enumerate(order)}
     nodes = tuple(sorted(nodes, key=lambda node: _rank(machine, node, number)))
@@ -69,14 +78,10 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
         distances=_distances(machine, nodes),
     )
     found = _notes(machine, nodes, topology, order)
-    flat: tuple[_Note, ...] = () if layout else (("flat", {}),)
-    where = Location(machine.source)
+    flat = () if layout else (LabNoteFlat(where=Location(machine.source)),)
     return Scaled(
         topology,
-        tuple(
-            Finding(f"lab/note-{what}", fields, where, Severity.NOTE)
-            for what, fields in (*found, *flat)
-        ),
+        (*found, *flat),
     )
 
 
@@ -163,29 +168,27 @@ def _distances(machine: Machine, nodes: tuple[NumaNode, ...]) -> Distances | Non
     return found
 
 
-_Note = tuple[str, dict[str, object]]
-
-
 def _notes(
     machine: Machine, nodes: tuple[NumaNode, ...], topology: Topology, order: tuple[int, ...]
-) -> Iterator[_Note]:
+) -> Iterator[Finding]:
+    where = Location(machine.source)
     ids = [node.node_id for node in nodes]
     empty = set(machine.node_ids) - set(ids)
     if empty:
-        yield "empty-nodes", {"value": cpu_set.text(empty)}
+        yield LabNoteEmptyNodes(value=cpu_set.text(empty), where=where)
     if ids != list(range(len(ids))):
-        yield "renumbered", {"what": "nodes", "value": _renumbering(ids)}
+        yield LabNoteRenumbered(what="nodes", value=_renumbering(ids), where=where)
     if list(order) != list(range(len(order))):
-        yield "renumbered", {"what": "CPUs", "value": _renumbering(order)}
+        yield LabNoteRenumbered(what="CPUs", value=_renumbering(order), where=where)
     if machine.offline_cpus:
-        yield "offline", {"value": cpu_set.text(machine.offline_cpus)}
+        yield LabNoteOffline(value=cpu_set.text(machine.offline_cpus), where=where)
     if topology.distances is None and len(nodes) > 1:
         rows = " / ".join(" ".join(map(str, node.distances or ("-",))) for node in nodes)
-        yield "no-distances", {"value": rows}
+        yield LabNoteNoDistances(value=rows, where=where)
     whole_mib = sum(node.memory_bytes or 0 for node in nodes) // _MIB
     if topology.memory_mib < whole_mib:
         factor = round(whole_mib / topology.memory_mib)
-        yield "scaled", {"guest": f"{topology.memory_mib} MiB", "factor": factor}
+        yield LabNoteScaled(guest=f"{topology.memory_mib} MiB", factor=factor, where=where)
 
 
 def _renumbering(numbers: Iterable[int]) -> str:

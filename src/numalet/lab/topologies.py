@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
+from numalet.lab.findings import LabUnknownTopology
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
 
 _HOME: Final = 10
@@ -22,8 +23,15 @@ def named(name: str) -> Topology:
         return TOPOLOGIES[name]
     begun = [each for each in TOPOLOGIES if name and each.startswith(name)]
     close = difflib.get_close_matches(name, TOPOLOGIES, n=3, cutoff=0.3)
-    fields = {"value": name, "near": ", ".join(begun or close or TOPOLOGIES)}
-    raise BadInput([Finding("lab/unknown-topology", fields, Location("--topology"))])
+    raise BadInput(
+        [
+            LabUnknownTopology(
+                value=name,
+                near=", ".join(begun or close or TOPOLOGIES),
+                where=Location("--topology"),
+            )
+        ]
+    )
 
 
 def _distances(count: int, between: Callable[[int, int], int]) -> Distances:

@@ -1,13 +1,11 @@
-"""Every sentence for people, by code; from a finding or a reason and its values.
+"""Reasons in words, and how values are shown in words: sizes, hints, amounts.
 
-Each area has a file of sentences beside this one. A sentence is a ``str.format`` template over
-the fields of its finding or reason, and shows the offending value. A translation is a second
-set of such files.
+The sentence of a reason is a ``str.format`` template beside its class, over its fields. Findings
+make their own text: see ``core.model.findings``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -15,80 +13,14 @@ from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.model import numa_mask, resources
-from numalet.core.model.findings import Finding, Location
-from numalet.wording import (
-    english_agent,
-    english_api,
-    english_config,
-    english_cpu,
-    english_decisions,
-    english_devices,
-    english_doctor,
-    english_explain,
-    english_files,
-    english_lab,
-    english_lint,
-    english_machine,
-    english_pods,
-    english_procfs,
-    english_reserve,
-    english_rpc,
-    english_run,
-    english_runtime,
-    english_samples,
-    english_scenarios,
-    english_state,
-    english_workload,
-)
-
-SENTENCES: Mapping[str, str] = {
-    **english_agent.SENTENCES,
-    **english_api.SENTENCES,
-    **english_config.SENTENCES,
-    **english_cpu.SENTENCES,
-    **english_decisions.SENTENCES,
-    **english_devices.SENTENCES,
-    **english_doctor.SENTENCES,
-    **english_explain.SENTENCES,
-    **english_files.SENTENCES,
-    **english_lab.SENTENCES,
-    **english_lint.SENTENCES,
-    **english_machine.SENTENCES,
-    **english_pods.SENTENCES,
-    **english_procfs.SENTENCES,
-    **english_reserve.SENTENCES,
-    **english_rpc.SENTENCES,
-    **english_run.SENTENCES,
-    **english_runtime.SENTENCES,
-    **english_samples.SENTENCES,
-    **english_scenarios.SENTENCES,
-    **english_state.SENTENCES,
-    **english_workload.SENTENCES,
-}
+from numalet.core.model.findings import Finding
 
 _MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 
 def sentence(about: Finding | Reason) -> str:
     """What a finding says, its place before it, or what a reason says, its causes included."""
-    if isinstance(about, Finding):
-        where = place(about.where)
-        return f"{where}: {of_finding(about)}" if where else of_finding(about)
-    return of_reason(about)
-
-
-def of_finding(finding: Finding) -> str:
-    """The sentence of a finding, without its place."""
-    template = SENTENCES.get(finding.code)
-    if template is None:
-        return _without_sentence(finding.code, finding.fields)
-    return template.format(**finding.fields)
-
-
-def of_shortfall(code: str) -> str:
-    """What is not enforced; the code alone if there is no sentence for it without values."""
-    sentence_ = english_runtime.SHORTFALLS.get(code) or SENTENCES.get(code, code)
-    return code if "{" in sentence_ else sentence_
+    return about.located if isinstance(about, Finding) else of_reason(about)
 
 
 def of_reason(reason: Reason) -> str:
@@ -100,20 +32,12 @@ def of_reason(reason: Reason) -> str:
     elif isinstance(reason, NothingToPreempt):
         lacking = (f"{amount(each, lack)} of {each}" for each, lack in reason.lacking)
         values["lacking"] = ", ".join(lacking)
-    template = SENTENCES.get(reason.code) or _own_template(reason)
-    return _without_sentence(reason.code, values) if template is None else template.format(**values)
-
-
-def _own_template(reason: Reason) -> str | None:
-    """The sentence that a reason brings along, as those of a manager from outside may."""
     template = getattr(reason, "sentence", None)
-    return template if isinstance(template, str) else None
-
-
-def _without_sentence(code: str, values: Mapping[str, Any]) -> str:
-    """What is known, for want of a sentence: codes from outside the project may have none."""
+    if isinstance(template, str):
+        return template.format(**values)
+    # Of a manager from outside the project, whose reasons may have no sentence.
     listed = ", ".join(f"{name}: {value}" for name, value in values.items())
-    return f"{code} ({listed})" if listed else code
+    return f"{reason.code} ({listed})" if listed else reason.code
 
 
 def fields_of(reason: Reason) -> dict[str, Any]:
@@ -139,12 +63,6 @@ def hint(value: Hint) -> str:
     """A hint as people say it."""
     nodes = "any NUMA node" if value.mask is None else f"NUMA nodes {numa_mask.text(value.mask)}"
     return f"{nodes}, {'preferred' if value.preferred else 'not preferred'}"
-
-
-def place(where: Location) -> str:
-    """Where a finding is: document, line, path, as far as they are known."""
-    document = where.document if where.line is None else f"{where.document}:{where.line}"
-    return ": ".join(part for part in (document, where.path) if part)
 
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")

@@ -10,7 +10,7 @@ from typing import Final
 
 from numalet.core.hints.reasons import Reason
 from numalet.core.model import numa_mask
-from numalet.wording import english, english_explain
+from numalet.wording import english
 
 _MOST_HOLDERS: Final = 2
 _MOST_REFUSED: Final = 6
@@ -25,8 +25,8 @@ _SHORTAGES: Final = (
 
 def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
     """In few words why a set is not offered; ``holders`` hold the group that it is about."""
-    template = english_explain.BRIEF.get(reason.code)
-    if template is None:
+    template = getattr(reason, "brief", None)
+    if not isinstance(template, str):
         return english.of_reason(reason)
     values = english.fields_of(reason)
     for asked, there, short in _SHORTAGES:

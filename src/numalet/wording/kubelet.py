@@ -20,30 +20,7 @@ from numalet.core.admission.reasons import (
     Rejection,
 )
 from numalet.core.hints.reasons import Reason
-from numalet.wording import english, kubelet_cpu, kubelet_devices
-
-_MEMORY: Mapping[str, str] = {
-    "memory/not-an-integer": "[memorymanager] failed to represent quantity as int64",
-    "memory/no-node-fits": (
-        "[memorymanager] failed to get the default NUMA affinity,"
-        " no NUMA nodes with enough memory is available"
-    ),
-    "memory/default-not-preferred": "[memorymanager] failed to find the default preferred hint",
-    "memory/can-not-extend": (
-        "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
-    ),
-    "memory/extended-not-preferred": "[memorymanager] failed to find the extended preferred hint",
-    # Over this one the kubelet has no words, because it crashes.
-    "memory/no-such-pages": "[memorymanager] no NUMA node has {resource}",
-    "memory/cuts-group": "[memorymanager] preferred hint violates NUMA node allocation",
-}
-ALLOCATION: Mapping[str, str] = {
-    **_MEMORY,
-    **kubelet_cpu.ALLOCATION,
-    **kubelet_devices.ALLOCATION,
-}
-"""The managers' own error texts: templates over the fields of the reason, by its code."""
-
+from numalet.wording import english
 
 _PREDICATES: Mapping[str, str] = {
     "PodOSSelectorNodeLabelDoesNotMatch": (
@@ -76,7 +53,7 @@ def reason(rejection: Rejection | None) -> str:
         case NotAligned():
             return "TopologyAffinityError"
         case AllocationRefused(cause=cause):
-            return kubelet_cpu.ADMISSION_REASONS.get(cause.code, "UnexpectedAdmissionError")
+            return getattr(cause, "kubelet_reason", "UnexpectedAdmissionError")
         case KubeletWouldCrash():
             return "KubeletWouldCrash"
         case OutOfResource(resource=resource):
@@ -96,7 +73,7 @@ def message(rejection: Rejection | None) -> str:
             return ""
         case NotAligned():
             return "Resources cannot be allocated with Topology locality"
-        case AllocationRefused(cause=cause) if cause.code in kubelet_cpu.ADMISSION_REASONS:
+        case AllocationRefused(cause=cause) if hasattr(cause, "kubelet_reason"):
             return _allocation(cause)
         case AllocationRefused(cause=cause):
             return f"Allocate failed due to {_allocation(cause)}, which is unexpected"
@@ -117,11 +94,11 @@ def message(rejection: Rejection | None) -> str:
 
 
 def _allocation(cause: Reason) -> str:
-    template = ALLOCATION.get(cause.code)
-    if template is None:
+    template = getattr(cause, "kubelet_text", "")
+    if not template:
         # A manager that the kubelet does not have, so it has no words for it either.
         return english.of_reason(cause)
-    return template.format(**english.fields_of(cause))
+    return str(template).format(**english.fields_of(cause))
 
 
 def status(rejection: Rejection) -> dict[str, str]:

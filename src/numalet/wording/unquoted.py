@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from numalet.core.model.findings import Finding
-from numalet.wording import english
 
 _HIDDEN: Final = "…"
 _LIMITS: Final = frozenset(
@@ -45,9 +44,9 @@ def sentences(findings: Iterable[Finding]) -> str:
 
 def _sentence(finding: Finding) -> str:
     if finding.code.startswith(_ABOUT_FILES):
-        return english.of_finding(finding)
+        return str(finding)
     line = finding.where.line
-    text = english.SENTENCES[finding.code].format(**_hidden(finding.fields))
+    text = finding.sentence.format(**_hidden(finding.fields))
     return text if line is None else f"line {line}: {text}"
 
 

@@ -163,8 +163,8 @@ def test_an_offline_cpu_is_not_taken_for_a_promise(
     async def body(ours: ProcessRuntime) -> None:
         answer = await ours.start(launch("true", cgroup=CgroupSettings(cpus=frozenset(cpus))))
         assert isinstance(answer, NotStarted)
-        assert "cgroup/not-in-force" == answer.code
-        assert "cpuset.cpus" == answer.fields["file"]
+        assert "cgroup/not-in-force" == answer.why.code
+        assert "cpuset.cpus" == answer.why.fields["file"]
 
     run(tmp_path, body)
 

@@ -9,7 +9,9 @@ import yaml
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Location, Severity
+from numalet.insight.usecases.findings import FilesNoPods
+from numalet.io.findings.files import FilesNotAFile
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +36,12 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert output.printable(text) == shown
 
 
-FINDING = Finding("files/not-a-file", {"path": "x" * 60}, Location("a.yaml", "", 3))
+FINDING = FilesNotAFile(path="x" * 60, where=Location("a.yaml", "", 3))
 SENTENCE = f"'{'x' * 60}' is no regular file, so it can not be replaced as a whole; name a file"
 
 
 def test_a_finding_is_one_line_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    output.show_findings([FINDING, Finding("files/no-pods", {}, severity=Severity.NOTE)])
+    output.show_findings([FINDING, FilesNoPods(severity=Severity.NOTE)])
 
     assert capsys.readouterr().err.splitlines() == [
         f"error: a.yaml:3: {SENTENCE}",

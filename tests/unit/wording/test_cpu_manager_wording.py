@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from string import Formatter
 
 import pytest
 
+from numalet.core.findings.managers import CpuManagerCanNotReserve, CpuManagerUnknownReservedCpu
+from numalet.core.findings.state_files import (
+    CpuStateEmptyDefault,
+    CpuStateOtherCpus,
+    CpuStateOverlap,
+    CpuStateReservedInDefault,
+    CpuStateReservedNotInDefault,
+)
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu import reasons
 from numalet.core.managers.cpu.reasons import (
@@ -15,13 +22,13 @@ from numalet.core.managers.cpu.reasons import (
     TooFewCpus,
     TooFewWholeCores,
 )
-from numalet.wording import english_cpu, kubelet_cpu
+from numalet.core.model.findings import Finding
 
 
 def said(reason: Reason) -> str:
     assert is_dataclass(reason)
     values = {field.name: getattr(reason, field.name) for field in fields(reason)}
-    return kubelet_cpu.ALLOCATION[reason.code].format(**values)
+    return str(reason.kubelet_text).format(**values)
 
 
 @pytest.mark.parametrize(
@@ -51,75 +58,56 @@ def test_a_refusal_has_the_kubelets_text(reason: Reason, expected: str) -> None:
 
 
 def test_smt_alignment_is_an_admission_error_of_its_own() -> None:
-    assert {NotWholeCores.code, TooFewWholeCores.code} == set(kubelet_cpu.ADMISSION_REASONS)
-    assert {"SMTAlignmentError"} == set(kubelet_cpu.ADMISSION_REASONS.values())
+    own = {
+        each: each.kubelet_reason
+        for each in vars(reasons).values()
+        if hasattr(each, "kubelet_reason")
+    }
+    assert own == {NotWholeCores: "SMTAlignmentError", TooFewWholeCores: "SMTAlignmentError"}
 
 
 @pytest.mark.parametrize(
-    ("code", "values", "expected"),
+    ("finding", "expected"),
     [
-        ("cpu-state/empty-default", {"pods": []}, "default cpuset cannot be empty"),
+        (CpuStateEmptyDefault(pods=()), "default cpuset cannot be empty"),
         (
-            "cpu-state/reserved-not-in-default",
-            {"reserved": "0,4", "default": "1-7"},
+            CpuStateReservedNotInDefault(reserved="0,4", default="1-7"),
             'not all reserved cpus: "0,4" are present in defaultCpuSet: "1-7"',
         ),
         (
-            "cpu-state/reserved-in-default",
-            {"reserved": "0", "default": "0-7"},
+            CpuStateReservedInDefault(reserved="0", default="0-7"),
             'some of strictly reserved cpus: "0" are present in defaultCpuSet: "0-7"',
         ),
         (
-            "cpu-state/overlap",
-            {"pod": "u", "container": "c", "cpus": "2,7", "default": "0-6"},
+            CpuStateOverlap(pod="u", container="c", cpus="2,7", default="0-6"),
             'pod: u, container: c cpuset: "2,7" overlaps with default cpuset "0-6"',
         ),
         (
-            "cpu-state/other-cpus",
-            {"available": "0-7", "found": "0-8"},
+            CpuStateOtherCpus(available="0-7", found="0-8"),
             'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-8"',
         ),
     ],
 )
-def test_a_state_that_is_refused_has_the_kubelets_text(
-    code: str, values: dict[str, object], expected: str
-) -> None:
-    assert expected == kubelet_cpu.STATES[code].format(**values)
+def test_a_state_that_is_refused_has_the_kubelets_text(finding: Finding, expected: str) -> None:
+    assert expected == finding.in_kubelet_words
 
 
 @pytest.mark.parametrize(
-    ("code", "values", "expected"),
+    ("finding", "expected"),
     [
         (
-            "cpu-manager/can-not-reserve",
-            {"cpus": "", "count": 5},
+            CpuManagerCanNotReserve(cpus="", count=5),
             "new static policy error: [cpumanager] unable to reserve the required amount of CPUs"
             " (size of  did not equal 5)",
         ),
         (
-            "cpu-manager/unknown-reserved-cpu",
-            {"cpu": 9, "cpus": "0-7"},
+            CpuManagerUnknownReservedCpu(cpu=9, cpus="0-7"),
             "new static policy error: [cpumanager] unable to build the reserved physical CPUs"
             " from the reserved set: unknown CPU ID: 9",
         ),
     ],
 )
 def test_a_manager_that_can_not_be_built_has_the_kubelets_text(
-    code: str, values: dict[str, object], expected: str
+    finding: Finding, expected: str
 ) -> None:
-    assert expected == kubelet_cpu.START[code].format(**values)
-
-
-def test_every_reason_has_a_sentence_over_its_own_fields() -> None:
-    for name in vars(reasons):
-        kind = getattr(reasons, name)
-        if isinstance(kind, type) and is_dataclass(kind):
-            sentence = english_cpu.SENTENCES[getattr(kind, "code")]  # noqa: B009
-            shown = {field for _, field, _, _ in Formatter().parse(sentence) if field}
-            assert shown <= {field.name for field in fields(kind)}, name
-
-
-def test_every_text_of_the_kubelet_has_a_sentence_too() -> None:
-    codes = kubelet_cpu.ALLOCATION.keys() | kubelet_cpu.START.keys() | kubelet_cpu.STATES.keys()
-
-    assert set() == codes - english_cpu.SENTENCES.keys()
+    assert expected == finding.in_kubelet_words

@@ -9,7 +9,6 @@ import pytest
 
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.device import reasons
-from numalet.wording import english_devices, kubelet_devices
 
 REFUSALS: list[tuple[Any, str]] = [
     (
@@ -59,13 +58,14 @@ def shown(reason: Reason, sentence: str) -> str:
 
 @pytest.mark.parametrize(("reason", "text"), REFUSALS)
 def test_a_refusal_has_the_kubelets_own_text(reason: Reason, text: str) -> None:
-    assert text == shown(reason, kubelet_devices.ALLOCATION[reason.code])
+    assert text == shown(reason, vars(type(reason))["kubelet_text"])
 
 
 @pytest.mark.parametrize("reason", [*(reason for reason, _ in REFUSALS), *NOT_OFFERED])
 def test_every_reason_has_a_sentence_that_names_the_resource(reason: Reason) -> None:
-    assert "r/x" in shown(reason, english_devices.SENTENCES[reason.code])
+    assert "r/x" in shown(reason, vars(type(reason))["sentence"])
 
 
 def test_the_kubelet_has_a_text_for_refusals_only() -> None:
-    assert {reason.code for reason, _ in REFUSALS} == set(kubelet_devices.ALLOCATION)
+    with_text = {each for each in vars(reasons).values() if hasattr(each, "kubelet_text")}
+    assert {type(reason) for reason, _ in REFUSALS} == with_text

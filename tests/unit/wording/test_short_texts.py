@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 import numalet
-from numalet.core.model.findings import BadInput, Finding, Location, code_and_fields
-from numalet.wording import english
+from numalet.core.model.findings import BadInput, Location
+from values.made_up import First
 
 CONFIG = {
     "cpuManagerPolicy": "static",
@@ -48,14 +46,8 @@ def test_a_configuration_shows_what_differs_from_the_defaults() -> None:
     assert "memory_manager_policy" not in shown
 
 
-def test_bad_input_is_code_and_values_where_no_sentences_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(BadInput, "sentence_of", staticmethod(code_and_fields))
-    assert str(BadInput([Finding("a/b", {"value": 1})])) == "a/b {'value': 1}"
-
-
-def test_a_sentence_without_a_place_begins_with_itself() -> None:
-    placed = Finding("made-up/code", {"value": 1}, Location("file.yaml"))
-    assert english.sentence(placed).startswith("file.yaml: made-up/code")
-    assert english.sentence(Finding("made-up/code", {"value": 1})).startswith("made-up/code")
+def test_a_finding_is_its_sentence_and_bad_input_a_line_for_each() -> None:
+    placed = First(value=1, where=Location("file.yaml"))
+    assert str(placed) == "the first has 1"
+    assert placed.located == "file.yaml: the first has 1"
+    assert str(BadInput([placed, First()])) == "file.yaml: the first has 1\nthe first has 0"

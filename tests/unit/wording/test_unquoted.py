@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.cli import code_index
 from numalet.core.model.findings import Finding, Location
-from numalet.wording import english, unquoted
+from numalet.wording import unquoted
 from running import agents
 
 SECRET = "hunter2-swordfish"
@@ -80,11 +81,19 @@ def test_a_link_to_a_file_of_another_kind_shows_nothing_of_it(quick_path: Path, 
     assert "root" not in said
 
 
-@pytest.mark.parametrize("code", sorted(english.SENTENCES))
+def _findings() -> dict[str, type[Finding]]:
+    every = code_index.classes().items()
+    return {code: each for code, each in every if issubclass(each, Finding)}
+
+
+@pytest.mark.parametrize("code", _findings())
 def test_every_sentence_can_be_said_without_its_values(code: str) -> None:
-    names = [name for _, name, _, _ in string.Formatter().parse(english.SENTENCES[code]) if name]
-    fields = dict.fromkeys(names, 0 if code.startswith(("files/", "document/")) else SECRET)
-    finding = Finding(code, fields, Location("x", line=3))
+    of = _findings()[code]
+    names = [each.name for each in msgspec.structs.fields(of) if each.required]
+    values: dict[str, Any] = dict.fromkeys(
+        names, 0 if code.startswith(("files/", "document/")) else SECRET
+    )
+    finding = of(**values, where=Location("x", line=3))
     assert SECRET not in unquoted.sentences([finding]) or {*names} & {
         "allowed", "expected", "least", "limit_bytes", "most", "nearest", "others"
     }  # fmt: skip

@@ -11,6 +11,8 @@ from numalet.core.admission.reasons import (
     Rejection,
 )
 from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.findings.reservation import ConfigReservedMoreThanCapacity
+from numalet.core.findings.state_files import CpuStateCorrupted, MemoryStateNoMachineState
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu.reasons import NotWholeCores
@@ -22,6 +24,8 @@ from numalet.core.managers.memory.reasons import (
 )
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.go_text import GoText
+from numalet.core.model.quantity import Quantity
+from numalet.insight.usecases.simulating import FilesUnknownUid
 from numalet.wording import english, kubelet, kubelet_start
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
@@ -58,7 +62,7 @@ def test_sizes_are_exact_where_that_is_short(size_bytes: int, text: str) -> None
     ],
 )
 def test_a_place_is_as_exact_as_it_is_known(where: Location, text: str) -> None:
-    assert english.place(where) == text
+    assert where.text == text
 
 
 @pytest.mark.parametrize(
@@ -73,9 +77,9 @@ def test_a_hint_is_said_in_words(hint: Hint, text: str) -> None:
 
 
 def test_a_sentence_shows_the_fields_of_its_finding() -> None:
-    finding = Finding("files/unknown-uid", {"uid": "x", "known": "none"})
+    finding = FilesUnknownUid(uid="x", known="none")
 
-    assert english.of_finding(finding) == (
+    assert str(finding) == (
         "--forget 'x': no pod with this uid is in the state files; known are none"
     )
 
@@ -143,22 +147,19 @@ class Plain:
     code = "files/no-pods"
 
 
-def test_a_reason_without_figures_has_a_sentence_too() -> None:
+def test_a_reason_without_a_sentence_is_its_code() -> None:
     plain: Reason = Plain()
 
-    assert english.of_reason(plain) == english.SENTENCES["files/no-pods"]
+    assert english.of_reason(plain) == "files/no-pods"
 
 
 def test_a_reservation_error_has_the_kubelets_prefix() -> None:
-    finding = Finding(
-        "config/reserved-more-than-capacity",
-        {
-            "resource": GoText("memory"),
-            "reserved": "2Gi",
-            "capacity": "1Gi",
-            "reserved_raw": "2Gi",
-            "capacity_raw": "1Gi",
-        },
+    finding = ConfigReservedMoreThanCapacity(
+        resource=GoText("memory"),
+        reserved=Quantity(2 << 30),
+        capacity=Quantity(1 << 30),
+        reserved_raw="2Gi",
+        capacity_raw="1Gi",
     )
     refused = StartRefused(StartStage.NODE_ALLOCATABLE, (finding,))
 
@@ -170,13 +171,13 @@ def test_a_reservation_error_has_the_kubelets_prefix() -> None:
     [
         (
             StartStage.MEMORY_MANAGER_START,
-            Finding("memory-state/no-machine-state", {"pods": "u"}),
+            MemoryStateNoMachineState(pods="u"),
             "start memory manager error: [memorymanager] machine state can not be empty when it"
             " has memory assignments",
         ),
         (
             StartStage.CPU_MANAGER_START,
-            Finding("cpu-state/corrupted", {"checksum": 1, "expected": 2}),
+            CpuStateCorrupted(checksum=1, expected=2),
             "start cpu manager error: could not restore state from checkpoint: checkpoint is"
             " corrupted, please drain this node and delete the CPU manager checkpoint file"
             ' "/here/cpu_manager_state" before restarting Kubelet',

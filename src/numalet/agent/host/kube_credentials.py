@@ -30,7 +30,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.agent.findings.servers import KubeApiCertificate, KubeApiFolder
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic
 
@@ -91,9 +92,14 @@ def given(root: Path, certificate: Path, key: Path) -> Credentials:
         trusted_certificate = x509.load_pem_x509_certificate(trusted.encode())
         names = _names(trusted_certificate)
     except (OSError, ValueError) as error:
-        fields = {"problem": getattr(error, "strerror", None) or str(error)}
         where = Location(str(certificate))
-        raise BadInput([Finding("kube-api/certificate", fields, where)]) from None
+        raise BadInput(
+            [
+                KubeApiCertificate(
+                    problem=getattr(error, "strerror", None) or str(error), where=where
+                )
+            ]
+        ) from None
     return Credentials(
         trusted, certificate, key, _token(_folder(root)), next(iter(sorted(names.dns)), "")
     )
@@ -130,8 +136,9 @@ def _folder(root: Path) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        fields = {"problem": error.strerror or str(error)}
-        raise BadInput([Finding("kube-api/folder", fields, Location(str(folder)))]) from None
+        raise BadInput(
+            [KubeApiFolder(problem=error.strerror or str(error), where=Location(str(folder)))]
+        ) from None
     return folder
 
 

@@ -21,7 +21,7 @@ from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Evicted, PodRun, Verdict
 from numalet.core.workload.spec import Workload, WorkloadSource
-from numalet.wording import english, kubelet, kubelet_events, unquoted
+from numalet.wording import kubelet, kubelet_events, unquoted
 
 EVICTED: Final = "admission/preempted"
 """The cause in the verdict on a pod that was evicted for another one."""
@@ -302,7 +302,7 @@ def _with_remarks(
         return state
     is_warning = any(each.severity is not Severity.NOTE for each in remarks)
     kind = EventKind.WARNING if is_warning else EventKind.NORMAL
-    text = "; ".join(english.of_finding(each) for each in remarks)
+    text = "; ".join(str(each) for each in remarks)
     message = kubelet_events.manifest_remarks(workload.origin, text)
     return state.with_event(
         event_of(workload.pod, kind, kubelet_events.MANIFEST_REMARKS, message, now)

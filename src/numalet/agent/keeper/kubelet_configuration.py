@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from numalet.agent.findings.agent import AgentKubeletConfigUnknown
 from numalet.agent.keeper import recovery
 from numalet.agent.keeper.recovery import Premises
 from numalet.core.config.behaviour import Mode
@@ -69,7 +70,7 @@ class ConfigurationReader:
             self._last = self._read(sources, process)
             if has_started:
                 # A kubelet runs with it, perhaps of a release that knows more than v1.32.
-                notes = [replace(each, severity=Severity.NOTE) for each in self._last.findings]
+                notes = [each.of_severity(Severity.NOTE) for each in self._last.findings]
                 self._last = replace(self._last, findings=tuple(notes))
         return self._last
 
@@ -89,8 +90,7 @@ class ConfigurationReader:
         return ObservedConfiguration(premises, _name_of(sources, process))
 
     def _unknown(self) -> Finding:
-        fields = {"root": str(self.root)}
-        return Finding("agent/kubelet-config-unknown", fields, severity=Severity.NOTE)
+        return AgentKubeletConfigUnknown(root=str(self.root))
 
 
 def _sources(root: Path, process: KubeletProcess | None) -> ConfigSources | None:

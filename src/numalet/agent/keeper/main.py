@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from numalet.agent.findings.agent import AgentOtherOwner
 from numalet.agent.host import logs
 from numalet.agent.keeper import garbage, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
@@ -25,7 +26,6 @@ from numalet.agent.telemetry import admission_log, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import Finding, Severity
 from numalet.io.files import atomic
-from numalet.wording import english
 
 _SWITCH_SECONDS: Final = 0.0005
 """How soon a thread gives the interpreter to another one that waits; see ``run``."""
@@ -58,7 +58,7 @@ async def _run(settings: AgentSettings) -> None:
     asked, settings = settings, _standing(settings, others)
     log.write([_line(each) for each in settings.notes if each not in asked.notes])
     for each in others:
-        log.write([_line(Finding("agent/other-owner", {"owner": each.who}))])
+        log.write([_line(AgentOtherOwner(owner=each.who))])
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -186,4 +186,4 @@ def _begun(view: AgentView) -> list[LogLine]:
 
 def _line(finding: Finding) -> LogLine:
     is_error = finding.severity is not Severity.NOTE
-    return LogLine(english.sentence(finding), {"code": finding.code}, is_error=is_error)
+    return LogLine(finding.located, {"code": finding.code}, is_error=is_error)

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from numalet.agent.findings.agent import ManifestsBug, ManifestsFirstAlone
 from numalet.agent.keeper.requests import FolderRead
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
@@ -24,6 +25,8 @@ from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import Programs, WorkloadOptions
 from numalet.io.files import folder_news, trust
+from numalet.io.findings.documents import DocumentUnreadable
+from numalet.io.findings.pods import PodsEmptyDocument
 
 FULL_READ_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024
@@ -85,7 +88,7 @@ class ManifestFolder:
             files = [] if finding is not None else self._files()
         except OSError as error:
             problem = error.strerror or str(error)
-            finding = Finding(UNREAD, {"reason": problem}, Location(str(self._path)))
+            finding = DocumentUnreadable(reason=problem, where=Location(str(self._path)))
         if finding is not None:
             return self._unread(finding)
         before, self._seen = self._seen, {}
@@ -167,19 +170,22 @@ class ManifestFolder:
         except OSError as error:
             # Reading needs files of its own, modules for example; the content is not at fault.
             reason = error.strerror or str(error)
-            return _Seen(b"", None, (Finding(UNREAD, {"reason": reason}, Location(str(path))),))
+            return _Seen(b"", None, (DocumentUnreadable(reason=reason, where=Location(str(path))),))
         except Exception as bug:
             # Other pods are not concerned by what is wrong in the reading of this file.
             self._report_bug(bug)
-            problem = {"problem": type(bug).__name__}
-            return _Seen(content, None, (Finding("manifests/bug", problem, Location(str(path))),))
+            return _Seen(
+                content,
+                None,
+                (ManifestsBug(problem=type(bug).__name__, where=Location(str(path))),),
+            )
 
     def _workload(self, content: bytes, origin: str) -> tuple[Workload, tuple[Finding, ...]]:
         """The pod of a file, and what its author should know."""
         documents = yaml_source.load_documents(yaml_source.decode(content, origin), origin)
         filled = [each for each in documents if each.value is not None]
         if not filled:
-            raise BadInput([Finding("pods/empty-document", {}, Location(origin))])
+            raise BadInput([PodsEmptyDocument(where=Location(origin))])
         first = filled[0]
         place = Place(origin, "$", first.line_of)
         findings = Findings()
@@ -188,10 +194,10 @@ class ManifestFolder:
             raise BadInput(findings.all)
         for each in first.duplicates:
             # The kubelet takes the last one, too.
-            findings.add(each.code, each.where, Severity.WARNING, **each.fields)
+            findings.add(each.of_severity(Severity.WARNING))
         if len(filled) > 1:
             others = len(filled) - 1
-            findings.add("manifests/first-alone", place.location, Severity.WARNING, others=others)
+            findings.add(ManifestsFirstAlone(others=others, where=place.location))
         return self._static_pod(first.value, origin, place, findings), findings.all
 
     def _static_pod(

@@ -16,6 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.kubelet import (
+    KubeletStateChanged,
+    KubeletStateRemoved,
+    KubeletWouldNotStart,
+)
 from numalet.agent.host import kubelet_containers
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader, ObservedConfiguration
 from numalet.agent.keeper.recovery import Premises
@@ -24,7 +29,7 @@ from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import Evidence, KubeletObservation, PodName
 from numalet.core.config.rules import StartRefused
 from numalet.core.enforcement.reality import Reality
-from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
@@ -161,8 +166,7 @@ class KubeletWatch:
         started = _start(premises, files)
         if isinstance(started, StartRefused):
             text = kubelet_start.text(started, str(self.places.root))
-            fields = {"text": text, "config": configuration.file}
-            refusal = Finding("kubelet/would-not-start", fields, severity=Severity.WARNING)
+            refusal = KubeletWouldNotStart(text=text, config=configuration.file)
             return _with_promises(_start(premises, {}), files), refusal
         return started, None
 
@@ -221,11 +225,8 @@ def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node
 def log_findings(observation: KubeletObservation) -> tuple[Finding, ...]:
     """What the log says of an observation: which files changed, and new lasting problems."""
     news = [*observation.notes, *(each.finding for each in observation.news)]
-    for code, names in (
-        ("state-changed", observation.changed),
-        ("state-removed", observation.removed),
-    ):
-        if names:
-            fields = {"files": ", ".join(names)}
-            news.insert(0, Finding(f"kubelet/{code}", fields, severity=Severity.NOTE))
+    if observation.changed:
+        news.insert(0, KubeletStateChanged(files=", ".join(observation.changed)))
+    if observation.removed:
+        news.insert(0, KubeletStateRemoved(files=", ".join(observation.removed)))
     return tuple(news)

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import AgentOtherRoot
 from numalet.agent.keeper.root_folder import LOCK
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location
 from numalet.io.agent_client.places import SYSTEM_ROOT
 
 LOCKS: Final = Path("/proc/locks")
@@ -27,7 +28,7 @@ def remarks(root: Path) -> tuple[Finding, ...]:
     held = _held()
     here = _inode(root)
     return tuple(
-        Finding("agent/other-root", {"root": str(root)}, Location(str(other)), Severity.WARNING)
+        AgentOtherRoot(root=str(root), where=Location(str(other)))
         for other in dict.fromkeys(_usual())
         if _inode(other) not in (None, here) and _inode(other / LOCK) in held
     )

@@ -15,8 +15,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import AgentKubeletPins
+from numalet.agent.findings.run import RunKubeletPins
 from numalet.core.checkpoint import cpu_file, memory_file
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput
 from numalet.io import kubelets
 from numalet.io.files import state_directory
 
@@ -101,7 +103,7 @@ def refuse_to_pin(owners: tuple[Owner, ...]) -> None:
     """
     pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
     if pinning:
-        raise BadInput([Finding("run/kubelet-pins", {"owner": each.who}) for each in pinning])
+        raise BadInput([RunKubeletPins(owner=each.who) for each in pinning])
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -115,7 +117,7 @@ def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
     """Raise ``BadInput`` if one of them would fight back: a kubelet that pins."""
     pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
     if pinning:
-        raise BadInput([Finding("agent/kubelet-pins", {"owner": each.who}) for each in pinning])
+        raise BadInput([AgentKubeletPins(owner=each.who) for each in pinning])
 
 
 def _pins(root: Path) -> bool:

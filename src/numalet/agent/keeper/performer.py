@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
+from numalet.agent.findings.runtime import RuntimeFailed
 from numalet.agent.host.runtime.port import (
     PASSING_ERRORS,
     Launch,
@@ -265,8 +266,8 @@ class Performer:
                 self._log(node_log.of_start_of_container(pod, key.container, nodes))
                 self._log_cpuset(state, key, settings.cgroup)
         except OSError as error:
-            fields = {"error": error.strerror or str(error)}
-            result = NotStarted("runtime/failed", fields, error.errno in PASSING_ERRORS)
+            why = RuntimeFailed(error=error.strerror or str(error))
+            result = NotStarted(why, error.errno in PASSING_ERRORS)
         if isinstance(result, NotStarted) and result.is_passing and self._delay(task, delayed):
             self._report(Delayed(key, result))
             return

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from numalet.agent.findings.runtime import RuntimePluginMount, RuntimePluginRefused
 from numalet.agent.host import device_injection
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.keeper.node_state import NodeState
@@ -83,7 +84,7 @@ class FromPlugins:
         for resource, record in sorted(records.items()):
             refused = await self.plugins.pre_start(resource, record.device_ids)
             if isinstance(refused, CallFailed):
-                return NotStarted("runtime/plugin-refused", {"error": refused.error})
+                return NotStarted(RuntimePluginRefused(error=refused.error))
         return _environment(state, key, records)
 
 
@@ -93,6 +94,6 @@ def _environment(
     given = device_injection.merged(record.response for _, record in sorted(records.items()))
     for path, host_path in sorted({**given.device_nodes, **given.mounts}.items()):
         if path != host_path:
-            return NotStarted("runtime/plugin-mount", {"path": path, "host_path": host_path})
+            return NotStarted(RuntimePluginMount(path=path, host_path=host_path))
     own = dict(state.records[key.pod_uid].workload.container(key.container).env)
     return {name: text for name, text in given.environment.items() if name not in own}

@@ -24,7 +24,8 @@ from typing import Final
 
 import msgspec
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.agent.findings.agent import RecordDamagedLine
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import yaml_source
 
 FILE_NAME: Final = "pods.jsonl"
@@ -143,7 +144,7 @@ def read(folder: Path) -> dict[str, bytes]:
             if number == len(lines):
                 break
             where = Location(str(path))
-            raise BadInput([Finding("record/damaged-line", {"line": number}, where)])
+            raise BadInput([RecordDamagedLine(line=number, where=where)])
         for uid in said.gone:
             texts.pop(uid, None)
         texts.update({uid: bytes(each) for uid, each in said.set.items()})

@@ -18,6 +18,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
+from numalet.agent.findings.agent import (
+    AgentBooksLostHold,
+    AgentRecordLost,
+    AgentStartRefused,
+    AgentStateInvalid,
+)
 from numalet.agent.host.runtime.port import Observed
 from numalet.agent.keeper import decisions, steps, transitions, unpromised
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
@@ -43,7 +49,7 @@ from numalet.core.workload.run import ContainerPhase
 from numalet.core.workload.spec import WorkloadSource
 from numalet.insight.state import restart_check
 from numalet.insight.state.rebase import Lost, Rebased
-from numalet.wording import english, kubelet_start
+from numalet.wording import kubelet_start
 
 
 class OnInvalidState(Enum):
@@ -121,8 +127,9 @@ def start_node(
     if isinstance(started, Node):
         return RestoredNode(started)
     if not restart_check.is_about_files(started):
-        fields = {"text": kubelet_start.text(started), "stage": started.stage.value}
-        raise BadInput([Finding("agent/start-refused", fields)])
+        raise BadInput(
+            [AgentStartRefused(text=kubelet_start.text(started), stage=started.stage.value)]
+        )
     checked = restart_check.check(premises.config, premises.machine, files, premises.behaviour)
     rebased = checked.rebased
     if rebased is not None and _may_rebase(premises, checked.drift, rebased):
@@ -132,8 +139,14 @@ def start_node(
             return RestoredNode(mended, checked.drift, rebased.lost)
     text = kubelet_start.text(started, premises.root)
     where = Location(premises.root)
-    mend = {"text": text, "root": premises.root, "stage": started.stage.value}
-    raise BadInput([Finding("agent/state-invalid", mend, where), *checked.drift])
+    raise BadInput(
+        [
+            AgentStateInvalid(
+                text=text, root=premises.root, stage=started.stage.value, where=where
+            ),
+            *checked.drift,
+        ]
+    )
 
 
 def _may_rebase(premises: Premises, drift: tuple[Finding, ...], rebased: Rebased) -> bool:
@@ -149,8 +162,9 @@ def _may_rebase(premises: Premises, drift: tuple[Finding, ...], rebased: Rebased
 
 def _record_lost(lost: Lost) -> Finding:
     key = lost.key
-    fields = {"uid": key.pod_uid, "container": key.container, "file": lost.file}
-    return Finding("agent/record-lost", fields | {"why": english.of_finding(lost.why)})
+    return AgentRecordLost(
+        uid=key.pod_uid, container=key.container, file=lost.file, cause=str(lost.why)
+    )
 
 
 def _start(
@@ -261,9 +275,10 @@ def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[st
     """Refuse to start over running containers whose allocations are lost: no crash does that."""
     if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
-    fields = {"pod": str(record.workload.pod), "containers": ", ".join(moved)}
     where = Location(premises.root)
-    raise BadInput([Finding("agent/books-lost-hold", fields, where)])
+    raise BadInput(
+        [AgentBooksLostHold(pod=str(record.workload.pod), containers=", ".join(moved), where=where)]
+    )
 
 
 def _asks_again(record: PodRecord, now: datetime) -> bool:

@@ -10,9 +10,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import (
+    AgentOtherBooks,
+    AgentOtherUsersBooks,
+    AgentRootUnusable,
+    OtherNodeState,
+)
+from numalet.agent.findings.run import RunOtherBooks
 from numalet.agent.keeper import announcements
 from numalet.agent.keeper.announcements import Announced
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location
 
 _PAUSE_SECONDS: Final = 0.25
 
@@ -32,7 +39,7 @@ def claimed(root: Path, last: float = 0.0) -> Iterator[tuple[Finding, ...]]:
             stack.enter_context(claim)
             yield ()
         else:
-            yield _findings("run/other-books", root, claim)
+            yield _findings(RunOtherBooks, root, claim)
 
 
 @contextmanager
@@ -49,10 +56,10 @@ def claimed_by_agent(root: Path) -> Iterator[tuple[Finding, ...]]:
         others = announcements.others(root)
         equals = [each for each in others if os.geteuid() != 0 or each.user in (0, None)]
         if equals:
-            raise BadInput(_findings("agent/other-books", root, equals))
+            raise BadInput(_findings(AgentOtherBooks, root, equals))
         announced = _announce(root)
     with announced:
-        yield _findings("agent/other-users-books", root, others, Severity.WARNING)
+        yield _findings(AgentOtherUsersBooks, root, others)
 
 
 def _claim(root: Path) -> socket.socket | tuple[Announced, ...]:
@@ -64,23 +71,24 @@ def _announce(root: Path) -> socket.socket:
     try:
         return announcements.announce(root)
     except OSError as error:
-        fields = {"path": str(root), "error": error.strerror or str(error)}
-        raise BadInput([Finding("agent/root-unusable", fields, Location(str(root)))]) from None
+        raise BadInput(
+            [
+                AgentRootUnusable(
+                    path=str(root), error=error.strerror or str(error), where=Location(str(root))
+                )
+            ]
+        ) from None
 
 
 def _findings(
-    code: str, root: Path, others: Sequence[Announced], severity: Severity = Severity.ERROR
+    of: type[OtherNodeState], root: Path, others: Sequence[Announced]
 ) -> tuple[Finding, ...]:
     return tuple(
-        Finding(
-            code,
-            {
-                "root": str(root),
-                "other": each.root,
-                "pid": "unknown" if each.pid is None else each.pid,
-                "user": "unknown" if each.user is None else each.user,
-            },
-            severity=severity,
+        of(
+            root=str(root),
+            other=each.root,
+            pid="unknown" if each.pid is None else str(each.pid),
+            user="unknown" if each.user is None else str(each.user),
         )
         for each in others
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 from numalet.agent.keeper import journal, node_file, record_file
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
@@ -48,8 +49,9 @@ def check(root: Path) -> None:
     except FileNotFoundError:
         return
     if others:
-        fields = {"path": str(root), "others": _listed(others)}
-        raise BadInput([Finding("agent/root-in-use", fields, Location(str(root)))])
+        raise BadInput(
+            [AgentRootInUse(path=str(root), others=_listed(others), where=Location(str(root)))]
+        )
 
 
 def claim(root: Path, folders: Iterable[str] = ()) -> None:
@@ -68,8 +70,13 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
         each.mkdir(mode=MODE, parents=True, exist_ok=True)
         others = trust.of_others(each)
         if others:
-            fields = {"path": str(each), "others": _listed(others)}
-            raise BadInput([Finding("agent/others-files", fields, Location(str(each)))])
+            raise BadInput(
+                [
+                    AgentOthersFiles(
+                        path=str(each), others=_listed(others), where=Location(str(each))
+                    )
+                ]
+            )
 
 
 def _not_ours(folder: Path) -> Finding | None:
@@ -79,13 +86,13 @@ def _not_ours(folder: Path) -> Finding | None:
         return None
     if status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE:
         return None
-    fields = {
-        "path": str(folder),
-        "owner": status.st_uid,
-        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
-        "user": os.geteuid(),
-    }
-    return Finding("agent/root-not-ours", fields, Location(str(folder)))
+    return AgentRootNotOurs(
+        path=str(folder),
+        owner=status.st_uid,
+        mode=f"{stat.S_IMODE(status.st_mode):04o}",
+        user=os.geteuid(),
+        where=Location(str(folder)),
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import AgentDescribedMachine, AgentManifestsMissing
 from numalet.agent.host import hosts
 from numalet.agent.keeper import other_roots
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
@@ -27,7 +28,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET
 from numalet.core.config.reservation import Spread
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.io import devices as device_door
@@ -174,7 +175,7 @@ def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
         return others
     # It may still come, but its name may also be misspelt.
     where = Location(str(folder))
-    return (*others, Finding("agent/manifests-missing", {}, where, Severity.WARNING))
+    return (*others, AgentManifestsMissing(where=where))
 
 
 def _kube_api(options: AgentOptions) -> KubeApi | None:
@@ -206,8 +207,15 @@ def _node_name(options: AgentOptions) -> str:
 def _refuse_described(options: AgentOptions, machine: LoadedMachine) -> None:
     """A described machine is not the one on which real programs would be pinned."""
     if options.machine.text is not None and options.runtime is RuntimeKind.PROCESS:
-        fields = {"machine": options.machine.text, "nodes": len(machine.info.nodes)}
-        raise BadInput([Finding("agent/described-machine", fields, Location("-m"))])
+        raise BadInput(
+            [
+                AgentDescribedMachine(
+                    machine=options.machine.text,
+                    nodes=len(machine.info.nodes),
+                    where=Location("-m"),
+                )
+            ]
+        )
 
 
 def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSettings:

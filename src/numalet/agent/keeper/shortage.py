@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from numalet.agent.findings.agent import AgentConnectionsRefused
 from numalet.agent.host.runtime.port import PASSING_ERRORS
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.agent.telemetry.metrics import Counts
@@ -52,7 +53,7 @@ class Shortage:
         if self._reported is None or now - self._reported >= NOTED_SECONDS:
             self._reported = now
             most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            self.report(Finding(NOTE, {"error": error.strerror or str(error), "limit": most}))
+            self.report(AgentConnectionsRefused(error=error.strerror or str(error), limit=most))
 
     def notes(self) -> tuple[str, ...]:
         """The codes of what is so now, or was a moment ago."""

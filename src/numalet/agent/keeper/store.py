@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from numalet.agent.findings.agent import AgentBooksHeld, AgentRootUnusable
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import node_file, record_file, root_folder
 from numalet.agent.keeper.journal import Journal
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.agent.keeper.root_folder import LOCK
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
 from numalet.io.agent_client.places import KUBECONFIG
@@ -89,8 +90,15 @@ class Store:
             self.root.chmod(root_folder.MODE)
             self._lock = _locked(self.root / LOCK)
         except OSError as error:
-            fields = {"path": str(self.root), "error": error.strerror or str(error)}
-            raise BadInput([Finding("agent/root-unusable", fields, _here(self.root))]) from None
+            raise BadInput(
+                [
+                    AgentRootUnusable(
+                        path=str(self.root),
+                        error=error.strerror or str(error),
+                        where=_here(self.root),
+                    )
+                ]
+            ) from None
         for folder in (self.root, self.root / DEVICE_PLUGINS):
             atomic.sweep(folder, _WRITTEN)
         self._directory = state_directory.read(self.root)
@@ -201,8 +209,7 @@ def _locked(path: Path) -> int:
             time.sleep(_PAUSE_SECONDS)
             continue
         os.close(descriptor)
-        fields = {"path": str(path), "holder": holder}
-        raise BadInput([Finding("agent/books-held", fields, _here(path))])
+        raise BadInput([AgentBooksHeld(path=str(path), holder=holder, where=_here(path))])
     # The id is for the user who is refused; the lock itself is the kernel's.
     with suppress(OSError):
         os.ftruncate(descriptor, 0)

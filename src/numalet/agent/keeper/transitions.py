@@ -43,7 +43,8 @@ from numalet.core.snapshot import placement
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent
 from numalet.core.workload.run import ContainerPhase, PodRun
-from numalet.wording import english, kubelet_events
+from numalet.io.findings.devices import DevicesIdMissing
+from numalet.wording import kubelet_events
 
 
 def after_fact(state: NodeState, fact: Fact, now: datetime) -> NodeState:
@@ -87,7 +88,7 @@ def _devices_reported(
     after = _of_node(state, state.node.devices_reported({resource: named}))
     if len(named) == len(devices):
         return after
-    finding = Finding("devices/id-missing", {"resource": resource})
+    finding = DevicesIdMissing(resource=resource)
     reason = kubelet_events.DEVICE_WITHOUT_ID
     return after.with_event(_node_event(EventKind.WARNING, reason, finding, now))
 
@@ -141,8 +142,8 @@ def _began(
                 kubelet_events.STARTED,
                 kubelet_events.started(name),
             )
-        case NotStarted(code, fields):
-            text = english.of_finding(Finding(code, fields))
+        case NotStarted(why):
+            text = str(why)
             after = _with_run(
                 state, key, lambda run: folding.not_started(run, name, attempt, now, text)
             )
@@ -165,7 +166,7 @@ def _delayed(state: NodeState, key: ContainerKey, why: NotStarted, now: datetime
     counted = state.counted(STARTS_DELAYED)
     if key.pod_uid not in state.records:
         return counted
-    message = kubelet_events.start_delayed(english.of_finding(Finding(why.code, why.fields)))
+    message = kubelet_events.start_delayed(str(why.why))
     reason = kubelet_events.START_DELAYED
     return _with_event(counted, key, EventKind.WARNING, reason, message, now)
 
@@ -196,9 +197,7 @@ def _resynced(state: NodeState, result: ResyncResult, now: datetime) -> NodeStat
             )
     for key, refusal in result.not_held.items():
         if key.pod_uid in state.records:
-            message = kubelet_events.not_held(
-                english.of_finding(Finding(refusal.code, refusal.fields))
-            )
+            message = kubelet_events.not_held(str(refusal.why))
             state = _with_event(
                 state, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
             )
@@ -235,7 +234,7 @@ def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -
     return NodeEvent(
         kind=kind,
         reason=reason,
-        message=english.sentence(finding),
+        message=finding.located,
         at=now,
         resource_version=0,
     )
@@ -253,7 +252,7 @@ def _problem_event(
     return NodeEvent(
         kind=EventKind.WARNING,
         reason=kubelet_events.NOT_AS_PROMISED,
-        message=english.sentence(problem.finding),
+        message=problem.finding.located,
         at=now,
         resource_version=0,
         pod_uid=key.pod_uid,

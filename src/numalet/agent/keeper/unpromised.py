@@ -18,7 +18,7 @@ from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.run import ContainerPhase
 from numalet.insight.state.rebase import Lost
-from numalet.wording import english, kubelet_events
+from numalet.wording import kubelet_events
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
@@ -31,7 +31,7 @@ def with_lost(state: NodeState, lost: Sequence[Lost], now: datetime) -> NodeStat
         if key.pod_uid not in state.records:
             continue
         reason = kubelet_events.PROMISE_LOST
-        message = kubelet_events.promise_lost(each.file, english.of_finding(each.why))
+        message = kubelet_events.promise_lost(each.file, str(each.why))
         state = _with_event(
             state, key.pod_uid, EventKind.WARNING, reason, message, now, key.container
         )

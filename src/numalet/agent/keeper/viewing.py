@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from numalet.agent.findings import agent
 from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.performer import Performer
@@ -86,13 +87,13 @@ def _notes(
 ) -> list[str]:
     notes = [*dependencies.notes, *dependencies.also_noted()]
     if any(each.run.unpromised for each in state.records.values()):
-        notes.append("agent/pods-unpromised")
+        notes.append(agent.AgentPodsUnpromised.code)
     if condition.problem:
-        notes.append("agent/books-unwritable")
+        notes.append(agent.AgentBooksUnwritable.code)
     if dependencies.store.journal_problem:
-        notes.append("agent/journal-unwritable")
+        notes.append(agent.AgentJournalUnwritable.code)
     if performer.problem:
-        notes.append("agent/runtime-failed")
+        notes.append(agent.AgentRuntimeFailed.code)
     if performer.not_held:
-        notes.append("agent/drift-not-mended")
+        notes.append(agent.AgentDriftNotMended.code)
     return notes

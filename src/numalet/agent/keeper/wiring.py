@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime.fake import FakeRuntime
@@ -168,9 +169,10 @@ def _begun(
         try:
             dependencies.store.commit(None, state, ())
         except StorageFailed as failed:
-            fields = {"path": str(settings.root), "error": failed.problem}
             where = Location(str(settings.root))
-            raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+            raise BadInput(
+                [AgentRootUnusable(path=str(settings.root), error=failed.problem, where=where)]
+            ) from None
     keeper = Keeper(state, dependencies)
     keeper.begin(recovered.tasks)
     hooks.on_findings(recovered.findings)

@@ -15,7 +15,6 @@ from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.state.verify import FileReport
-from numalet.wording import english
 
 OBSERVED: Final = "Observed"
 """The status of a pod of another owner."""
@@ -55,7 +54,7 @@ def _problem(problem: KubeletProblem) -> dict[str, Any]:
     finding, key = problem.finding, problem.key
     return {
         "code": finding.code,
-        "text": english.sentence(finding),
+        "text": finding.located,
         "since": moments.seconds(problem.since),
         "podUID": None if key is None else key.pod_uid,
         "container": None if key is None else key.container,

@@ -21,6 +21,14 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from numalet.agent.findings.kubelet import (
+    KubeletCpusDiffer,
+    KubeletKeepsRestarting,
+    KubeletMemoryMisplaced,
+    KubeletMemoryNodesDiffer,
+    KubeletNotRunning,
+    KubeletStarted,
+)
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement import audit
 from numalet.core.enforcement.audit import Audit
@@ -29,7 +37,6 @@ from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import cpu_set
-from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import ContainerKey
@@ -203,13 +210,12 @@ def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime
     same_state = old.running == evidence.running
     started = evidence.running if not same_state and old.running is not None else None
     recent = tuple(each for each in before.starts if at - each < RESTARTS_COUNTED_FOR)
-    fields = {"kubelet": started, "root": evidence.root}
     return _History(
         at=at,
         files_since=before.files_since if same_files else at,
         state_since=before.state_since if same_state else at,
         starts=(*recent, at) if started else recent,
-        notes=(Finding("kubelet/started", fields, severity=Severity.NOTE),) if started else (),
+        notes=(KubeletStarted(kubelet=started, root=evidence.root),) if started else (),
     )
 
 
@@ -217,12 +223,12 @@ def _process_problems(history: _History, evidence: Evidence) -> Iterator[Kubelet
     """A kubelet that is away, or that does not stay."""
     since = history.state_since
     if evidence.running == "" and evidence.files:
-        finding = Finding(NOT_RUNNING, {"root": evidence.root}, severity=Severity.WARNING)
-        yield KubeletProblem(finding, None, since, history.at - since >= MISSED_AFTER)
+        away = KubeletNotRunning(root=evidence.root)
+        yield KubeletProblem(away, None, since, history.at - since >= MISSED_AFTER)
     if len(history.starts) >= MANY_RESTARTS:
-        fields = {"root": evidence.root, "minutes": int(RESTARTS_COUNTED_FOR.total_seconds() // 60)}
-        finding = Finding(KEEPS_RESTARTING, fields, severity=Severity.WARNING)
-        yield KubeletProblem(finding, None, history.starts[0], lasts=True)
+        minutes = int(RESTARTS_COUNTED_FOR.total_seconds() // 60)
+        restless = KubeletKeepsRestarting(root=evidence.root, minutes=minutes)
+        yield KubeletProblem(restless, None, history.starts[0], lasts=True)
 
 
 def _file_problems(
@@ -303,19 +309,20 @@ def _of_containers(
         seen = evidence.realities[key]
         where = Location(f"{_shown(evidence, key.pod_uid)}/{key.container}")
         if promised.cpus and seen.allowed_cpus and seen.allowed_cpus != promised.cpus:
-            yield _differ("kubelet/cpus-differ", promised.cpus, seen.allowed_cpus, where), key
+            cpus, allowed = cpu_set.text(promised.cpus), cpu_set.text(seen.allowed_cpus)
+            yield KubeletCpusDiffer(promised=cpus, found=allowed, where=where), key
         nodes, in_force = frozenset(promised.memory_nodes or ()), frozenset(seen.allowed_nodes)
         if nodes and in_force and nodes != in_force:
-            yield _differ("kubelet/memory-nodes-differ", nodes, in_force, where), key
+            finding = KubeletMemoryNodesDiffer(
+                promised=cpu_set.text(nodes), found=cpu_set.text(in_force), where=where
+            )
+            yield finding, key
         misplaced = audits[key].misplaced_bytes
         if misplaced:
-            fields = {"bytes": misplaced, "promised": cpu_set.text(nodes)}
-            yield Finding("kubelet/memory-misplaced", fields, where, Severity.WARNING), key
-
-
-def _differ(code: str, promised: CpuSet, in_force: CpuSet, where: Location) -> Finding:
-    fields = {"promised": cpu_set.text(promised), "found": cpu_set.text(in_force)}
-    return Finding(code, fields, where, Severity.WARNING)
+            yield (
+                KubeletMemoryMisplaced(bytes=misplaced, promised=cpu_set.text(nodes), where=where),
+                key,
+            )
 
 
 def _shown(evidence: Evidence, pod_uid: str) -> str:

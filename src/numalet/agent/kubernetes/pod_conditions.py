@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from numalet.agent.findings import notes
 from numalet.agent.kubernetes import container_statuses
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import moments
@@ -21,7 +22,7 @@ from numalet.core.workload import lifecycle
 from numalet.core.workload.phase import PodPhase
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerRun, PodRun
-from numalet.wording import english, kubelet, kubelet_status
+from numalet.wording import kubelet, kubelet_status
 
 ENFORCED: Final = "numalet.dev/Enforced"
 PROMISED: Final = "numalet.dev/Promised"
@@ -147,7 +148,7 @@ def _unpromised(record: PodRecord) -> list[_Condition]:
 
 
 def _shortfalls(run: ContainerRun) -> str:
-    return f"{run.name}: {', '.join(map(english.of_shortfall, run.shortfalls))}"
+    return f"{run.name}: {', '.join(map(notes.sentence, run.shortfalls))}"
 
 
 def _decided(record: PodRecord) -> datetime:

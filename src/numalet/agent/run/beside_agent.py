@@ -19,6 +19,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from numalet.agent.findings.run import (
+    RunAgentDecides,
+    RunAgentHasNoTree,
+    RunAgentSaysNo,
+    RunAgentSilent,
+    RunNoPlaceBesideAgent,
+    RunNotAllowed,
+    RunOtherUsersAgent,
+    RunWithdrawn,
+    RunWithdrawnInSilence,
+)
+from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run import joining
@@ -36,7 +48,6 @@ from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.io.agent_client.places import SOCKET_NAME
-from numalet.wording import english
 
 PATIENCE_SECONDS: Final = 20.0
 """How long an agent may take to come back."""
@@ -100,7 +111,7 @@ class Agent:
     @property
     def why_not_enforced(self) -> str:
         """The agent has no tree of cgroups, where the kernel does not enforce."""
-        return english.of_finding(Finding("run/agent-has-no-tree"))
+        return str(RunAgentHasNoTree())
 
     def preview(self) -> Answer:
         """Where the command would go now. Raises ``BadInput`` and ``AgentGone``."""
@@ -139,7 +150,7 @@ class Agent:
         try:
             return joining.ready(accepted, place, self._command)
         except OSError as error:
-            return Finding("runtime/storage", {"error": error.strerror or str(error)})
+            return RuntimeStorage(error=error.strerror or str(error))
 
     def release(self) -> None:
         """Hand the order back. A place whose order we never had the agent withdraws by itself."""
@@ -157,8 +168,7 @@ class Agent:
 
     def on_refusal(self) -> Iterator[Finding]:
         """Whom to ask what holds the room."""
-        fields = {"command": self._command[0], "root": str(self._root)}
-        yield Finding("run/no-place-beside-agent", fields)
+        yield RunNoPlaceBesideAgent(command=self._command[0], root=str(self._root))
 
     def _order(self) -> AcceptedOrder | Finding:
         """What the agent has prepared, as soon as it has; or why it has not."""
@@ -175,8 +185,7 @@ class Agent:
                 if self._is_gone():
                     break
             time.sleep(joining.PAUSE_SECONDS)
-        fields = {"root": str(self._root), "message": self._warning()}
-        return Finding("run/withdrawn", fields)
+        return RunWithdrawn(root=str(self._root), message=self._warning())
 
     def _previewed(self, wait_seconds: float) -> Answer:
         return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
@@ -186,8 +195,7 @@ class Agent:
         try:
             return run_document.decode(self._posted("runs", query))
         except AgentRefused as refused:
-            fields = {"root": str(self._root), "message": refused.message}
-            finding = Finding("run/agent-says-no", fields)
+            finding = RunAgentSaysNo(root=str(self._root), message=refused.message)
             if refused.code in _BAD:
                 raise BadInput([finding]) from None
             return finding
@@ -225,9 +233,10 @@ class Agent:
             raise AgentGone from None
         # It is about to start, or it hangs; who waits anyway waits for that too.
         if time.monotonic() >= self._waits_until:
-            fields = {"root": str(self._root), "problem": english.of_finding(finding)}
             where = Location(str(self._root))
-            raise BadInput([Finding("run/agent-silent", fields, where)]) from None
+            raise BadInput(
+                [RunAgentSilent(root=str(self._root), problem=str(finding), where=where)]
+            ) from None
 
     def _is_gone(self) -> bool:
         """Whether the agent has forgotten the pod; one that does not answer has not."""
@@ -247,7 +256,7 @@ class Agent:
                 about = event.get("involvedObject", {}).get("uid")
                 if about == self._pod.uid and event.get("type") == "Warning":
                     return str(event.get("message", ""))
-        return english.of_finding(Finding("run/withdrawn-in-silence"))
+        return str(RunWithdrawnInSilence())
 
 
 def _earlier(away_since: float | None) -> float:
@@ -288,8 +297,13 @@ def _check(root: Path, options: RunOptions) -> None:
     """What can not be had beside this agent. Raises ``BadInput``."""
     owner = root.stat().st_uid
     if owner != os.geteuid():
-        fields = {"root": str(root), "owner": owner, "user": os.geteuid()}
-        raise BadInput([Finding("run/other-users-agent", fields, Location(str(root)))])
+        raise BadInput(
+            [
+                RunOtherUsersAgent(
+                    root=str(root), owner=owner, user=os.geteuid(), where=Location(str(root))
+                )
+            ]
+        )
     findings = Findings()
     given = {
         "--config": options.config_file,
@@ -298,7 +312,7 @@ def _check(root: Path, options: RunOptions) -> None:
     }
     for flag, value in given.items():
         if value is not None:
-            findings.add("run/agent-decides", Location(flag), root=str(root))
+            findings.add(RunAgentDecides(root=str(root), where=Location(flag)))
     findings.raise_errors()
 
 
@@ -312,5 +326,6 @@ def _agent_holds_lock(root: Path) -> bool:
 
 
 def _not_allowed(root: Path) -> BadInput:
-    fields = {"root": str(root), "owner": root.stat().st_uid}
-    return BadInput([Finding("run/not-allowed", fields, Location(str(root)))])
+    return BadInput(
+        [RunNotAllowed(root=str(root), owner=str(root.stat().st_uid), where=Location(str(root)))]
+    )

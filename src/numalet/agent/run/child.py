@@ -16,18 +16,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from numalet.agent.findings.runtime import (
+    RuntimeNotExecutable,
+    RuntimeProgramNotFound,
+    RuntimeProgramRefused,
+)
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin
 from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
+from numalet.core.model.findings import Finding
 
 EXIT_REFUSED: Final = 125
 EXIT_NOT_EXECUTABLE: Final = 126
 EXIT_NOT_FOUND: Final = 127
-EXITS: Final[Mapping[str, int]] = {
-    "runtime/program-not-found": EXIT_NOT_FOUND,
-    "runtime/not-executable": EXIT_NOT_EXECUTABLE,
-    "runtime/program-refused": EXIT_NOT_EXECUTABLE,
+EXITS: Final[Mapping[type[Finding], int]] = {
+    RuntimeProgramNotFound: EXIT_NOT_FOUND,
+    RuntimeNotExecutable: EXIT_NOT_EXECUTABLE,
+    RuntimeProgramRefused: EXIT_NOT_EXECUTABLE,
 }
 _PASSED_ON: Final = frozenset(
     {

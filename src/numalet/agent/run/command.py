@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.run import RunAgentsPrograms, RunOtherOwner, RunWaitsForAgent
 from numalet.agent.keeper import other_roots, owners, root_claim
 from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.run import (
@@ -53,7 +54,7 @@ def _of_owners(options: RunOptions) -> Iterator[Finding]:
     for each in others:
         # Many container runtimes have a socket for plugins that no plugin uses.
         severity = Severity.NOTE if each.kind is OwnerKind.OTHER else Severity.WARNING
-        yield Finding("run/other-owner", {"owner": each.who}, severity=severity)
+        yield RunOtherOwner(owner=each.who, severity=severity)
 
 
 def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
@@ -70,8 +71,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
                 return _run_first(pod, state, root, options, voice, waiter)
         finally:
             state.close()
-        fields = {"root": str(root), "count": programs}
-        alone = Finding("run/agents-programs", fields, Location(str(root)))
+        alone = RunAgentsPrograms(root=str(root), count=programs, where=Location(str(root)))
         if not waiter.waits or options.dry_run:
             raise BadInput([alone])
         too_late = waiter.turn()
@@ -84,7 +84,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
 
 def _wait_for_agent(root: Path, last: float, voice: Voice) -> bool:
     """Whether an agent came back, or what the last one started has ended, in this time."""
-    voice.report(Finding("run/waits-for-agent", {"root": str(root)}, severity=Severity.NOTE))
+    voice.report(RunWaitsForAgent(root=str(root)))
     while leftovers.agents_programs(root):
         # Its lock is not asked for: an agent that starts would be refused for that moment.
         with suppress(BadInput, AgentRefused), AgentClient(root / places.SOCKET_NAME) as client:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from numalet.agent.findings.run import RunAgentsPrograms
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import settings
 from numalet.agent.keeper.settings import AgentOptions
@@ -60,8 +61,9 @@ def _listed(root: Path, state: SharedState, content: Content) -> Listing:
     node, live = _node(root, content)
     items = [_placement(each, state.holders.since(each), node) for each in live]
     programs = leftovers.agents_programs(root)
-    fields = {"root": str(root), "count": programs}
-    note = Finding("run/agents-programs", fields, Location(str(root)), Severity.WARNING)
+    note = RunAgentsPrograms(
+        root=str(root), count=programs, where=Location(str(root)), severity=Severity.WARNING
+    )
     return Listing(items, None if node is None else _state(node), (note,) if programs else ())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
+from numalet.agent.findings.run import RunOutOfSight
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_inspection
@@ -16,7 +17,7 @@ from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run import leftovers
 from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.enforcement.settings import CgroupSettings
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
 
 _PAUSE_SECONDS: Final = 0.25
@@ -50,8 +51,7 @@ class OtherRuns:
         shared = (each for each in live if each.is_shared)
         unseen = [e for e in shared if not self._has_cgroup(e) and self._processes(e) is None]
         if unseen:
-            fields = [{"pid": each.pid, "command": each.command} for each in unseen]
-            raise BadInput([Finding("run/out-of-sight", each) for each in fields])
+            raise BadInput(RunOutOfSight(pid=each.pid, command=each.command) for each in unseen)
 
     def wait(self, live: Sequence[RunHolder], seconds: float) -> None:
         """Sleep until one of these runs is gone, or the time is over.

@@ -8,12 +8,19 @@ from typing import Final
 
 import msgspec
 
+from numalet.agent.findings.run import (
+    RunHeldByKernel,
+    RunHeldByProcess,
+    RunHolderFinding,
+    RunRefused,
+    RunRootless,
+)
 from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
 from numalet.agent.run.request import CONTAINER
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
@@ -26,12 +33,11 @@ def held(place: RunDocument, reason: str) -> Iterator[Finding]:
     """Where it is; ``reason`` says why the kernel does not hold it, where it does not."""
     what = _what(place)
     if place.guarantee is GuaranteeLevel.KERNEL:
-        yield Finding("run/held-by-kernel", {"what": what}, severity=Severity.NOTE)
+        yield RunHeldByKernel(what=what)
     else:
-        fields = {"what": what, "reason": reason}
-        yield Finding("run/held-by-process", fields, severity=Severity.NOTE)
+        yield RunHeldByProcess(what=what, reason=reason)
     if os.geteuid() != 0:
-        yield Finding("run/rootless", severity=Severity.WARNING)
+        yield RunRootless()
 
 
 def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -> None:
@@ -47,7 +53,7 @@ def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -
     elif explanation is not None:
         voice.explain(explanation)
     else:
-        voice.report(Finding("run/refused", {"reason": place.reason, "message": place.message}))
+        voice.report(RunRefused(reason=place.reason, message=place.message))
 
 
 def holders(answer: NoPlace) -> str:
@@ -56,8 +62,7 @@ def holders(answer: NoPlace) -> str:
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
         what = f"CPUs {cpu_set.text(held.cpus)}" if held.cpus else "the shared CPUs"
-        fields = {"pid": each.pid, "command": each.command, "what": what}
-        lines.append(english.of_finding(Finding("run/holder", fields)))
+        lines.append(str(RunHolderFinding(pid=each.pid, command=each.command, what=what)))
     if len(answer.holders) > _MOST_NAMED:
         lines.append("...")
     return "; ".join(lines) or "none"

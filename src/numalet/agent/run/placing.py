@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from numalet.agent.findings.agent import AgentRootUnusable
+from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
 from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.watcher import process_tree
@@ -23,14 +25,13 @@ from numalet.core.admission.reasons import NotAligned
 from numalet.core.checkpoint import cpu_file
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.state.rebase import Lost
-from numalet.wording import english
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,13 @@ class Placer:
         try:
             self._lock = self._state.holders.lock(ours.uid)
         except OSError as error:
-            fields = {"path": str(self._state.folder), "error": error.strerror or str(error)}
-            raise BadInput([Finding("agent/root-unusable", fields)]) from None
+            raise BadInput(
+                [
+                    AgentRootUnusable(
+                        path=str(self._state.folder), error=error.strerror or str(error)
+                    )
+                ]
+            ) from None
         try:
             self._state.write(after.state_files(), (*live, ours))
         except BadInput:
@@ -180,12 +186,12 @@ class Placer:
         except BadInput as bad:
             if not content.live:
                 raise
-            fields = {"text": bad.findings[0].fields["text"]}
-            raise BadInput([Finding("run/other-configuration", fields)]) from None
+            raise BadInput([RunOtherConfiguration(text=bad.findings[0].fields["text"])]) from None
         for before, after in zip(content.live, live, strict=True):
             if before is not after:
-                of_run = {"command": after.command, "pid": after.pid, "why": after.unpromised}
-                finding = Finding("run/unpromised", of_run, severity=Severity.WARNING)
+                finding = RunUnpromised(
+                    command=after.command, pid=after.pid, cause=after.unpromised
+                )
                 if finding not in self.remarks:
                     self.remarks.append(finding)
         return node, live
@@ -232,6 +238,6 @@ def _marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
     of_it = [each for each in lost if each.key == holder.key]
     if not of_it:
         return holder
-    why = "; ".join(english.of_finding(each.why) for each in of_it)
+    why = "; ".join(str(each.why) for each in of_it)
     shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
     return replace(holder, unpromised=why, is_shared=shares)

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from numalet.agent.findings.run import RunNodesExhausted, RunOverItsMemory
+from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin, process_tree, watch
 from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
@@ -49,8 +51,7 @@ def run(ready: ReadyPlace) -> CommandOutcome:
         try:
             return _run(ready)
         except OSError as error:
-            fields = {"error": error.strerror or str(error)}
-            return CommandOutcome(EXIT_REFUSED, Finding("runtime/storage", fields))
+            return CommandOutcome(EXIT_REFUSED, RuntimeStorage(error=error.strerror or str(error)))
         finally:
             leftovers.reap()
 
@@ -80,15 +81,16 @@ def _run(ready: ReadyPlace) -> CommandOutcome:
     return CommandOutcome(code, _killed_for_memory(ended["limit_hits"], limit, ready.numa_nodes))
 
 
-def _not_started(why: NotStarted) -> CommandOutcome:
+def _not_started(refused: NotStarted) -> CommandOutcome:
     """The outcome of a command that did not begin."""
-    return CommandOutcome(child.EXITS.get(why.code, EXIT_REFUSED), Finding(why.code, why.fields))
+    return CommandOutcome(child.EXITS.get(type(refused.why), EXIT_REFUSED), refused.why)
 
 
 def _killed_for_memory(limit_hits: int, limit_bytes: int, nodes: Iterable[int]) -> Finding:
     """What the kernel killed a command for."""
-    code = "run/over-its-memory" if limit_hits else "run/nodes-exhausted"
-    return Finding(code, {"limit_bytes": limit_bytes, "nodes": cpu_set.text(nodes)})
+    if limit_hits:
+        return RunOverItsMemory(limit_bytes=limit_bytes)
+    return RunNodesExhausted(nodes=cpu_set.text(nodes))
 
 
 def environment(

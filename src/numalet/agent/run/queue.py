@@ -18,8 +18,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.agent import AgentRootUnusable
+from numalet.agent.findings.run import RunNotItsTurn, RunWaits
 from numalet.agent.run import lock_file
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location
 
 FOLDER: Final = "queue"
 _LOCK: Final = "lock"
@@ -78,9 +80,10 @@ def joined(folder: Path) -> Iterator[Ticket]:
             descriptor = lock_file.opened(path)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError as error:
-        fields = {"path": str(folder), "error": error.strerror or str(error)}
         where = Location(str(folder))
-        raise BadInput([Finding("agent/root-unusable", fields, where)]) from None
+        raise BadInput(
+            [AgentRootUnusable(path=str(folder), error=error.strerror or str(error), where=where)]
+        ) from None
     try:
         yield Ticket(folder, number)
     finally:
@@ -125,12 +128,10 @@ class Waiter:
             self._ticket = self._held.enter_context(joined(self._folder))
             ahead = self._ticket.ahead()
             if ahead:
-                fields = {"ahead": ahead, "command": self._command}
-                self._report(Finding("run/waits", fields, severity=Severity.NOTE))
+                self._report(RunWaits(ahead=ahead, command=self._command))
         if self._ticket.wait_for_turn(self.last):
             return None
-        fields = {"ahead": self._ticket.ahead(), "command": self._command}
-        return Finding("run/not-its-turn", fields)
+        return RunNotItsTurn(ahead=self._ticket.ahead(), command=self._command)
 
     def leave(self) -> None:
         """Let the next one have its turn."""

@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from numalet.agent.findings.run import (
+    RunNoDevices,
+    RunNotPositive,
+    RunPageSize,
+    RunPair,
+    RunPartOfAPage,
+    RunQuantity,
+    RunSizeWithoutUnit,
+)
 from numalet.core.model import plain_numbers, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
@@ -71,7 +80,7 @@ def check_devices(request: RunRequest, known: Devices) -> None:
     for resource in request.devices:
         if resource not in known:
             there = ", ".join(sorted(known)) or "none"
-            findings.add("run/no-devices", Location("--device"), resource=resource, known=there)
+            findings.add(RunNoDevices(resource=resource, known=there, where=Location("--device")))
     findings.raise_errors()
 
 
@@ -79,10 +88,10 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
     try:
         quantity = Quantity.parse(text)
     except QuantityError as error:
-        findings.add("run/quantity", Location(flag), value=text, problem=error.go_text)
+        findings.add(RunQuantity(value=text, problem=error.go_text, where=Location(flag)))
         return None
     if quantity.sign <= 0:
-        findings.add("run/not-positive", Location(flag), value=text)
+        findings.add(RunNotPositive(value=text, where=Location(flag)))
         return None
     return quantity
 
@@ -90,7 +99,7 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
 def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
     """The amount of memory; a number so small that a unit was forgotten is refused."""
     if plain_numbers.lacks_unit(text):
-        findings.add("run/size-without-unit", Location(flag), value=text.strip())
+        findings.add(RunSizeWithoutUnit(value=text.strip(), where=Location(flag)))
         return None
     return _amount(text, flag, findings)
 
@@ -100,13 +109,13 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
     flag = f"--{name}"
     page = resources.page_bytes(name)
     if page is None:
-        findings.add("run/page-size", Location("--hugepages"), value=name)
+        findings.add(RunPageSize(value=name, where=Location("--hugepages")))
         return None
     if text.isascii() and text.isdigit() and int(text):
         return Quantity.from_bytes(int(text) * page)
     amount = _amount(text, flag, findings)
     if amount is not None and amount.value % page:
-        findings.add("run/part-of-a-page", Location(flag), value=text, page=str(name))
+        findings.add(RunPartOfAPage(value=text, page=str(name), where=Location(flag)))
         return None
     return amount
 
@@ -118,7 +127,7 @@ def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
     for text in texts:
         name, equals, amount = text.partition("=")
         if not (name and equals and amount) or name in pairs:
-            findings.add("run/pair", Location(flag), value=text)
+            findings.add(RunPair(value=text, where=Location(flag)))
         pairs[name] = amount
     if findings.all:
         raise BadInput(findings.all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from numalet.agent.findings.agent import AgentRootUnusable
+from numalet.agent.findings.run import RunBooksDamaged, RunNotAllowed
 from numalet.agent.keeper import root_folder
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.agent.run import lock_file
@@ -86,8 +88,9 @@ class SharedState:
             try:
                 stack.enter_context(lock_file.held(self.folder / LOCK))
             except OSError as error:
-                fields = {"path": str(self.folder), "error": error.strerror or str(error)}
-                raise BadInput([Finding("agent/root-unusable", fields)]) from None
+                raise BadInput(
+                    [AgentRootUnusable(path=str(self.folder), error=error.strerror or str(error))]
+                ) from None
             atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
 
@@ -109,8 +112,9 @@ class SharedState:
             _check(holders)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             path = str(self.folder / HOLDERS)
-            fields: Mapping[str, str] = {"path": path, "error": str(error)}
-            raise BadInput([Finding("run/books-damaged", fields, Location(path))]) from None
+            raise BadInput(
+                [RunBooksDamaged(path=path, error=str(error), where=Location(path))]
+            ) from None
         alive = {each.uid for each in holders if self.holders.is_alive(each)}
         return Content(
             files,
@@ -143,8 +147,9 @@ def _refuse_others(root: Path) -> None:
     with suppress(FileNotFoundError):
         owner = root.stat().st_uid
         if os.geteuid() not in (0, owner):
-            fields = {"root": str(root), "owner": str(owner)}
-            raise BadInput([Finding("run/not-allowed", fields, Location(str(root)))])
+            raise BadInput(
+                [RunNotAllowed(root=str(root), owner=str(owner), where=Location(str(root)))]
+            )
 
 
 def _unusable(root: Path, error: OSError) -> Finding:
@@ -152,7 +157,5 @@ def _unusable(root: Path, error: OSError) -> Finding:
     where = Location(str(root))
     if isinstance(error, PermissionError):
         with suppress(OSError):
-            fields = {"root": str(root), "owner": str(root.stat().st_uid)}
-            return Finding("run/not-allowed", fields, where)
-    fields = {"path": str(root), "error": error.strerror or str(error)}
-    return Finding("agent/root-unusable", fields, where)
+            return RunNotAllowed(root=str(root), owner=str(root.stat().st_uid), where=where)
+    return AgentRootUnusable(path=str(root), error=error.strerror or str(error), where=where)

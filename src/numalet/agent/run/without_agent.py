@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from numalet.agent.findings.run import RunNoPlace, RunOtherPolicy
+from numalet.agent.findings.runtime import CgroupRefused
 from numalet.agent.host.cgroup_v2 import hold, writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
@@ -30,7 +32,7 @@ from numalet.insight.output import run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.simulate.session import Session
-from numalet.wording import english, kubelet
+from numalet.wording import kubelet
 
 
 @contextmanager
@@ -73,7 +75,7 @@ class SharedAllocator:
     def why_not_enforced(self) -> str:
         """Why the kernel does not keep a command in its place here."""
         reason = self._placer.ground.reason
-        return "" if reason is None else english.of_finding(Finding(reason.code, reason.fields))
+        return "" if reason is None else str(reason.why)
 
     def preview(self) -> RunDocument:
         """Where the command would go now. Raises ``BadInput``."""
@@ -100,11 +102,10 @@ class SharedAllocator:
         """Who has the room, and whether a looser policy would help."""
         no = self._refused()
         holders = placement_notes.holders(no)
-        fields = {"command": self._command[0], "running": no.running, "holders": holders}
-        yield Finding("run/no-place", fields)
+        yield RunNoPlace(command=self._command[0], running=no.running, holders=holders)
         policy = self._placer.admitting_policy(no)
         if policy is not None:
-            yield Finding("run/other-policy", {"policy": policy})
+            yield RunOtherPolicy(policy=policy)
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
         """Make the cgroups of the pod and its container, with all settings in force."""
@@ -113,7 +114,7 @@ class SharedAllocator:
         cgroup, tree = placed.settings.cgroup, ground.tree
         refused = None if tree is None else _enclose(placed, tree)
         if refused is not None:
-            return Finding(refused.code, refused.fields)
+            return refused.why
         nodes = cgroup.memory_nodes if ground.binds_memory else None
         env = program.environment(cpu_set.text(cgroup.cpus or ()), place)
         return ReadyPlace(
@@ -172,8 +173,8 @@ def _enclose(placed: Placed, tree: CgroupTree) -> SettingRefusal | None:
     try:
         tree.make(path)
     except OSError as error:
-        fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
-        return SettingRefusal(writing.REFUSED, fields)
+        problem = error.strerror or str(error)
+        return SettingRefusal(CgroupRefused(cgroup=path, file=path, value="", error=problem))
     parent = path.rpartition("/")[0]
     for each, settings_of in ((parent, placed.above), (path, placed.settings.cgroup)):
         applied = writing.apply(tree, each, settings_of)

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.agent.findings.servers import (
+    KubeApiAddress,
+    KubeApiHalfACertificate,
+    KubeApiNotLoopback,
+)
+from numalet.core.model.findings import BadInput, Location
 
 REQUESTS_PER_SECOND: Final = 100
 """So many the PodResources API answers, unless configured otherwise; a kubelet's limit."""
@@ -69,18 +74,17 @@ def parse_address(text: str) -> Address:
     except ValueError:
         port = ""
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _HIGHEST_PORT):
-        raise BadInput([Finding("kube-api/address", {"value": text}, Location("--kube-api"))])
+        raise BadInput([KubeApiAddress(value=text, where=Location("--kube-api"))])
     return Address(host, int(port))
 
 
 def resolve(address: str, certificate: Path | None, key: Path | None) -> KubeApi | None:
     """What the options come to; None without them. Raises ``BadInput``."""
     if (certificate is None) != (key is None) or (certificate is not None and not address):
-        raise BadInput([Finding("kube-api/half-a-certificate", {}, Location("--kube-api-cert"))])
+        raise BadInput([KubeApiHalfACertificate(where=Location("--kube-api-cert"))])
     if not address:
         return None
     parsed = parse_address(address)
     if certificate is None and not parsed.is_loopback:
-        fields = {"host": parsed.host}
-        raise BadInput([Finding("kube-api/not-loopback", fields, Location("--kube-api"))])
+        raise BadInput([KubeApiNotLoopback(host=parsed.host, where=Location("--kube-api"))])
     return KubeApi(parsed, certificate, key)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import grpc.aio
 
+from numalet.agent.findings.servers import RpcCanNotListen, RpcSocketNameTooLong
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 
 
 async def serve(server: grpc.aio.Server, path: Path) -> None:
@@ -23,8 +24,8 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
     fresh = path.with_name(f".{path.name}.new")
     where = Location(str(path))
     if len(bytes(fresh)) > LONGEST_PATH_BYTES:
-        fields = {"path": str(path), "longest": LONGEST_PATH_BYTES - len(fresh.name)}
-        raise BadInput([Finding("rpc/socket-name-too-long", fields, where)])
+        longest = LONGEST_PATH_BYTES - len(fresh.name)
+        raise BadInput([RpcSocketNameTooLong(path=str(path), longest=longest, where=where)])
     try:
         fresh.unlink(missing_ok=True)
         server.add_insecure_port(f"unix:{fresh}")
@@ -32,8 +33,8 @@ async def serve(server: grpc.aio.Server, path: Path) -> None:
         fresh.chmod(0o600)
         _give_name(fresh, path)
     except (OSError, RuntimeError) as error:
-        fields = {"path": str(path), "error": getattr(error, "strerror", None) or str(error)}
-        raise BadInput([Finding("rpc/can-not-listen", fields, where)]) from None
+        problem = getattr(error, "strerror", None) or str(error)
+        raise BadInput([RpcCanNotListen(path=str(path), error=problem, where=where)]) from None
 
 
 def _give_name(fresh: Path, path: Path) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from numalet.agent.findings import notes
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.config.rules import MemoryPolicy, NodeRules, TopologyPolicy
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Pod
-from numalet.wording import english
 
 
 def of_start(rules: NodeRules) -> list[LogLine]:
@@ -45,10 +45,7 @@ def of_guarantee(level: GuaranteeLevel, shortfalls: Iterable[str]) -> list[LogLi
     """How containers will be held here, and a line for each thing that will not be enforced."""
     return [
         LogLine("Containers are held to their promises", {"guarantee": level.value}),
-        *(
-            LogLine(english.of_shortfall(code), {"code": code}, is_error=True)
-            for code in shortfalls
-        ),
+        *(LogLine(notes.sentence(code), {"code": code}, is_error=True) for code in shortfalls),
     ]
 
 

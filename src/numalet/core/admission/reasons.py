@@ -18,6 +18,10 @@ class NotAligned:
     """
 
     code: ClassVar[str] = "admission/not-aligned"
+    sentence: ClassVar[str] = (
+        "The topology policy {policy} does not accept the best common placement of {subject}: "
+        "{affinity}."
+    )
     subject: str
     policy: str
     affinity: Hint
@@ -28,6 +32,7 @@ class AllocationRefused:
     """A manager could not allocate for a container, although the policy let the hint pass."""
 
     code: ClassVar[str] = "admission/allocation-refused"
+    sentence: ClassVar[str] = "The {provider} manager refused {container}: {cause}"
     container: str
     provider: str
     cause: Reason
@@ -41,6 +46,10 @@ class KubeletWouldCrash:
     """
 
     code: ClassVar[str] = "admission/kubelet-would-crash"
+    sentence: ClassVar[str] = (
+        "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager "
+        "over {subject}: {cause}"
+    )
     subject: str
     provider: str
     cause: Reason
@@ -51,6 +60,10 @@ class OutOfResource:
     """The node has too little left of a resource, whatever the managers say; CPU in thousandths."""
 
     code: ClassVar[str] = "admission/out-of-resource"
+    sentence: ClassVar[str] = (
+        "the node has too little {resource} for the sum of all requests: {requested} requested, "
+        "{used} used, {capacity} there"
+    )
     resource: str
     requested: int
     used: int
@@ -67,6 +80,7 @@ class PredicateFailed:
     """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
 
     code: ClassVar[str] = "admission/predicate-failed"
+    sentence: ClassVar[str] = "the pod may not run on this node: {predicate}"
     predicate: str
 
 
@@ -75,6 +89,9 @@ class NothingToPreempt:
     """A critical pod lacks so much of each resource although all others would end."""
 
     code: ClassVar[str] = "admission/nothing-to-preempt"
+    sentence: ClassVar[str] = (
+        "the pod is critical, and evicting all others would not give it what it lacks: {lacking}"
+    )
     lacking: tuple[tuple[str, int], ...]
 
 

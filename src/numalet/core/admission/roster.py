@@ -20,6 +20,7 @@ from numalet.core.config.rules import (
     StartStage,
     TopologyPolicy,
 )
+from numalet.core.findings.managers import CpuManagerReservingWouldHang
 from numalet.core.hints.fitness import FAR, Distances
 from numalet.core.hints.no_policy import Indifferent
 from numalet.core.hints.provider import ResourceManager
@@ -74,7 +75,7 @@ def build(
     extra = tuple(extra)
     static_cpus = _static_cpus(rules)
     if isinstance(static_cpus, Finding):
-        hangs = static_cpus.code == "cpu-manager/reserving-would-hang"
+        hangs = isinstance(static_cpus, CpuManagerReservingWouldHang)
         return StartRefused(StartStage.NUMALET if hangs else StartStage.CPU_MANAGER, (static_cpus,))
     device, cpu = _device_slot(rules, plugins), _cpu_slot(static_cpus)
     memory = _memory_slot(rules)

@@ -13,6 +13,14 @@ from dataclasses import dataclass
 from numalet.core.checkpoint import go_dump, go_json
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
+from numalet.core.findings.state_files import (
+    CpuStateBadCpus,
+    CpuStateBadDefault,
+    CpuStateCorrupted,
+    CpuStateNotJson,
+    CpuStateOtherPolicy,
+    CpuStateUnknownContainerId,
+)
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuListError, CpuSet
@@ -79,16 +87,13 @@ def load(text: str, policy_name: str) -> CpuLedger | Finding:
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
-        fields = {"checksum": reading.checksum, "expected": reading.expected}
-        return Finding("cpu-state/corrupted", fields)
+        return CpuStateCorrupted(checksum=reading.checksum, expected=reading.expected)
     document = reading.document
     # The kubelet would ask the container runtime for these; they are not known here.
     for container_id in sorted(document.container_ids):
-        return Finding("cpu-state/unknown-container-id", {"container_id": container_id})
+        return CpuStateUnknownContainerId(container_id=container_id)
     if document.policy_name != policy_name:
-        return Finding(
-            "cpu-state/other-policy", {"configured": policy_name, "found": document.policy_name}
-        )
+        return CpuStateOtherPolicy(configured=policy_name, found=document.policy_name)
     return to_ledger(document)
 
 
@@ -100,7 +105,7 @@ def _read(text: str) -> CpuReading | Finding:
         policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
         checksum = fields.number("checksum", "checksum.Checksum")
     except GoJsonError as error:
-        return Finding("cpu-state/not-json", {"error": error.go_text})
+        return CpuStateNotJson(error=error.go_text)
     dumped = go_dump.cpu(policy, default, None if _is_nil(fields) else entries_by_uid)
     entries = {uid: containers or {} for uid, containers in entries_by_uid.items()}
     return CpuReading(CpuDocument(policy, default, entries, {}), checksum, fnv1a_32(dumped))
@@ -142,9 +147,7 @@ def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
     try:
         default = cpu_set.parse(document.default_cpus)
     except CpuListError as error:
-        return Finding(
-            "cpu-state/bad-default", {"cpus": document.default_cpus, "error": error.go_text}
-        )
+        return CpuStateBadDefault(cpus=document.default_cpus, error=error.go_text)
     exclusive: dict[str, dict[str, CpuSet]] = {}
     for uid, containers in document.entries.items():
         # A pod without containers stays: nothing ever removes it, and it is written again.
@@ -153,8 +156,5 @@ def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
             try:
                 exclusive[uid][container] = cpu_set.parse(cpus)
             except CpuListError as error:
-                return Finding(
-                    "cpu-state/bad-cpus",
-                    {"cpus": cpus, "container": container, "pod": uid, "error": error.go_text},
-                )
+                return CpuStateBadCpus(cpus=cpus, container=container, pod=uid, error=error.go_text)
     return CpuLedger(default, exclusive)

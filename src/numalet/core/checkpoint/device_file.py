@@ -16,9 +16,10 @@ from numalet.core.checkpoint import alloc_response, device_document, go_json
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.device_document import DeviceDocument, DeviceEntry, Ids
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
+from numalet.core.findings.state_files import DeviceStateCorrupted, DeviceStateNotJson
 from numalet.core.managers.device import registration
 from numalet.core.managers.device.ledger import DeviceRecord, WrittenCheckpoint
-from numalet.core.model.findings import NOWHERE, Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 
 FILE_NAME = "kubelet_internal_checkpoint"
@@ -51,7 +52,7 @@ def read(text: str) -> DeviceDocument | Finding:
     try:
         return _document(go_json.loads(text))
     except GoJsonError as error:
-        return _warning("device-state/not-json", error=error.go_text)
+        return DeviceStateNotJson(error=error.go_text)
 
 
 def load(text: str) -> WrittenCheckpoint | Finding:
@@ -64,7 +65,7 @@ def load(text: str) -> WrittenCheckpoint | Finding:
         return document
     expected = checksum_of(document)
     if document.checksum != expected:
-        return _warning("device-state/corrupted", checksum=document.checksum, expected=expected)
+        return DeviceStateCorrupted(checksum=document.checksum, expected=expected)
     return to_written(document)
 
 
@@ -84,10 +85,6 @@ def to_written(document: DeviceDocument) -> WrittenCheckpoint:
     )
     resources = document.registered or {}
     return WrittenCheckpoint(records, {name: resources[name] or () for name in sorted(resources)})
-
-
-def _warning(code: str, **fields: object) -> Finding:
-    return Finding(code, fields, NOWHERE, Severity.WARNING)
 
 
 def _entry_text(entry: DeviceEntry) -> str:

@@ -20,6 +20,12 @@ from numalet.core.checkpoint.memory_document import (
     PodEntries,
     Table,
 )
+from numalet.core.findings.state_files import (
+    MemoryStateCorrupted,
+    MemoryStateEarlyLayout,
+    MemoryStateNotJson,
+    MemoryStateOtherPolicy,
+)
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
@@ -67,7 +73,7 @@ def read(text: str) -> MemoryDocument | Finding:
     try:
         document = _document(go_json.loads(text))
     except GoJsonError as error:
-        return Finding("memory-state/not-json", {"error": error.go_text})
+        return MemoryStateNotJson(error=error.go_text)
     is_early = document.early_layout and verdict(document) is ChecksumVerdict.EARLY
     return memory_document.with_early_groups(document) if is_early else document
 
@@ -88,19 +94,14 @@ def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
         return document
     match verdict(document):
         case ChecksumVerdict.EARLY:
-            return Finding("memory-state/early-layout", {"checksum": document.checksum})
+            return MemoryStateEarlyLayout(checksum=document.checksum)
         case ChecksumVerdict.CORRUPTED:
             expected = checksum_of(document)
-            return Finding(
-                "memory-state/corrupted", {"checksum": document.checksum, "expected": expected}
-            )
+            return MemoryStateCorrupted(checksum=document.checksum, expected=expected)
         case _:  # Sound.
             pass
     if document.policy_name != policy_name:
-        return Finding(
-            "memory-state/other-policy",
-            {"configured": policy_name, "found": document.policy_name},
-        )
+        return MemoryStateOtherPolicy(configured=policy_name, found=document.policy_name)
     return document
 
 

@@ -14,6 +14,7 @@ from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
 from numalet.core.checkpoint.memory_document import MemoryDocument
 from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
+from numalet.core.findings.state_files import MemoryStateWouldCrash
 from numalet.core.managers.cpu import validation as cpu_validation
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -92,7 +93,7 @@ def restore(
         further = (memory,) if isinstance(memory, Finding) else ()
         return StartRefused(StartStage.CPU_MANAGER_START, (cpu,), further)
     if isinstance(memory, Finding):
-        crashes = memory.code == "memory-state/would-crash"
+        crashes = isinstance(memory, MemoryStateWouldCrash)
         stage = StartStage.NUMALET if crashes else StartStage.MEMORY_MANAGER_START
         return StartRefused(stage, (memory,))
     # A manager that starts on an empty file writes its own; else the file stays as it was.

@@ -15,6 +15,18 @@ from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
 from numalet.core.config.rules import CpuPolicy, CpuRules
+from numalet.core.findings.config import ConfigReservedCpusNoTopology, ConfigReservedCpusOffline
+from numalet.core.findings.managers import (
+    ConfigCpuOptionsWithoutPolicy,
+    ConfigCpuPolicy,
+    ConfigCpuReservationMissing,
+    ConfigCpuTopology,
+    ConfigReservedCpusCount,
+)
+from numalet.core.findings.policy_options import (
+    ConfigAlignBySocketSingleNode,
+    ConfigAlignBySocketSockets,
+)
 from numalet.core.model import cpu_set, go_text, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Findings
@@ -32,15 +44,18 @@ def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: 
     problem = topology_problem(machine)
     where = config.where(_PLACE)
     if problem is not None:
-        findings.add("config/reserved-cpus-no-topology", where, problem=problem)
+        findings.add(ConfigReservedCpusNoTopology(problem=problem, where=where))
         return cpu_set.EMPTY
     try:
         chosen = cpu_set.parse(config.reserved_system_cpus)
     except cpu_set.CpuListError:
         return cpu_set.EMPTY  # Validation has found it already.
     if not chosen.issubset(machine.cpu_ids):
-        fields = {"cpus": config.reserved_system_cpus, "online": cpu_set.text(machine.cpu_ids)}
-        findings.add("config/reserved-cpus-offline", where, **fields)
+        findings.add(
+            ConfigReservedCpusOffline(
+                cpus=config.reserved_system_cpus, online=cpu_set.text(machine.cpu_ids), where=where
+            )
+        )
         return cpu_set.EMPTY
     return chosen
 
@@ -75,7 +90,7 @@ def resolve(
     """
     problem = topology_problem(machine)
     if problem is not None:
-        findings.add("config/cpu-topology", problem=problem)
+        findings.add(ConfigCpuTopology(problem=problem))
     match config.cpu_manager_policy:
         case CpuPolicy.NONE.value:
             _refuse_options(config, findings)
@@ -84,7 +99,7 @@ def resolve(
             return _static(config, machine, gates, reservation, reserved_cpus, findings)
         case unknown:
             where = config.where("cpuManagerPolicy")
-            findings.add("config/cpu-policy", where, policy=GoText(unknown))
+            findings.add(ConfigCpuPolicy(policy=GoText(unknown), where=where))
             return CpuRules()
 
 
@@ -92,7 +107,7 @@ def _refuse_options(config: KubeletConfig, findings: Findings) -> None:
     options = config.cpu_manager_policy_options
     if options:
         where = config.where("cpuManagerPolicyOptions")
-        findings.add("config/cpu-options-without-policy", where, options=go_text.map_text(options))
+        findings.add(ConfigCpuOptionsWithoutPolicy(options=go_text.map_text(options), where=where))
 
 
 def _static(
@@ -121,7 +136,7 @@ def _reserved_count(
     if reservation is None:
         return None
     if resources.CPU not in reservation:
-        findings.add("config/cpu-reservation-missing", config.where("kubeReserved.cpu"))
+        findings.add(ConfigCpuReservationMissing(where=config.where("kubeReserved.cpu")))
         return None
     return -(-reservation[resources.CPU].milli_value // 1000)
 
@@ -129,11 +144,14 @@ def _reserved_count(
 def _check_align_by_socket(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> None:
     where = config.where(f"cpuManagerPolicyOptions.{policy_options.ALIGN_BY_SOCKET}")
     if config.topology_manager_policy == _SINGLE_NUMA_NODE:
-        findings.add("config/align-by-socket-single-node", where)
+        findings.add(ConfigAlignBySocketSingleNode(where=where))
     nodes_with_cpus = sum(1 for node in machine.nodes if node.cores)
     if machine.socket_count > nodes_with_cpus:
-        fields = {"sockets": machine.socket_count, "numa_nodes": nodes_with_cpus}
-        findings.add("config/align-by-socket-sockets", where, **fields)
+        findings.add(
+            ConfigAlignBySocketSockets(
+                sockets=machine.socket_count, numa_nodes=nodes_with_cpus, where=where
+            )
+        )
 
 
 def _check_count(
@@ -147,8 +165,11 @@ def _check_count(
     if not chosen and count <= len(machine.cpu_ids):
         return
     if len(chosen) != count:
-        fields = {"cpus": cpu_set.text(chosen), "count": count}
-        findings.add("config/reserved-cpus-count", config.where(_PLACE), **fields)
+        findings.add(
+            ConfigReservedCpusCount(
+                cpus=cpu_set.text(chosen), count=count, where=config.where(_PLACE)
+            )
+        )
 
 
 def _rules(options: Mapping[str, bool], count: int, reserved_cpus: CpuSet) -> CpuRules:

@@ -16,6 +16,15 @@ from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
 from numalet.core.config.rules import MemoryPolicy, MemoryRules
+from numalet.core.findings.reservation import (
+    ConfigMemoryPolicy,
+    ConfigMemoryPolicyNotOnWindows,
+    ConfigMemoryPolicyPlatform,
+    ConfigReservedMemoryMissing,
+    ConfigReservedMemoryNode,
+    ConfigReservedMemoryNotInteger,
+    ConfigReservedMemorySum,
+)
 from numalet.core.model import resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.go_text import GoText
@@ -51,15 +60,17 @@ def _policy(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> 
     where = config.where("memoryManagerPolicy")
     on_windows = machine.os is OperatingSystem.WINDOWS
     if name not in (policy.value for policy in MemoryPolicy):
-        findings.add("config/memory-policy", where, policy=GoText(name))
+        findings.add(ConfigMemoryPolicy(policy=GoText(name), where=where))
         return None
     policy = MemoryPolicy(name)
     if policy is MemoryPolicy.STATIC and on_windows:
-        findings.add("config/memory-policy-not-on-windows", where, policy=GoText(name))
+        findings.add(ConfigMemoryPolicyNotOnWindows(policy=GoText(name), where=where))
         return None
     if policy is MemoryPolicy.BEST_EFFORT and not on_windows:
         platform = GoText(machine.os.value)
-        findings.add("config/memory-policy-platform", where, policy=GoText(name), platform=platform)
+        findings.add(
+            ConfigMemoryPolicyPlatform(policy=GoText(name), platform=platform, where=where)
+        )
         return None
     return policy
 
@@ -68,10 +79,11 @@ def _check_nodes(config: KubeletConfig, machine: MachineInfo, findings: Findings
     for index, entry in enumerate(config.reserved_memory):
         if entry.numa_node not in machine.node_ids:
             findings.add(
-                "config/reserved-memory-node",
-                config.where(f"{_PLACE}[{index}].numaNode"),
-                numa_node=entry.numa_node,
-                existing=", ".join(map(str, machine.node_ids)),
+                ConfigReservedMemoryNode(
+                    numa_node=entry.numa_node,
+                    existing=", ".join(map(str, machine.node_ids)),
+                    where=config.where(f"{_PLACE}[{index}].numaNode"),
+                )
             )
 
 
@@ -89,8 +101,14 @@ def _check_sums(
     for name in sorted({*sums, *filter(resources.is_memory_type, reservation)}):
         total, wanted = ZERO + sums.get(name, ZERO), ZERO + reservation.get(name, ZERO)
         if total != wanted:
-            fields = {"total": str(total), "type": GoText(name), "expected": str(wanted)}
-            findings.add("config/reserved-memory-sum", config.where(_PLACE), **fields)
+            findings.add(
+                ConfigReservedMemorySum(
+                    total=str(total),
+                    type=GoText(name),
+                    expected=str(wanted),
+                    where=config.where(_PLACE),
+                )
+            )
 
 
 def _converted(
@@ -106,11 +124,11 @@ def _converted(
                 failed = True
                 where = config.where(f"{_PLACE}[{index}].limits.{name}")
                 findings.add(
-                    "config/reserved-memory-not-integer", where, amount=str(entry.limits[name])
+                    ConfigReservedMemoryNotInteger(amount=str(entry.limits[name]), where=where)
                 )
             elif entry.numa_node in reserved:
                 reserved[entry.numa_node][name] = amount_bytes % _UINT64
     total_bytes = sum(node.get(resources.MEMORY, 0) for node in reserved.values()) % _UINT64
     if total_bytes == 0 and not failed:
-        findings.add("config/reserved-memory-missing", config.where(_PLACE))
+        findings.add(ConfigReservedMemoryMissing(where=config.where(_PLACE)))
     return MappingProxyType({node: MappingProxyType(types) for node, types in reserved.items()})

@@ -14,8 +14,20 @@ from typing import Final, TypeAlias
 from numalet.core.config import percentages
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.percentages import Percentage, PercentageError
+from numalet.core.findings.reservation import (
+    ConfigEvictionAboveAll,
+    ConfigEvictionBelowZero,
+    ConfigEvictionNotPositive,
+    ConfigEvictionNumber,
+    ConfigEvictionQuantity,
+    ConfigEvictionSignal,
+    ConfigReservedMoreThanCapacity,
+    ConfigReservedNegative,
+    ConfigReservedQuantity,
+    ConfigReservedResource,
+)
 from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.quantity import ZERO, Quantity, QuantityError
@@ -75,22 +87,19 @@ def parse_reserved(
         where = config.where(f"{place}.{name}")
         resource, amount = GoText(name), GoText(amounts[name])
         if name not in RESERVABLE:
-            findings.add("config/reserved-resource", where, resource=resource)
+            findings.add(ConfigReservedResource(resource=resource, where=where))
             continue
         try:
             quantity = Quantity.parse(amount)
         except QuantityError as error:
             findings.add(
-                "config/reserved-quantity",
-                where,
-                resource=resource,
-                value=amount,
-                problem=error.go_text,
+                ConfigReservedQuantity(
+                    resource=resource, value=amount, problem=error.go_text, where=where
+                )
             )
             continue
         if quantity.sign < 0:
-            fields = {"resource": resource, "value": amount}
-            findings.add("config/reserved-negative", where, **fields)
+            findings.add(ConfigReservedNegative(resource=resource, value=amount, where=where))
             continue
         reserved[name] = quantity
     return MappingProxyType(reserved)
@@ -103,44 +112,43 @@ def parse_eviction(config: KubeletConfig, findings: Findings) -> Mapping[str, Th
         value = config.eviction_hard[signal]
         if signal in EVICTION_SIGNALS and value in _IGNORED_PERCENTAGES:
             continue
-        match _parse_threshold(signal, value):
+        match _parse_threshold(signal, value, config.where(f"evictionHard.{signal}")):
             case Finding() as found:
-                where = config.where(f"evictionHard.{signal}")
-                findings.add(found.code, where, **found.fields)
+                findings.add(found)
             case threshold:
                 thresholds[signal] = threshold
     return MappingProxyType(thresholds)
 
 
-def _parse_threshold(signal: str, value: str) -> Threshold | Finding:
+def _parse_threshold(signal: str, value: str, where: Location) -> Threshold | Finding:
     if signal not in EVICTION_SIGNALS:
-        return Finding("config/eviction-signal", {"signal": signal, "value": value})
+        return ConfigEvictionSignal(signal=signal, value=value, where=where)
     if value.endswith("%"):
-        return _parse_percentage(signal, value)
-    return _parse_amount(signal, value)
+        return _parse_percentage(signal, value, where)
+    return _parse_amount(signal, value, where)
 
 
-def _parse_percentage(signal: str, value: str) -> Percentage | Finding:
-    fields = {"signal": signal, "value": value}
+def _parse_percentage(signal: str, value: str, where: Location) -> Percentage | Finding:
     try:
         percentage = percentages.parse(value)
     except PercentageError as error:
-        return Finding("config/eviction-number", {**fields, "problem": error.go_text})
+        return ConfigEvictionNumber(signal=signal, value=value, problem=error.go_text, where=where)
     if percentage.is_negative:
-        return Finding("config/eviction-below-zero", fields)
+        return ConfigEvictionBelowZero(signal=signal, value=value, where=where)
     if percentage.is_above_all:
-        return Finding("config/eviction-above-all", fields)
+        return ConfigEvictionAboveAll(signal=signal, value=value, where=where)
     return percentage
 
 
-def _parse_amount(signal: str, value: str) -> Quantity | Finding:
+def _parse_amount(signal: str, value: str, where: Location) -> Quantity | Finding:
     try:
         quantity = Quantity.parse(value)
     except QuantityError as error:
-        fields = {"signal": signal, "value": value, "problem": error.go_text}
-        return Finding("config/eviction-quantity", fields)
+        return ConfigEvictionQuantity(
+            signal=signal, value=value, problem=error.go_text, where=where
+        )
     if quantity.sign <= 0:
-        return Finding("config/eviction-not-positive", {"signal": signal, "value": str(quantity)})
+        return ConfigEvictionNotPositive(signal=signal, value=str(quantity), where=where)
     return quantity
 
 
@@ -181,15 +189,12 @@ def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:
     """A finding for every resource of which more is kept back than there is."""
     available = capacity(machine)
     return tuple(
-        Finding(
-            "config/reserved-more-than-capacity",
-            {
-                "resource": GoText(name),
-                "reserved": reserved[name],
-                "capacity": available[name],
-                "reserved_raw": reserved[name].go_struct(),
-                "capacity_raw": available[name].go_struct(),
-            },
+        ConfigReservedMoreThanCapacity(
+            resource=GoText(name),
+            reserved=reserved[name],
+            capacity=available[name],
+            reserved_raw=reserved[name].go_struct(),
+            capacity_raw=available[name].go_struct(),
         )
         for name in sorted(reserved)
         if reserved[name] > available[name]

@@ -12,6 +12,12 @@ from typing import Final
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, MemoryRules, TopologyPolicy, TopologyRules
+from numalet.core.findings.managers import (
+    NumaletNodeIdTooHigh,
+    NumaletNoNodeGivesMemory,
+    NumaletReservationWraps,
+    NumaletReservedTooMuch,
+)
 from numalet.core.model import resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
@@ -38,8 +44,15 @@ def check(
     policy = topology.policy.value if is_aligning else memory.policy.value
     highest = max(machine.node_ids, default=0)
     if behaviour.highest_node_id is not None and highest > behaviour.highest_node_id:
-        fields = {"numa_node": highest, "highest": behaviour.highest_node_id}
-        findings.add("numalet/node-id-too-high", where, field=field, policy=policy, **fields)
+        findings.add(
+            NumaletNodeIdTooHigh(
+                field=field,
+                policy=policy,
+                numa_node=highest,
+                highest=behaviour.highest_node_id,
+                where=where,
+            )
+        )
     if memory.policy is not MemoryPolicy.NONE:
         _check_node_classes(config, machine, behaviour, findings)
         if not behaviour.sizes_wrap_around:
@@ -57,13 +70,14 @@ def _check_wrapping(
         for name, size_bytes in _sizes(node).items():
             if size_bytes < reserved.get(name, 0):
                 findings.add(
-                    "numalet/reservation-wraps",
-                    config.where("reservedMemory"),
-                    numa_node=node.node_id,
-                    type=name,
-                    reserved_bytes=reserved.get(name, 0),
-                    size_bytes=size_bytes,
-                    limit=MOST_NODES_WITH_WRAPPING,
+                    NumaletReservationWraps(
+                        numa_node=node.node_id,
+                        type=name,
+                        reserved_bytes=reserved.get(name, 0),
+                        size_bytes=size_bytes,
+                        limit=MOST_NODES_WITH_WRAPPING,
+                        where=config.where("reservedMemory"),
+                    )
                 )
 
 
@@ -75,10 +89,11 @@ def _check_node_classes(
     if classes is not None and not any(map(behaviour.gives_memory, machine.nodes)):
         there = sorted({node_class(node).value for node in machine.nodes})
         findings.add(
-            "numalet/no-node-gives-memory",
-            config.where("memoryManagerPolicy"),
-            classes=", ".join(each.value for each in classes),
-            there=", ".join(there),
+            NumaletNoNodeGivesMemory(
+                classes=", ".join(each.value for each in classes),
+                there=", ".join(there),
+                where=config.where("memoryManagerPolicy"),
+            )
         )
 
 
@@ -92,12 +107,13 @@ def _check_reservation(
             # Amounts below zero are nearly 2^64 here.
             if reserved_bytes > sizes.get(name, 0):
                 findings.add(
-                    "numalet/reserved-too-much",
-                    config.where("reservedMemory"),
-                    numa_node=node.node_id,
-                    type=name,
-                    reserved_bytes=reserved_bytes - (reserved_bytes >> 63 << 64),
-                    size_bytes=sizes.get(name, 0),
+                    NumaletReservedTooMuch(
+                        numa_node=node.node_id,
+                        type=name,
+                        reserved_bytes=reserved_bytes - (reserved_bytes >> 63 << 64),
+                        size_bytes=sizes.get(name, 0),
+                        where=config.where("reservedMemory"),
+                    )
                 )
 
 

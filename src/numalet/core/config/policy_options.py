@@ -15,6 +15,23 @@ from typing import Final
 from numalet.core.config import feature_gates
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.findings.policy_options import (
+    ConfigCpuOptionNeedsGate,
+    ConfigCpuOptionNotBoolean,
+    ConfigCpuOptionsExclude,
+    ConfigCpuOptionsNeedGate,
+    ConfigCpuOptionUnknown,
+    ConfigTopologyNodeLimit,
+    ConfigTopologyOptionNeedsGate,
+    ConfigTopologyOptionNotBoolean,
+    ConfigTopologyOptionNotInteger,
+    ConfigTopologyOptionsNeedGate,
+    ConfigTopologyOptionUnknown,
+    OptionNeedsGate,
+    OptionNotBoolean,
+    OptionsNeedGate,
+    OptionUnknown,
+)
 from numalet.core.model import go_text
 from numalet.core.model.findings import Findings
 from numalet.core.model.go_text import GoNumberError, GoText
@@ -52,16 +69,6 @@ CPU_OPTIONS: Final = {
     STRICT_RESERVATION: Maturity.ALPHA,
     PREFER_UNCORE_CACHE: Maturity.ALPHA,
 }
-_GATES: Final = {
-    "topology": {
-        Maturity.ALPHA: feature_gates.TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
-        Maturity.BETA: feature_gates.TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
-    },
-    "cpu": {
-        Maturity.ALPHA: feature_gates.CPU_MANAGER_POLICY_ALPHA_OPTIONS,
-        Maturity.BETA: feature_gates.CPU_MANAGER_POLICY_BETA_OPTIONS,
-    },
-}
 _EXCLUDE_EACH_OTHER: Final = (
     (FULL_PCPUS_ONLY, DISTRIBUTE_ACROSS_CORES),
     (DISTRIBUTE_ACROSS_NUMA, DISTRIBUTE_ACROSS_CORES),
@@ -78,28 +85,66 @@ class TopologyOptions:
     node_limit: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Manager:
+    """A manager with options: where they stand, what guards them, what can be wrong with them."""
+
+    place: str
+    known: Mapping[str, Maturity]
+    gate: str
+    gates: Mapping[Maturity, str]
+    """The gate of the options of each maturity; stable ones have none."""
+    all_need_gate: type[OptionsNeedGate]
+    unknown: type[OptionUnknown]
+    needs_gate: type[OptionNeedsGate]
+    not_boolean: type[OptionNotBoolean]
+
+
+_CPU: Final = _Manager(
+    place="cpuManagerPolicyOptions",
+    known=CPU_OPTIONS,
+    gate=feature_gates.CPU_MANAGER_POLICY_OPTIONS,
+    gates={
+        Maturity.ALPHA: feature_gates.CPU_MANAGER_POLICY_ALPHA_OPTIONS,
+        Maturity.BETA: feature_gates.CPU_MANAGER_POLICY_BETA_OPTIONS,
+    },
+    all_need_gate=ConfigCpuOptionsNeedGate,
+    unknown=ConfigCpuOptionUnknown,
+    needs_gate=ConfigCpuOptionNeedsGate,
+    not_boolean=ConfigCpuOptionNotBoolean,
+)
+_TOPOLOGY: Final = _Manager(
+    place="topologyManagerPolicyOptions",
+    known=TOPOLOGY_OPTIONS,
+    gate=feature_gates.TOPOLOGY_MANAGER_POLICY_OPTIONS,
+    gates={
+        Maturity.ALPHA: feature_gates.TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
+        Maturity.BETA: feature_gates.TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
+    },
+    all_need_gate=ConfigTopologyOptionsNeedGate,
+    unknown=ConfigTopologyOptionUnknown,
+    needs_gate=ConfigTopologyOptionNeedsGate,
+    not_boolean=ConfigTopologyOptionNotBoolean,
+)
+
+
 def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
     """Find option maps that are given although options as a whole are switched off.
 
     An empty map counts as given. Kubelet v1.32: ``run`` in ``cmd/kubelet/app/server.go``.
     """
-    for manager, place, options, gate in (
-        (
-            "cpu",
-            "cpuManagerPolicyOptions",
-            config.cpu_manager_policy_options,
-            feature_gates.CPU_MANAGER_POLICY_OPTIONS,
-        ),
-        (
-            "topology",
-            "topologyManagerPolicyOptions",
-            config.topology_manager_policy_options,
-            feature_gates.TOPOLOGY_MANAGER_POLICY_OPTIONS,
-        ),
+    for manager, options in (
+        (_CPU, config.cpu_manager_policy_options),
+        (_TOPOLOGY, config.topology_manager_policy_options),
     ):
-        if options is not None and not gates.enabled(gate):
-            code = f"config/{manager}-options-need-gate"
-            findings.add(code, config.where(place), options=go_text.map_text(options), gate=gate)
+        if options is not None and not gates.enabled(manager.gate):
+            findings.add(
+                manager.all_need_gate(
+                    options=go_text.map_text(options),
+                    gate=manager.gate,
+                    where=config.where(manager.place),
+                )
+            )
 
 
 def topology_options(
@@ -112,10 +157,10 @@ def topology_options(
     """
     prefer_closest, limit = False, default_limit
     for name, value in sorted((config.topology_manager_policy_options or {}).items()):
-        if not _is_available("topology", name, TOPOLOGY_OPTIONS, config, gates, findings):
+        if not _is_available(_TOPOLOGY, name, config, gates, findings):
             continue
         if name == PREFER_CLOSEST:
-            prefer_closest = _boolean("topology", name, value, config, findings)
+            prefer_closest = _boolean(_TOPOLOGY, name, value, config, findings)
         else:
             given = _node_limit(name, value, default_limit or LEAST_NODE_LIMIT, config, findings)
             limit = None if default_limit is None else given
@@ -128,62 +173,64 @@ def cpu_options(
     """The static CPU policy's options by name; bad ones are off and found."""
     options = dict.fromkeys(CPU_OPTIONS, False)
     for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
-        if _is_available("cpu", name, CPU_OPTIONS, config, gates, findings):
-            options[name] = _boolean("cpu", name, value, config, findings)
+        if _is_available(_CPU, name, config, gates, findings):
+            options[name] = _boolean(_CPU, name, value, config, findings)
     for first, second in _EXCLUDE_EACH_OTHER:
         if options[first] and options[second]:
-            where = config.where("cpuManagerPolicyOptions")
-            findings.add("config/cpu-options-exclude", where, first=first, second=second)
+            where = config.where(_CPU.place)
+            findings.add(ConfigCpuOptionsExclude(first=first, second=second, where=where))
     return options
 
 
 def _is_available(
-    manager: str,
-    name: str,
-    known: Mapping[str, Maturity],
-    config: KubeletConfig,
-    gates: FeatureGates,
-    findings: Findings,
+    manager: _Manager, name: str, config: KubeletConfig, gates: FeatureGates, findings: Findings
 ) -> bool:
-    where = config.where(f"{manager}ManagerPolicyOptions.{name}")
-    maturity = known.get(name)
+    where = config.where(f"{manager.place}.{name}")
+    maturity = manager.known.get(name)
     if maturity is None:
-        allowed = ", ".join(known)
-        findings.add(
-            f"config/{manager}-option-unknown", where, option=GoText(name), allowed=allowed
-        )
+        allowed = ", ".join(manager.known)
+        findings.add(manager.unknown(option=GoText(name), allowed=allowed, where=where))
         return False
-    gate = _GATES[manager].get(maturity)
+    gate = manager.gates.get(maturity)
     if gate is None or gates.enabled(gate):
         return True
-    fields = {"option": GoText(name), "maturity": maturity.value, "gate": gate}
-    findings.add(f"config/{manager}-option-needs-gate", where, **fields)
+    findings.add(
+        manager.needs_gate(option=GoText(name), maturity=maturity.value, gate=gate, where=where)
+    )
     return False
 
 
 def _boolean(
-    manager: str, name: str, value: str, config: KubeletConfig, findings: Findings
+    manager: _Manager, name: str, value: str, config: KubeletConfig, findings: Findings
 ) -> bool:
     try:
         return go_text.parse_bool(value)
     except GoNumberError as error:
-        where = config.where(f"{manager}ManagerPolicyOptions.{name}")
-        fields = {"option": GoText(name), "value": value, "problem": error.go_text}
-        findings.add(f"config/{manager}-option-not-boolean", where, **fields)
+        where = config.where(f"{manager.place}.{name}")
+        findings.add(
+            manager.not_boolean(
+                option=GoText(name), value=value, problem=error.go_text, where=where
+            )
+        )
         return False
 
 
 def _node_limit(
     name: str, value: str, default: int, config: KubeletConfig, findings: Findings
 ) -> int:
-    where = config.where(f"topologyManagerPolicyOptions.{name}")
-    fields = {"option": GoText(name), "value": value, "minimum": default}
+    where, option = config.where(f"{_TOPOLOGY.place}.{name}"), GoText(name)
     try:
         limit = go_text.atoi(value)
     except GoNumberError as error:
-        findings.add("config/topology-option-not-integer", where, **fields, problem=error.go_text)
+        findings.add(
+            ConfigTopologyOptionNotInteger(
+                option=option, value=value, minimum=default, problem=error.go_text, where=where
+            )
+        )
         return default
     if limit < default:
-        findings.add("config/topology-node-limit", where, **fields)
+        findings.add(
+            ConfigTopologyNodeLimit(option=option, value=value, minimum=default, where=where)
+        )
         return default
     return limit

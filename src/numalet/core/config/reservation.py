@@ -17,6 +17,13 @@ from typing import Final, TypeAlias
 
 from numalet.core.config import node_allocatable
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.findings.reservation import (
+    ReserveNothingToReserve,
+    ReserveNotWholeBytes,
+    ReserveSpareNeeded,
+    ReserveTooLittleMemory,
+    ReserveUnknownNode,
+)
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
@@ -131,8 +138,7 @@ def split(
         left -= sum(given.values())
     if left:
         spared = strategy.numa_node if isinstance(strategy, Spare) else None
-        fields = {"numa_node": spared, "total": total, "missing": Quantity.from_bytes(left)}
-        return Finding("reserve/spare-needed", fields)
+        return ReserveSpareNeeded(numa_node=spared, total=total, missing=Quantity.from_bytes(left))
     return tuple(
         NodeShare(
             node.numa_node,
@@ -181,13 +187,13 @@ def _problem(nodes: Sequence[NodeShare], total: Quantity, strategy: Strategy) ->
     usable = Quantity.from_bytes(sum(node.usable_bytes for node in nodes))
     known = ", ".join(str(node.numa_node) for node in nodes) or "none"
     if total.sign <= 0:
-        return Finding("reserve/nothing-to-reserve")
+        return ReserveNothingToReserve()
     if Quantity.from_bytes(total.value) != total:
-        return Finding("reserve/not-whole-bytes", {"total": total})
+        return ReserveNotWholeBytes(total=total)
     if total > usable:
-        return Finding("reserve/too-little-memory", {"total": total, "usable": usable})
+        return ReserveTooLittleMemory(total=total, usable=usable)
     if isinstance(strategy, Spare) and all(node.numa_node != strategy.numa_node for node in nodes):
-        return Finding("reserve/unknown-node", {"numa_node": strategy.numa_node, "known": known})
+        return ReserveUnknownNode(numa_node=strategy.numa_node, known=known)
     return None
 
 

@@ -28,6 +28,12 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
 from numalet.core.config.release import DEFAULT, Release
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
+from numalet.core.findings.config import (
+    ConfigGateLockedInFile,
+    ConfigGateLockedInFlag,
+    ConfigGateUnknownInFile,
+    ConfigGateUnknownInFlag,
+)
 from numalet.core.model import resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Findings
@@ -117,25 +123,20 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
     """The feature gates; those of the command line are set first and fail in other words."""
     by_flag = {name for name in config.feature_gates if _is_flag(config, name)}
     by_file = set(config.feature_gates) - by_flag
-    for names, source in ((by_flag, "flag"), (by_file, "file")):
+    for names, unknown, locked in (
+        (by_flag, ConfigGateUnknownInFlag, ConfigGateLockedInFlag),
+        (by_file, ConfigGateUnknownInFile, ConfigGateLockedInFile),
+    ):
         findings = stages.begin(StartStage.CONFIG_DECODE)
         for name in sorted(names):
-            _check_gate(config, name, source, release, findings)
+            where, value = config.where(f"featureGates.{name}"), config.feature_gates[name]
+            problem = feature_gates.problem(name, value, release)
+            if problem is GateProblem.UNKNOWN:
+                findings.add(unknown(gate=name, release=release.value, where=where))
+            elif problem is GateProblem.LOCKED:
+                shown, locked_to = _go_bool(value), _go_bool(not value)
+                findings.add(locked(gate=name, value=shown, locked_to=locked_to, where=where))
     return feature_gates.with_settings(config.feature_gates, release)
-
-
-def _check_gate(
-    config: KubeletConfig, name: str, source: str, release: Release, findings: Findings
-) -> None:
-    where = config.where(f"featureGates.{name}")
-    value = config.feature_gates[name]
-    problem = feature_gates.problem(name, value, release)
-    if problem is GateProblem.UNKNOWN:
-        fields = {"gate": name, "release": release.value}
-        findings.add(f"config/gate-unknown-in-{source}", where, **fields)
-    elif problem is GateProblem.LOCKED:
-        fields = {"gate": name, "value": _go_bool(value), "locked_to": _go_bool(not value)}
-        findings.add(f"config/gate-locked-in-{source}", where, **fields)
 
 
 def _is_flag(config: KubeletConfig, gate: str) -> bool:
@@ -181,5 +182,5 @@ def _without_repeats(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings without those that say the same of the same place again."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:
-        seen.setdefault((finding.code, repr((finding.where, dict(finding.fields)))), finding)
+        seen.setdefault((finding.code, repr((finding.where, finding.fields))), finding)
     return tuple(seen.values())

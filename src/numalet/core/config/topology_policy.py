@@ -12,6 +12,7 @@ from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
 from numalet.core.config.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
+from numalet.core.findings.managers import ConfigTopologyDistances, ConfigTopologyTooManyNodes
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import MachineInfo
 
@@ -35,11 +36,12 @@ def resolve(
     options = policy_options.topology_options(config, gates, behaviour.default_node_limit, findings)
     where = config.where("topologyManagerPolicy")
     if options.prefer_closest and any(node.distances is None for node in machine.nodes):
-        findings.add("config/topology-distances", where)
+        findings.add(ConfigTopologyDistances(where=where))
     limit = options.node_limit
     if limit is not None and len(machine.nodes) > limit:
-        fields = {"numa_nodes": len(machine.nodes), "limit": limit}
-        findings.add("config/topology-too-many-nodes", where, **fields)
+        findings.add(
+            ConfigTopologyTooManyNodes(numa_nodes=len(machine.nodes), limit=limit, where=where)
+        )
     scope = config.topology_manager_scope
     return TopologyRules(
         policy=policy,

@@ -8,12 +8,37 @@ Kubelet v1.32: ``ValidateKubeletConfiguration``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from numalet.core.config import feature_gates
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.findings.config import (
+    ConfigMaxPods,
+    ConfigPodsPerCore,
+    ConfigPort,
+    ConfigQuotaPeriod,
+    ConfigQuotaPeriodNeedsGate,
+    ConfigReservedCpus,
+    ConfigReservedCpusWithCgroups,
+    ConfigSwapBehavior,
+    ConfigSwapNeedsGate,
+    ConfigThrottlingFactor,
+    ConfigTopologyPolicy,
+    ConfigTopologyScope,
+)
+from numalet.core.findings.reservation import (
+    ConfigEnforceBothForms,
+    ConfigEnforceDuplicate,
+    ConfigEnforceNoneWithOthers,
+    ConfigEnforceUnknown,
+    ConfigEnforceWithoutCgroup,
+    ConfigEnforceWithoutQosCgroups,
+    ConfigReservedMemoryDuplicate,
+    ConfigReservedMemoryType,
+    ConfigReservedMemoryZero,
+    ReservedMemoryEntryFinding,
+)
 from numalet.core.model import cpu_set, go_duration, resources
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.go_text import GoText
@@ -54,7 +79,9 @@ def validate(config: KubeletConfig, gates: FeatureGates) -> tuple[Finding, ...]:
     _validate_reserved_memory(config, findings)
     factor = config.memory_throttling_factor
     if not 0 < factor <= 1:
-        _add(findings, config, "throttling-factor", "memoryThrottlingFactor", factor=factor)
+        findings.add(
+            ConfigThrottlingFactor(factor=factor, where=config.where("memoryThrottlingFactor"))
+        )
     return findings.all
 
 
@@ -63,8 +90,15 @@ def _validate_port(place: str, port: int, config: KubeletConfig, findings: Findi
     if not (0 if place in _OPTIONAL_PORTS else 1) <= port <= _HIGHEST_PORT:
         # The kubelet's text is silent about the 0 that switches the health check off.
         lowest = 0 if place == "readOnlyPort" else 1
-        fields = {"field": place, "flag": _PORT_FLAGS[place], "port": port, "lowest": lowest}
-        _add(findings, config, "port", place, **fields)
+        findings.add(
+            ConfigPort(
+                field=place,
+                flag=_PORT_FLAGS[place],
+                port=port,
+                lowest=lowest,
+                where=config.where(place),
+            )
+        )
 
 
 def _validate_quota_period(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
@@ -72,46 +106,55 @@ def _validate_quota_period(config: KubeletConfig, gates: FeatureGates, findings:
     period = go_duration.text(period_ns)
     if not gates.enabled(feature_gates.CUSTOM_CPU_CFS_QUOTA_PERIOD):
         if period_ns != _DEFAULT_PERIOD_NS:
-            _add(findings, config, "quota-period-needs-gate", place, period=period)
+            findings.add(ConfigQuotaPeriodNeedsGate(period=period, where=config.where(place)))
     elif not go_duration.MILLISECOND_NS <= period_ns <= go_duration.SECOND_NS:
-        _add(findings, config, "quota-period", place, period=period)
+        findings.add(ConfigQuotaPeriod(period=period, where=config.where(place)))
 
 
 def _validate_swap(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
     behavior, place = config.swap_behavior, "memorySwap.swapBehavior"
     if not gates.enabled(feature_gates.NODE_SWAP):
         if behavior:
-            _add(findings, config, "swap-needs-gate", place, behavior=behavior)
+            findings.add(ConfigSwapNeedsGate(behavior=behavior, where=config.where(place)))
     elif behavior not in _SWAP_BEHAVIORS:
-        _add(findings, config, "swap-behavior", place, behavior=GoText(behavior))
+        findings.add(ConfigSwapBehavior(behavior=GoText(behavior), where=config.where(place)))
 
 
 def _validate_pods(config: KubeletConfig, findings: Findings) -> None:
     if config.max_pods < 0:
-        _add(findings, config, "max-pods", "maxPods", count=config.max_pods)
+        findings.add(ConfigMaxPods(count=config.max_pods, where=config.where("maxPods")))
     if config.pods_per_core < 0:
-        _add(findings, config, "pods-per-core", "podsPerCore", count=config.pods_per_core)
+        findings.add(
+            ConfigPodsPerCore(count=config.pods_per_core, where=config.where("podsPerCore"))
+        )
 
 
 def _validate_topology(config: KubeletConfig, findings: Findings) -> None:
     policy, scope = config.topology_manager_policy, config.topology_manager_scope
     if policy not in TOPOLOGY_POLICIES:
         place = "topologyManagerPolicy"
-        _add(findings, config, "topology-policy", place, policy=GoText(policy))
+        findings.add(ConfigTopologyPolicy(policy=GoText(policy), where=config.where(place)))
     if scope not in TOPOLOGY_SCOPES:
-        _add(findings, config, "topology-scope", "topologyManagerScope", scope=GoText(scope))
+        findings.add(
+            ConfigTopologyScope(scope=GoText(scope), where=config.where("topologyManagerScope"))
+        )
 
 
 def _validate_enforcement(config: KubeletConfig, findings: Findings) -> None:
     keys = config.enforce_node_allocatable
     for whole, compressible in _RESERVED_PAIRS:
         if whole in keys and compressible in keys:
-            fields = {"whole": GoText(whole), "compressible": GoText(compressible)}
-            _add(findings, config, "enforce-both-forms", _ENFORCE, **fields)
+            findings.add(
+                ConfigEnforceBothForms(
+                    whole=GoText(whole),
+                    compressible=GoText(compressible),
+                    where=config.where(_ENFORCE),
+                )
+            )
     for index, key in enumerate(keys):
         place = f"{_ENFORCE}[{index}]"
         if key in keys[:index]:
-            _add(findings, config, "enforce-duplicate", place, key=GoText(key))
+            findings.add(ConfigEnforceDuplicate(key=GoText(key), where=config.where(place)))
         else:
             _validate_enforcement_key(config, key, place, findings)
 
@@ -123,17 +166,19 @@ def _validate_enforcement_key(
     cgroups = (config.system_reserved_cgroup, config.kube_reserved_cgroup)
     if key == _NONE:
         if len(config.enforce_node_allocatable) > 1:
-            _add(findings, config, "enforce-none-with-others", place)
+            findings.add(ConfigEnforceNoneWithOthers(where=config.where(place)))
         return
     pair = next((pair for pair in _RESERVED_PAIRS if key in pair), None)
     if pair is None and key != _PODS:
-        _add(findings, config, "enforce-unknown", place, key=GoText(key))
+        findings.add(ConfigEnforceUnknown(key=GoText(key), where=config.where(place)))
         return
     if pair is not None and not cgroups[_RESERVED_PAIRS.index(pair)]:
         owner = pair[0].removesuffix("-reserved")
-        _add(findings, config, "enforce-without-cgroup", place, owner=owner, key=GoText(key))
+        findings.add(
+            ConfigEnforceWithoutCgroup(owner=owner, key=GoText(key), where=config.where(place))
+        )
     if not config.cgroups_per_qos:
-        _add(findings, config, "enforce-without-qos-cgroups", place, key=GoText(key))
+        findings.add(ConfigEnforceWithoutQosCgroups(key=GoText(key), where=config.where(place)))
 
 
 def _validate_reserved_cpus(config: KubeletConfig, findings: Findings) -> None:
@@ -141,11 +186,13 @@ def _validate_reserved_cpus(config: KubeletConfig, findings: Findings) -> None:
     if not cpus:
         return
     if config.system_reserved_cgroup or config.kube_reserved_cgroup:
-        _add(findings, config, "reserved-cpus-with-cgroups", place, cpus=cpus)
+        findings.add(ConfigReservedCpusWithCgroups(cpus=cpus, where=config.where(place)))
     try:
         cpu_set.parse(cpus)
     except cpu_set.CpuListError as error:
-        _add(findings, config, "reserved-cpus", place, cpus=cpus, problem=error.go_text)
+        findings.add(
+            ConfigReservedCpus(cpus=cpus, problem=error.go_text, where=config.where(place))
+        )
 
 
 def _validate_reserved_memory(config: KubeletConfig, findings: Findings) -> None:
@@ -153,28 +200,15 @@ def _validate_reserved_memory(config: KubeletConfig, findings: Findings) -> None
     for index, entry in enumerate(config.reserved_memory):
         for name in sorted(entry.limits):
             place = f"reservedMemory[{index}].limits.{name}"
-            fields = {"numa_node": entry.numa_node, "type": GoText(name)}
-            codes = []
+            problems: list[type[ReservedMemoryEntryFinding]] = []
             if not resources.is_memory_type(name):
-                codes.append("reserved-memory-type")
+                problems.append(ConfigReservedMemoryType)
             if entry.limits[name].is_zero:
-                codes.append("reserved-memory-zero")
+                problems.append(ConfigReservedMemoryZero)
             if (entry.numa_node, name) in seen:
-                codes.append("reserved-memory-duplicate")
-            _add_all(findings, config, codes, place, fields)
+                problems.append(ConfigReservedMemoryDuplicate)
+            findings.extend(
+                problem(numa_node=entry.numa_node, type=GoText(name), where=config.where(place))
+                for problem in problems
+            )
             seen.add((entry.numa_node, name))
-
-
-def _add(findings: Findings, config: KubeletConfig, code: str, place: str, **fields: Any) -> None:
-    findings.add(f"config/{code}", config.where(place), **fields)
-
-
-def _add_all(
-    findings: Findings,
-    config: KubeletConfig,
-    codes: Iterable[str],
-    place: str,
-    fields: dict[str, Any],
-) -> None:
-    for code in codes:
-        _add(findings, config, code, place, **fields)

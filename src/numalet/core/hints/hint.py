@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.numa_mask import NumaMask
@@ -75,7 +75,9 @@ class Candidates:
 class NotListed:
     """The provider did not offer this set and gave no reason."""
 
-    code = "hints/not-listed"
+    code: ClassVar[str] = "hints/not-listed"
+    sentence: ClassVar[str] = "The provider does not offer the NUMA nodes {mask}."
+    brief: ClassVar[str] = "not offered"
     mask: NumaMask
 
 

@@ -31,6 +31,11 @@ class NoDistance:
     """Two sets are compared by distance, and a row has no place for a node of theirs."""
 
     code: ClassVar[str] = "hints/no-distance"
+    sentence: ClassVar[str] = (
+        "prefer-closest-numa-nodes compares the NUMA nodes {mask} with others by distance, and "
+        "the kubelet takes the distance to node {node} from place {node} of a row that has not so "
+        "many places."
+    )
     mask: NumaMask
     node: int
 
@@ -40,6 +45,11 @@ class TooManyComparisons:
     """Whether such sets are ever compared takes too long to find out."""
 
     code: ClassVar[str] = "hints/too-many-comparisons"
+    sentence: ClassVar[str] = (
+        "prefer-closest-numa-nodes finds no distance to NUMA node {node}, whose number is higher "
+        "than the rows of distances are long; there are too many sets of nodes to know whether "
+        "the kubelet would compare one with that node."
+    )
     node: int
 
 

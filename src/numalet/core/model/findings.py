@@ -1,18 +1,21 @@
 """Findings about a user's input: located and collected here, worded elsewhere.
 
-A finding has a stable ``code`` and the offending values; the sentence is made from them in
-``wording``. A parser goes on after the first finding where it can, and then raises
-``BadInput`` once, with all of them. ``BadInput`` never means a bug, and a refusal by the node
-is never a finding (see ``core.hints.provider.Refused``).
+A finding is a class for each code, with the offending values as fields and the words beside it:
+see ``core.findings`` and its siblings in the other wings. A parser goes on after the first finding
+where it can, and then raises ``BadInput`` once, with all of them. ``BadInput`` never means a bug,
+and a refusal by the node is never a finding (see ``core.hints.provider.Refused``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+
+import msgspec
+
+from numalet.core.model.go_text import GoText
 
 T = TypeVar("T")
 
@@ -36,37 +39,91 @@ class Location:
     path: str = ""
     line: int | None = None
 
+    @property
+    def text(self) -> str:
+        """Document, line and path, as far as they are known."""
+        document = self.document if self.line is None else f"{self.document}:{self.line}"
+        return ": ".join(part for part in (document, self.path) if part)
+
 
 NOWHERE = Location()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong, without a sentence.
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, or worth knowing: a class for each code, with its words.
 
-    ``code`` is ``room/what``, stable across releases; ``fields`` are the values that the
-    sentence of this code in ``wording`` shows, the offending one among them.
+    ``code`` is ``area/what``, stable across releases, and the class is named after it. The fields
+    of a class are the values that its words show, the offending one among them; ``sentence``,
+    ``mend`` and ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the
+    same for every finding of a code. ``kubelet_text`` is what the kubelet says, to the letter.
+
+    As a text it is its sentence, without the place.
     """
 
-    code: str
-    fields: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    code: ClassVar[str]
+    sentence: ClassVar[str]
+    why: ClassVar[str] = ""
+    mend: ClassVar[str] = ""
+    kubelet_text: ClassVar[str] = ""
+
     where: Location = NOWHERE
     severity: Severity = Severity.ERROR
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The values of this finding by name, without its place and severity."""
+        return {
+            name: getattr(self, name)
+            for name in self.__struct_fields__
+            if name not in ("where", "severity")
+        }
 
-def code_and_fields(finding: Finding) -> str:
-    """A finding as a text where no sentences are known."""
-    return f"{finding.code} {dict(finding.fields)}"
+    def __str__(self) -> str:
+        return self.sentence.format(**self.fields)
+
+    @property
+    def located(self) -> str:
+        """The sentence after the place, as far as that is known."""
+        place = self.where.text
+        return f"{place}: {self}" if place else str(self)
+
+    def at(self, where: Location) -> Self:
+        """The same at this place."""
+        return msgspec.structs.replace(self, where=where)
+
+    def of_severity(self, severity: Severity) -> Self:
+        """The same, as bad as this."""
+        return msgspec.structs.replace(self, severity=severity)
+
+    @property
+    def in_kubelet_words(self) -> str:
+        """What the kubelet says, values quoted as Go quotes them; empty if it says nothing."""
+        return self.kubelet_text.format(
+            **{
+                name: GoText(value) if isinstance(value, str) else value
+                for name, value in self.fields.items()
+            }
+        )
+
+
+class WarningFinding(Finding, kw_only=True):
+    """One thing that is used as it is, and is probably not what was meant."""
+
+    severity: Severity = Severity.WARNING
+
+
+class NoteFinding(Finding, kw_only=True):
+    """One thing worth knowing."""
+
+    severity: Severity = Severity.NOTE
 
 
 class BadInput(Exception):  # noqa: N818 - it is not an error of the program
     """The user's input can not be used; carries every finding, the first one first.
 
-    As a text it is a line per finding. ``sentence_of`` makes the line: sentences live in wings
-    above this one, so the package sets it; without that it is code and values.
+    As a text it is a line for each finding.
     """
-
-    sentence_of: ClassVar[Callable[[Finding], str]] = staticmethod(code_and_fields)
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
@@ -74,7 +131,7 @@ class BadInput(Exception):  # noqa: N818 - it is not an error of the program
         super().__init__(self.findings)
 
     def __str__(self) -> str:
-        return "\n".join(map(BadInput.sentence_of, self.findings))
+        return "\n".join(each.located for each in self.findings)
 
 
 class Findings:
@@ -83,16 +140,9 @@ class Findings:
     def __init__(self) -> None:
         self._findings: list[Finding] = []
 
-    def add(
-        self,
-        code: str,
-        where: Location = NOWHERE,
-        severity: Severity = Severity.ERROR,
-        /,
-        **fields: Any,
-    ) -> None:
+    def add(self, finding: Finding) -> None:
         """Remember one finding."""
-        self._findings.append(Finding(code, fields, where, severity))
+        self._findings.append(finding)
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Remember several."""

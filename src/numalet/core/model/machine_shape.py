@@ -17,6 +17,43 @@ from typing import Final
 from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode
 
+
+class MachineShapeFinding(Finding):
+    code = "machine/shape"
+    sentence = (
+        "{value!r} is no shape; a shape is [SOCKETSs]NODESnCORESc[THREADSt], such as 2n16c2t (2 "
+        "NUMA nodes, 16 cores each, 2 threads a core) or 2s4n8c2t (the same on 2 sockets with 4 "
+        "nodes in all)"
+    )
+    value: str
+
+
+class MachineShapeZero(Finding):
+    code = "machine/shape-zero"
+    sentence = "{value!r} has a number that is 0; every number must be 1 or more"
+    value: str
+
+
+class MachineShapeUneven(Finding):
+    code = "machine/shape-uneven"
+    sentence = (
+        "{value!r} has {nodes} nodes on {sockets} sockets; the sockets must share the nodes evenly"
+    )
+    value: str
+    nodes: int
+    sockets: int
+
+
+class MachineShapeTooLarge(Finding):
+    code = "machine/shape-too-large"
+    sentence = (
+        "{value!r} is too large; at most {most_nodes} nodes and {most_cpus} CPUs are possible"
+    )
+    value: str
+    most_nodes: int
+    most_cpus: int
+
+
 MOST_NODES: Final = 1024
 MOST_CPUS: Final = 8192
 
@@ -55,7 +92,7 @@ def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
     """The shape of a name; raises ``BadInput``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
-        raise BadInput([Finding("machine/shape", {"value": text}, where)])
+        raise BadInput([MachineShapeFinding(value=text, where=where)])
     nodes = int(match["nodes"])
     shape = MachineShape(
         sockets=nodes if match["sockets"] is None else int(match["sockets"]),
@@ -65,13 +102,17 @@ def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
     )
     cpu_count = shape.nodes * shape.cores_per_node * shape.threads_per_core
     if not cpu_count or not shape.sockets:
-        raise BadInput([Finding("machine/shape-zero", {"value": text}, where)])
+        raise BadInput([MachineShapeZero(value=text, where=where)])
     if shape.nodes % shape.sockets:
-        fields = {"value": text, "nodes": shape.nodes, "sockets": shape.sockets}
-        raise BadInput([Finding("machine/shape-uneven", fields, where)])
+        uneven = MachineShapeUneven(
+            value=text, nodes=shape.nodes, sockets=shape.sockets, where=where
+        )
+        raise BadInput([uneven])
     if shape.nodes > MOST_NODES or cpu_count > MOST_CPUS:
-        fields = {"value": text, "most_nodes": MOST_NODES, "most_cpus": MOST_CPUS}
-        raise BadInput([Finding("machine/shape-too-large", fields, where)])
+        too_large = MachineShapeTooLarge(
+            value=text, most_nodes=MOST_NODES, most_cpus=MOST_CPUS, where=where
+        )
+        raise BadInput([too_large])
     return shape
 
 

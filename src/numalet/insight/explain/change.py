@@ -32,6 +32,7 @@ class OtherTopology:
     """Another topology policy, or another scope, from the beginning."""
 
     code: ClassVar[str] = "explain/other-topology"
+    sentence: ClassVar[str] = "topology policy {policy}, scope {scope}"
     policy: str
     scope: str
 
@@ -41,6 +42,7 @@ class NoTopology:
     """The topology policy none from the beginning: nothing is aligned, and no scope matters."""
 
     code: ClassVar[str] = "explain/no-topology"
+    sentence: ClassVar[str] = "topology policy none, which aligns nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class SmallerRequest:
     """
 
     code: ClassVar[str] = "explain/smaller-request"
+    sentence: ClassVar[str] = (
+        "{container} asks for {amount} of {resource} instead of {asked} (one unit more is refused)"
+    )
     container: str
     resource: str
     asked: Quantity
@@ -63,6 +68,9 @@ class WithoutRequest:
     """One container does not name one resource at all; to ask for 0 of it would not do."""
 
     code: ClassVar[str] = "explain/without-request"
+    sentence: ClassVar[str] = (
+        "{container} does not name {resource} at all, instead of {asked} (0 of it is refused, too)"
+    )
     container: str
     resource: str
     asked: Quantity
@@ -76,6 +84,9 @@ class AdjustedRequest:
     """
 
     code: ClassVar[str] = "explain/adjusted-request"
+    sentence: ClassVar[str] = (
+        "{container} asks for {amount} of {resource}, in whole units, instead of {asked}"
+    )
     container: str
     resource: str
     asked: Quantity
@@ -87,6 +98,7 @@ class WithoutContainer:
     """The pod without one of its containers."""
 
     code: ClassVar[str] = "explain/without-container"
+    sentence: ClassVar[str] = "the pod does without the container {container}"
     container: str
 
 
@@ -95,6 +107,7 @@ class WithoutPods:
     """Some pods were deleted before."""
 
     code: ClassVar[str] = "explain/without-pods"
+    sentence: ClassVar[str] = "these pods are deleted first: {pods}"
     uids: tuple[str, ...]
     pods: str
 
@@ -104,6 +117,7 @@ class Earlier:
     """The pod asked before ``other``, at this place in the queue, counted from 0."""
 
     code: ClassVar[str] = "explain/earlier"
+    sentence: ClassVar[str] = "the pod asks before {other}"
     position: int
     other: str
 
@@ -113,6 +127,7 @@ class Reordered:
     """The whole queue, the pod among it, asked in another order, which ``order`` names."""
 
     code: ClassVar[str] = "explain/reordered"
+    sentence: ClassVar[str] = "the whole queue asks in another order: {order}"
     uids: tuple[str, ...]
     order: str
 
@@ -122,6 +137,7 @@ class OtherMachine:
     """The pod on another machine, on which nothing runs; the configuration is the same."""
 
     code: ClassVar[str] = "explain/other-machine"
+    sentence: ClassVar[str] = "the pod goes to the machine {machine}, with nothing else on it"
     position: int
     machine: str
 

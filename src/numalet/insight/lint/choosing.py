@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.insight.lint.rows import FindingRow
-from numalet.wording import english
+
+
+class CheckUnknownCode(Finding):
+    code = "check/unknown-code"
+    sentence = (
+        "there is no finding {unknown!r}, and no area of findings of that name; nearest: {nearest}"
+    )
+    unknown: str
+    nearest: str
+
 
 _COMMENT: Final = re.compile(r"#\s*numalet:\s*ignore\[([^\]]*)\]")
 
@@ -26,27 +35,26 @@ class LintChoice:
     ignore: tuple[str, ...] = ()
 
 
-def of_texts(select: Iterable[str], ignore: Iterable[str]) -> LintChoice:
-    """The choice of options that hold codes, separated by commas.
+def of_texts(select: Iterable[str], ignore: Iterable[str], known: Collection[str]) -> LintChoice:
+    """The choice of options that hold codes, separated by commas; ``known`` are all codes.
 
     Raises:
         BadInput: there is no such code or area.
     """
-    chosen, ignored = _codes("--select", select), _codes("--ignore", ignore)
-    return LintChoice(chosen, ignored)
+    return LintChoice(_codes("--select", select, known), _codes("--ignore", ignore, known))
 
 
-def refuse_unknown(option: str, codes: Iterable[str]) -> None:
-    """Raise ``BadInput`` if one of them is no code and no area."""
-    areas = sorted({code.partition("/")[0] for code in english.SENTENCES})
-    known = [*english.SENTENCES, *areas]
-    unknown = [code for code in codes if code not in known]
+def refuse_unknown(option: str, codes: Iterable[str], known: Collection[str]) -> None:
+    """Raise ``BadInput`` if one of them is none of the known codes, and no area of these."""
+    areas = sorted({code.partition("/")[0] for code in known})
+    names = [*known, *areas]
+    unknown = [code for code in codes if code not in names]
     if unknown:
         raise BadInput(
-            Finding(
-                "check/unknown-code",
-                {"code": code, "nearest": _nearest(code, known) or ", ".join(areas)},
-                Location(option),
+            CheckUnknownCode(
+                unknown=code,
+                nearest=_nearest(code, names) or ", ".join(areas),
+                where=Location(option),
             )
             for code in unknown
         )
@@ -69,9 +77,9 @@ def counted(
     )
 
 
-def _codes(option: str, texts: Iterable[str]) -> tuple[str, ...]:
+def _codes(option: str, texts: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
     codes = tuple(code.strip() for text in texts for code in text.split(",") if code.strip())
-    refuse_unknown(option, codes)
+    refuse_unknown(option, codes, known)
     return codes
 
 

@@ -11,7 +11,43 @@ from typing import Final
 
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.machine_info import OperatingSystem
+from numalet.insight.lint.lint_finding import LintFinding
 from numalet.insight.lint.subject import LintSubject
+
+
+class LintSwapIsOn(LintFinding, kw_only=True):
+    code = "lint/swap-is-on"
+    sentence = "this host swaps to {areas}, and failSwapOn is true"
+    why = "The kubelet v1.32 does not start beside swap unless failSwapOn is false."
+    mend = "swapoff -a, or set failSwapOn to false"
+    areas: str
+    severity: Severity = Severity.WARNING
+
+
+class LintCgroupV1(LintFinding, kw_only=True):
+    code = "lint/cgroup-v1"
+    sentence = "this host has cgroup v1"
+    why = "The kubelet v1.32 starts, and warns that cgroup v1 is in maintenance mode."
+    mend = "boot with systemd.unified_cgroup_hierarchy=1"
+    severity: Severity = Severity.WARNING
+
+
+class LintNoContainerRuntime(LintFinding, kw_only=True):
+    code = "lint/no-container-runtime"
+    sentence = "no container runtime listens at {endpoint}"
+    why = "The kubelet does not start before it reaches its runtime."
+    mend = "start the container runtime, or set containerRuntimeEndpoint"
+    endpoint: str
+    severity: Severity = Severity.WARNING
+
+
+class LintSoftEvictionWithoutGracePeriod(LintFinding):
+    code = "lint/soft-eviction-without-grace-period"
+    sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod has none"
+    why = "The kubelet v1.32 does not start with a soft threshold that has no grace period."
+    mend = "set evictionSoftGracePeriod.{signal}"
+    signal: str
+
 
 SWAP: Final = "swap"
 CGROUPS: Final = "cgroup-version"
@@ -27,22 +63,22 @@ def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
     areas = subject.host.swap_areas
     if areas and subject.config.fail_swap_on:
         where = subject.config.where("failSwapOn")
-        fields = {"areas": ", ".join(areas)}
-        yield Finding("lint/swap-is-on", fields, where, Severity.WARNING)
+        yield LintSwapIsOn(areas=", ".join(areas), where=where)
 
 
 def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
     """With cgroup v1 a kubelet v1.32 starts, and warns."""
     if subject.host.cgroup_version == 1:
-        yield Finding("lint/cgroup-v1", {}, severity=Severity.WARNING)
+        yield LintCgroupV1()
 
 
 def runtime_is_missing(subject: LintSubject) -> Iterator[Finding]:
     """Nothing listens where the kubelet expects the container runtime."""
     if subject.host.has_runtime is False:
         where = subject.config.where("containerRuntimeEndpoint")
-        fields = {"endpoint": subject.config.container_runtime_endpoint}
-        yield Finding("lint/no-container-runtime", fields, where, Severity.WARNING)
+        yield LintNoContainerRuntime(
+            endpoint=subject.config.container_runtime_endpoint, where=where
+        )
 
 
 def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding]:
@@ -53,7 +89,7 @@ def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding
     for signal in sorted(subject.config.eviction_soft):
         if signal not in subject.config.eviction_soft_grace_period:
             where = subject.config.where(f"evictionSoft.{signal}")
-            yield Finding("lint/soft-eviction-without-grace-period", {"signal": signal}, where)
+            yield LintSoftEvictionWithoutGracePeriod(signal=signal, where=where)
 
 
 def not_looked_at(subject: LintSubject) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import Final
 
 from numalet.core.config import reservation
 from numalet.core.config.reservation import NodeShare, Spread, Strategy
@@ -15,7 +16,116 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
+from numalet.insight.lint.lint_finding import LintFinding
 from numalet.insight.lint.subject import LintSubject
+
+_NODE_MAP: Final = (
+    "The Memory Manager subtracts the reservation of a node, and for ordinary memory its huge "
+    "pages, from what the node has, in unsigned 64-bit numbers."
+)
+
+
+class LintReservedHugepagesAbsent(LintFinding, kw_only=True):
+    code = "lint/reserved-hugepages-absent"
+    sentence = "reservedMemory names {type} on NUMA node {numa_node}, which has no such pages"
+    why = "What is kept back must be there; the documentation asks for pages that exist."
+    mend = "remove {type} of NUMA node {numa_node}"
+    type: str
+    numa_node: int
+    severity: Severity = Severity.WARNING
+
+
+class ReservedTooMuchFinding(LintFinding):
+    """More is kept back on a NUMA node than it has."""
+
+    numa_node: int
+    reserved_bytes: int
+    memory_bytes: int
+    hugepages_bytes: int
+
+
+class LintReservedMoreThanNode(ReservedTooMuchFinding):
+    code = "lint/reserved-more-than-node"
+    sentence = (
+        "{reserved_bytes} are kept back on NUMA node {numa_node}, which has {memory_bytes}, of "
+        "these {hugepages_bytes} in huge pages"
+    )
+    why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
+    mend = "keep back less here and more on another node; let 'numalet reserve' compute the entries"
+
+
+class LintReservedOnMemorylessNode(ReservedTooMuchFinding):
+    code = "lint/reserved-on-memoryless-node"
+    sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no memory"
+    why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
+    mend = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
+
+
+class LintReservedOnCpulessNode(LintFinding, kw_only=True):
+    code = "lint/reserved-on-cpuless-node"
+    sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no CPUs"
+    why = "The system and the kubelet run on CPUs, and use the memory near them first."
+    mend = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
+    numa_node: int
+    reserved_bytes: int
+    severity: Severity = Severity.WARNING
+
+
+class LintMemoryOnCpulessNodes(LintFinding, kw_only=True):
+    code = "lint/memory-on-cpuless-nodes"
+    sentence = (
+        "{left_bytes} of the memory that pods may get are on NUMA nodes without CPUs: {numa_nodes}"
+    )
+    why = (
+        "The Memory Manager takes the memory of every NUMA node for the same: also that of an "
+        "accelerator, of a CXL expander, or high-bandwidth memory. A pod without CPUs of its own, "
+        "or one that needs several nodes, can get it."
+    )
+    mend = (
+        "keep back all of it: on these nodes in reservedMemory, and as much more in kubeReserved; "
+        "or use --native, where memoryNodeClasses says which nodes pods get memory of"
+    )
+    numa_nodes: str
+    left_bytes: int
+    severity: Severity = Severity.WARNING
+
+
+class LintUnbalancedReservation(LintFinding, kw_only=True):
+    code = "lint/unbalanced-reservation"
+    sentence = (
+        "the reservation leaves {left_bytes} on NUMA node {numa_node}; an even or proportional "
+        "split of the same sum leaves {better_bytes} on every node with CPUs"
+    )
+    why = (
+        "Pods of one size, one for each NUMA node, must fit the node that has least left; where "
+        "they do not, they take two nodes together and block both for others."
+    )
+    mend = "split the sum evenly, or let 'numalet reserve' do it"
+    numa_node: int
+    left_bytes: int
+    better_bytes: int
+    severity: Severity = Severity.WARNING
+
+
+class LintReservationWidensPod(LintFinding, kw_only=True):
+    code = "lint/reservation-widens-pod"
+    sentence = (
+        "pod {pod}, {subject}: {asked_bytes} of memory need {nodes} NUMA nodes at least; with a "
+        "split that is {strategy} they need {fewer}"
+    )
+    why = (
+        "The preferred number of NUMA nodes is that of the smallest set that could hold the "
+        "request on an empty machine; every node more is one that others can not use alone."
+    )
+    mend = "run 'numalet reserve --strategy {strategy}'"
+    pod: str
+    subject: str
+    asked_bytes: int
+    nodes: int
+    fewer: int
+    strategy: str
+    severity: Severity = Severity.WARNING
+
 
 _PLACE = "reservedMemory"
 _LEAST_PERCENT = 5
@@ -28,16 +138,15 @@ def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
     for share in _shares(subject):
         if share.left_bytes >= 0:
             continue
-        fields = {
-            "numa_node": share.numa_node,
-            "reserved_bytes": share.reserved_bytes,
-            "memory_bytes": share.memory_bytes,
-            "hugepages_bytes": share.hugepages_bytes,
-        }
-        code = "lint/reserved-on-memoryless-node"
-        if share.memory_bytes:
-            code = "lint/reserved-more-than-node"
-        yield Finding(code, fields, _where(subject, share.numa_node), severity)
+        too_much = LintReservedMoreThanNode if share.memory_bytes else LintReservedOnMemorylessNode
+        yield too_much(
+            numa_node=share.numa_node,
+            reserved_bytes=share.reserved_bytes,
+            memory_bytes=share.memory_bytes,
+            hugepages_bytes=share.hugepages_bytes,
+            where=_where(subject, share.numa_node),
+            severity=severity,
+        )
 
 
 def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
@@ -47,9 +156,10 @@ def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
     """
     for share in _shares(subject):
         if share.reserved_bytes and share.left_bytes and not share.has_cpus:
-            fields = {"numa_node": share.numa_node, "reserved_bytes": share.reserved_bytes}
             where = _where(subject, share.numa_node)
-            yield Finding("lint/reserved-on-cpuless-node", fields, where, Severity.WARNING)
+            yield LintReservedOnCpulessNode(
+                numa_node=share.numa_node, reserved_bytes=share.reserved_bytes, where=where
+            )
 
 
 def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
@@ -61,12 +171,12 @@ def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
     shares = [share for share in _shares(subject) if share.numa_node in giving]
     far = [share for share in shares if not share.has_cpus and share.left_bytes > 0]
     if far and len(far) < len(shares):
-        fields = {
-            "numa_nodes": cpu_set.text(share.numa_node for share in far),
-            "left_bytes": sum(share.left_bytes for share in far),
-        }
         where = subject.config.where("memoryManagerPolicy")
-        yield Finding("lint/memory-on-cpuless-nodes", fields, where, Severity.WARNING)
+        yield LintMemoryOnCpulessNodes(
+            numa_nodes=cpu_set.text(share.numa_node for share in far),
+            left_bytes=sum(share.left_bytes for share in far),
+            where=where,
+        )
 
 
 def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
@@ -80,9 +190,8 @@ def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
     for index, entry in enumerate(subject.config.reserved_memory):
         for name in sorted(filter(resources.is_hugepages, entry.limits)):
             if (entry.numa_node, name) not in there:
-                fields = {"type": name, "numa_node": entry.numa_node}
                 where = subject.config.where(f"{_PLACE}[{index}].limits.{name}")
-                yield Finding("lint/reserved-hugepages-absent", fields, where, Severity.WARNING)
+                yield LintReservedHugepagesAbsent(type=name, numa_node=entry.numa_node, where=where)
 
 
 def uneven_split(subject: LintSubject) -> Iterator[Finding]:
@@ -97,9 +206,10 @@ def uneven_split(subject: LintSubject) -> Iterator[Finding]:
     better = min(others)
     if (better - now) * 100 >= _LEAST_PERCENT * better > 0:
         least = min(_with_cpus(shares), key=lambda share: share.left_bytes)
-        fields = {"numa_node": least.numa_node, "left_bytes": now, "better_bytes": better}
         where = _where(subject, least.numa_node)
-        yield Finding("lint/unbalanced-reservation", fields, where, Severity.WARNING)
+        yield LintUnbalancedReservation(
+            numa_node=least.numa_node, left_bytes=now, better_bytes=better, where=where
+        )
 
 
 def widened_pods(subject: LintSubject) -> Iterator[Finding]:
@@ -113,16 +223,16 @@ def widened_pods(subject: LintSubject) -> Iterator[Finding]:
         best = min(needs, key=lambda need: need[0] or len(shares) + 1, default=None)
         if now is None or best is None or best[0] is None or best[0] >= now:
             continue
-        fields = {
-            "pod": str(pod),
-            "subject": f"container {name}" if name else "the pod as one",
-            "asked_bytes": size_bytes,
-            "nodes": now,
-            "fewer": best[0],
-            "strategy": best[1].value,
-        }
         where = subject.place_of(pod, name)
-        yield Finding("lint/reservation-widens-pod", fields, where, Severity.WARNING)
+        yield LintReservationWidensPod(
+            pod=str(pod),
+            subject=f"container {name}" if name else "the pod as one",
+            asked_bytes=size_bytes,
+            nodes=now,
+            fewer=best[0],
+            strategy=best[1].value,
+            where=where,
+        )
 
 
 def _shares(subject: LintSubject) -> tuple[NodeShare, ...]:

@@ -21,6 +21,22 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.quantity import ZERO
+from numalet.insight.lint.option_findings import (
+    LintAlignmentWithoutHints,
+    LintCpuPolicyMayHang,
+    LintCpuReservationOverridden,
+    LintDistancesBeyondRows,
+    LintManyNodes,
+    LintManyNodesAreSlow,
+    LintMaxAllowableNotANumber,
+    LintNumaBalancing,
+    LintOptionWithoutGate,
+    LintPageSizeNotEverywhere,
+    LintPartOfACpuReserved,
+    LintReservedCpusSplitCores,
+    LintStrictReservation,
+    LintTopologyOptionsNotRead,
+)
 from numalet.insight.lint.subject import LintSubject
 
 _TOPOLOGY: Final = "topologyManagerPolicyOptions"
@@ -40,10 +56,14 @@ def node_limit_is_a_word(subject: LintSubject) -> Iterator[Finding]:
     options = subject.config.topology_manager_policy_options or {}
     value = options.get(policy_options.MAX_ALLOWABLE)
     if value is not None and value.strip().lower() in _WORDS:
-        fields = {"value": value, "nodes": max(len(subject.machine.nodes), _DEFAULT_LIMIT + 1)}
         where = subject.config.where(f"{_TOPOLOGY}.{policy_options.MAX_ALLOWABLE}")
         severity = Severity.ERROR if subject.aligns else Severity.WARNING
-        yield Finding("lint/max-allowable-not-a-number", fields, where, severity)
+        yield LintMaxAllowableNotANumber(
+            value=value,
+            nodes=max(len(subject.machine.nodes), _DEFAULT_LIMIT + 1),
+            where=where,
+            severity=severity,
+        )
 
 
 def many_nodes(subject: LintSubject) -> Iterator[Finding]:
@@ -51,21 +71,19 @@ def many_nodes(subject: LintSubject) -> Iterator[Finding]:
     nodes = len(subject.machine.nodes)
     if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
         return
-    fields = {"nodes": nodes, "limit": _DEFAULT_LIMIT}
     where = subject.config.where("topologyManagerPolicy")
     if not subject.aligns:
-        yield Finding("lint/many-nodes", fields, where, Severity.NOTE)
+        yield LintManyNodes(nodes=nodes, limit=_DEFAULT_LIMIT, where=where)
     elif policy_options.MAX_ALLOWABLE in (subject.config.topology_manager_policy_options or {}):
-        yield Finding("lint/many-nodes-are-slow", fields, where, Severity.WARNING)
+        yield LintManyNodesAreSlow(nodes=nodes, limit=_DEFAULT_LIMIT, where=where)
 
 
 def options_not_read(subject: LintSubject) -> Iterator[Finding]:
     """Options of the topology policy under the policy none, which reads none of them."""
     options = subject.config.topology_manager_policy_options
     if options and not subject.aligns:
-        fields = {"options": ", ".join(sorted(options))}
         where = subject.config.where(_TOPOLOGY)
-        yield Finding("lint/topology-options-not-read", fields, where, Severity.WARNING)
+        yield LintTopologyOptionsNotRead(options=", ".join(sorted(options)), where=where)
 
 
 def options_without_gate(subject: LintSubject) -> Iterator[Finding]:
@@ -85,9 +103,10 @@ def _without_gate(
     for name in sorted(options):
         gate = _GATES.get((place, known[name])) if name in known else None
         if gate is not None and not subject.gates.enabled(gate):
-            fields = {"option": name, "maturity": known[name].value, "gate": gate}
             where = subject.config.where(f"{place}.{name}")
-            yield Finding("lint/option-without-gate", fields, where, Severity.WARNING)
+            yield LintOptionWithoutGate(
+                option=name, maturity=known[name].value, gate=gate, where=where
+            )
 
 
 def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
@@ -102,9 +121,8 @@ def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
         and config.memory_manager_policy == MemoryPolicy.NONE.value
     )
     if config.topology_manager_policy in policies and both_off and not subject.devices:
-        fields = {"policy": config.topology_manager_policy}
         where = config.where("topologyManagerPolicy")
-        yield Finding("lint/alignment-without-hints", fields, where, Severity.WARNING)
+        yield LintAlignmentWithoutHints(policy=config.topology_manager_policy, where=where)
 
 
 def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
@@ -125,18 +143,16 @@ def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
     if not count or sum(amount.milli_value for amount in amounts.values()) == count * 1000:
         return
     for field, amount in amounts.items():
-        fields = {"field": field, "amount": amount, "cpus": count}
         where = config.where(field)
-        yield Finding("lint/cpu-reservation-overridden", fields, where, Severity.WARNING)
+        yield LintCpuReservationOverridden(field=field, amount=amount, cpus=count, where=where)
 
 
 def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """A reservation of CPUs that is no whole number is rounded up, but counted as it stands."""
     reserved = rules.reservation.get(resources.CPU, ZERO)
     if _is_static(rules.cpu) and reserved.milli_value % 1000:
-        fields = {"reserved": reserved, "cpus": rules.cpu.reserved_count}
         where = subject.config.where("kubeReserved.cpu")
-        yield Finding("lint/part-of-a-cpu-reserved", fields, where, Severity.WARNING)
+        yield LintPartOfACpuReserved(reserved=reserved, cpus=rules.cpu.reserved_count, where=where)
 
 
 def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
@@ -144,9 +160,10 @@ def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     cpu = rules.cpu
     split = _split_cores(subject, cpu.reserved_cpus or cpu_set.EMPTY)
     if _is_static(cpu) and _turns_on_whole_cores(cpu) and split:
-        fields = {"cores": ", ".join(f"{{{','.join(map(str, core))}}}" for core in split)}
         where = subject.config.where(f"{_CPU}.{policy_options.DISTRIBUTE_ACROSS_NUMA}")
-        yield Finding("lint/cpu-policy-may-hang", fields, where, Severity.WARNING)
+        yield LintCpuPolicyMayHang(
+            cores=", ".join(f"{{{','.join(map(str, core))}}}" for core in split), where=where
+        )
 
 
 def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
@@ -164,13 +181,13 @@ def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     whole = frozenset().union(*_split_cores(subject, reserved))
     is_named = cpu.reserved_cpus is not None
     if whole and not (is_named and _turns_on_whole_cores(cpu)):
-        fields = {
-            "reserved": cpu_set.text(whole & reserved),
-            "siblings": cpu_set.text(whole - reserved),
-            "whole": cpu_set.text(whole | reserved),
-        }
         where = subject.config.where("reservedSystemCPUs" if is_named else "kubeReserved.cpu")
-        yield Finding("lint/reserved-cpus-split-cores", fields, where, Severity.WARNING)
+        yield LintReservedCpusSplitCores(
+            reserved=cpu_set.text(whole & reserved),
+            siblings=cpu_set.text(whole - reserved),
+            whole=cpu_set.text(whole | reserved),
+            where=where,
+        )
 
 
 def _turns_on_whole_cores(cpu: CpuRules) -> bool:
@@ -197,20 +214,20 @@ def strict_reservation(subject: LintSubject, rules: NodeRules) -> Iterator[Findi
     pool = policy.initial_default
     if pool and len(pool) == policy.most_at_once(pool):
         where = subject.config.where(f"{_CPU}.{policy_options.STRICT_RESERVATION}")
-        yield Finding("lint/strict-reservation", {"cpus": len(pool)}, where, Severity.WARNING)
+        yield LintStrictReservation(cpus=len(pool), where=where)
 
 
 def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """prefer-closest-numa-nodes where ids have gaps: some comparisons are fatal."""
     distances = roster.distances(rules)
     if distances is not None and distances.readable_ids is not None:
-        fields = {
-            "numa_node": max(subject.machine.node_ids),
-            "places": min(distances.readable_ids.values()),
-            "numa_nodes": ", ".join(map(str, subject.machine.node_ids)),
-        }
         where = subject.config.where(f"{_TOPOLOGY}.{policy_options.PREFER_CLOSEST}")
-        yield Finding("lint/distances-beyond-rows", fields, where, Severity.WARNING)
+        yield LintDistancesBeyondRows(
+            numa_node=max(subject.machine.node_ids),
+            places=min(distances.readable_ids.values()),
+            numa_nodes=", ".join(map(str, subject.machine.node_ids)),
+            where=where,
+        )
 
 
 def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
@@ -224,20 +241,19 @@ def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
     for size in sorted(set().union(*nodes.values())):
         lacking = [node_id for node_id in sorted(nodes) if size not in nodes[node_id]]
         if lacking:
-            fields = {
-                "type": resources.hugepages_name(size),
-                "numa_nodes": ", ".join(map(str, lacking)),
-            }
             where = subject.config.where("memoryManagerPolicy")
-            yield Finding("lint/page-size-not-everywhere", fields, where, Severity.WARNING)
+            yield LintPageSizeNotEverywhere(
+                type=resources.hugepages_name(size),
+                numa_nodes=", ".join(map(str, lacking)),
+                where=where,
+            )
 
 
 def numa_balancing(subject: LintSubject) -> Iterator[Finding]:
     """The kernel moves pages between nodes on its own."""
     if subject.numa_balancing and len(subject.machine.nodes) > 1 and _pins(subject):
         where = subject.config.where(_pinning_field(subject.config))
-        fields = {"value": subject.numa_balancing}
-        yield Finding("lint/numa-balancing", fields, where, Severity.WARNING)
+        yield LintNumaBalancing(value=subject.numa_balancing, where=where)
 
 
 def _pins(subject: LintSubject) -> bool:

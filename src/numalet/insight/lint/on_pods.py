@@ -7,6 +7,7 @@ are asked about once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from numalet.core.admission.reasons import KubeletWouldCrash, OutOfResource, Rejection
 from numalet.core.config.rules import CpuPolicy
@@ -18,8 +19,132 @@ from numalet.core.node import largest_request
 from numalet.core.node.largest_request import LargestRequestSearch
 from numalet.core.node.node import Node
 from numalet.insight import decision_notes
+from numalet.insight.lint.lint_finding import LintFinding
 from numalet.insight.lint.subject import LintSubject
 from numalet.wording import english, kubelet
+
+_EMPTY_NODE: Final = (
+    "A pod that an empty node does not admit is rejected there every time, and whatever made it "
+    "makes it again."
+)
+
+
+class LintPodsNotChecked(LintFinding, kw_only=True):
+    code = "lint/pods-not-checked"
+    sentence = (
+        "pods not looked at: {count}, because the kubelet would not start with this configuration"
+    )
+    why = "Pods are asked about on the node that the configuration makes."
+    mend = "mend what keeps the kubelet from starting, then check again"
+    count: int
+    severity: Severity = Severity.NOTE
+
+
+class LintPodNeverAdmitted(LintFinding):
+    code = "lint/pod-never-admitted"
+    sentence = (
+        "pod {pod}, container {container} asks for {asked} of {resource}; this node, when it is "
+        "empty, admits {most} and not one unit more, so {excess} are too much ({reason})"
+    )
+    why = _EMPTY_NODE
+    mend = "ask for {most} of {resource} at most, or choose another policy"
+    pod: str
+    container: str
+    resource: str
+    asked: str
+    most: str
+    excess: str
+    reason: str
+
+
+class LintPodNotWholeUnits(LintFinding):
+    code = "lint/pod-not-whole-units"
+    sentence = (
+        "pod {pod}, container {container} asks for {asked} of {resource}, which is no whole "
+        "number of units ({reason}); {most} would be admitted"
+    )
+    why = "With full-pcpus-only CPUs are given by whole cores, and huge pages by whole pages."
+    mend = "ask for {most} of {resource}, or for a unit less"
+    pod: str
+    container: str
+    resource: str
+    asked: str
+    most: str
+    reason: str
+
+
+class NeverAdmittedFinding(LintFinding):
+    """A pod of which no single request is too large; ``ways`` are what would be admitted."""
+
+    pod: str
+    reason: str
+    cause: str
+    ways: str
+
+
+class LintPodNeverAdmittedTogether(NeverAdmittedFinding):
+    code = "lint/pod-never-admitted-together"
+    sentence = (
+        "pod {pod} is never admitted ({reason}), though each of its requests is when it is alone: "
+        "{cause}"
+    )
+    why = _EMPTY_NODE
+    mend = "admitted would be {ways}"
+
+
+class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
+    code = "lint/pod-never-admitted-at-all"
+    sentence = (
+        "pod {pod} is never admitted ({reason}), and no smaller single request changes that: "
+        "{cause}"
+    )
+    why = _EMPTY_NODE
+    mend = "choose another policy or scope, or another machine"
+
+
+class LintPodLargerThanNode(LintFinding):
+    code = "lint/pod-larger-than-node"
+    sentence = (
+        "pod {pod} asks for {asked} of {resource}; the node offers {most}, so {excess} are too "
+        "much (OutOf{resource})"
+    )
+    why = (
+        "Requests with overhead must fit status.allocatable: the capacity without the "
+        "reservation, and for memory without all huge pages."
+    )
+    mend = "ask for {most} of {resource} at most, or keep less back"
+    pod: str
+    resource: str
+    asked: str
+    most: str
+    excess: str
+
+
+class LintPodCrashesKubelet(LintFinding):
+    code = "lint/pod-crashes-kubelet"
+    sentence = "pod {pod} makes the kubelet crash or hang: {cause}"
+    why = (
+        "The kubelet v1.32 panics, or never comes to an end, while it admits such a pod, and "
+        "again after every restart."
+    )
+    mend = "do not let the pod come to this node, or mend what is named"
+    pod: str
+    cause: str
+
+
+class LintPodsEmptyThePool(LintFinding):
+    code = "lint/pods-empty-the-pool"
+    sentence = (
+        "the given pods, admitted in this order, hold all CPUs that are not reserved; {pod} takes "
+        "the last ones, and the kubelet v1.32 does not start again with that"
+    )
+    why = (
+        "With strict-cpu-reservation the reserved CPUs are not part of the shared pool, and a "
+        "state file with an empty pool is refused."
+    )
+    mend = "ask for one CPU less in all, or reserve one CPU more"
+    pod: str
+
 
 _MOST_WAYS = 4
 
@@ -27,7 +152,7 @@ _MOST_WAYS = 4
 def not_looked_at(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
     """The pods are there, but no node that could be asked."""
     if node is None and subject.pods:
-        yield Finding("lint/pods-not-checked", {"count": len(subject.pods)}, severity=Severity.NOTE)
+        yield LintPodsNotChecked(count=len(subject.pods))
 
 
 def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
@@ -70,7 +195,7 @@ def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
             yield from _crashing(subject, pod, rejection, " (after the pods before it)")
     if last is not None and not node.snapshot.cpu.default:
         where = subject.place_of(last, "")
-        yield Finding("lint/pods-empty-the-pool", {"pod": str(last)}, where)
+        yield LintPodsEmptyThePool(pod=str(last), where=where)
 
 
 def _crashes(node: Node, pod: Pod) -> bool:
@@ -95,9 +220,8 @@ def and_more(alike: list[Pod]) -> str:
 def _crashing(
     subject: LintSubject, pod: Pod, rejection: KubeletWouldCrash, more: str
 ) -> Iterator[Finding]:
-    fields = {"pod": f"{pod}{more}", "why": english.of_reason(rejection)}
     where = subject.place_of(pod, "")
-    yield Finding("lint/pod-crashes-kubelet", fields, where)
+    yield LintPodCrashesKubelet(pod=f"{pod}{more}", cause=english.of_reason(rejection), where=where)
 
 
 def _too_much(
@@ -126,19 +250,27 @@ def _too_much_alone(
     more: str,
 ) -> Finding:
     asked = container.requests[resource]
-    fields = {
-        "pod": f"{pod}{more}",
-        "container": container.name,
-        "resource": resource,
-        "asked": shown(resource, asked),
-        "most": shown(resource, most),
-        "reason": kubelet.reason(rejection),
-    }
     where = subject.place_of(pod, container.name)
     if most > asked:
-        return Finding("lint/pod-not-whole-units", fields, where)
-    fields["excess"] = shown(resource, asked - most)
-    return Finding("lint/pod-never-admitted", fields, where)
+        return LintPodNotWholeUnits(
+            pod=f"{pod}{more}",
+            container=container.name,
+            resource=resource,
+            asked=shown(resource, asked),
+            most=shown(resource, most),
+            reason=kubelet.reason(rejection),
+            where=where,
+        )
+    return LintPodNeverAdmitted(
+        pod=f"{pod}{more}",
+        container=container.name,
+        resource=resource,
+        asked=shown(resource, asked),
+        most=shown(resource, most),
+        excess=shown(resource, asked - most),
+        reason=kubelet.reason(rejection),
+        where=where,
+    )
 
 
 def _too_much_together(
@@ -150,16 +282,14 @@ def _too_much_together(
         for container, resource in _requests(pod)
         if (most := search.together(pod, container, resource)) is not None
     ]
-    fields = {
-        "pod": f"{pod}{more}",
-        "reason": kubelet.reason(rejection),
-        "why": english.of_reason(rejection),
-        "ways": "; or ".join(ways[:_MOST_WAYS]),
-    }
-    code = "lint/pod-never-admitted-together"
-    if not ways:
-        code = "lint/pod-never-admitted-at-all"
-    return Finding(code, fields, subject.place_of(pod, ""))
+    never = LintPodNeverAdmittedTogether if ways else LintPodNeverAdmittedAtAll
+    return never(
+        pod=f"{pod}{more}",
+        reason=kubelet.reason(rejection),
+        cause=english.of_reason(rejection),
+        ways="; or ".join(ways[:_MOST_WAYS]),
+        where=subject.place_of(pod, ""),
+    )
 
 
 def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
@@ -197,14 +327,14 @@ def _larger(subject: LintSubject, pod: Pod, refused: OutOfResource, more: str) -
         )
         return shown(refused.resource, of)
 
-    fields = {
-        "pod": f"{pod}{more}",
-        "resource": refused.resource,
-        "asked": amount(refused.requested),
-        "most": amount(refused.capacity),
-        "excess": amount(refused.lack),
-    }
-    return Finding("lint/pod-larger-than-node", fields, subject.place_of(pod, ""))
+    return LintPodLargerThanNode(
+        pod=f"{pod}{more}",
+        resource=refused.resource,
+        asked=amount(refused.requested),
+        most=amount(refused.capacity),
+        excess=amount(refused.lack),
+        where=subject.place_of(pod, ""),
+    )
 
 
 def shown(resource: str, amount: Quantity) -> str:

@@ -14,7 +14,62 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Container, QosClass
 from numalet.core.model.quantity import ZERO, Quantity
 from numalet.insight.lint import on_pods
+from numalet.insight.lint.lint_finding import LintFinding
 from numalet.insight.lint.subject import LintSubject
+
+
+class LintContainerWithoutLimits(LintFinding):
+    code = "lint/container-without-limits"
+    sentence = (
+        "container {container} keeps pod {pod} from the QoS class Guaranteed: its limits of "
+        "{resources} are missing or not equal to its requests"
+    )
+    why = (
+        "A pod is Guaranteed if every container, init containers and sidecars included, has "
+        "limits of cpu and memory that are equal to its requests. Only Guaranteed pods get "
+        "exclusive CPUs and memory of chosen NUMA nodes, and they are evicted last."
+    )
+    mend = "give container {container} requests and limits of {resources} that are equal"
+    pod: str
+    container: str
+    resources: str
+
+
+class LintFractionalCpus(LintFinding):
+    code = "lint/fractional-cpus"
+    sentence = (
+        "pod {pod}, container {container} asks for {asked} of cpu, which is no whole number: it "
+        "gets no exclusive CPUs"
+    )
+    why = (
+        "The static policy gives exclusive CPUs to containers of Guaranteed pods that ask for "
+        "whole ones. One that asks for 1500m runs in the shared pool with all others."
+    )
+    mend = "ask for {whole} of cpu, unless the container is meant to share CPUs"
+    pod: str
+    container: str
+    asked: Quantity
+    whole: int
+
+
+class LintResourceAlmostOffered(LintFinding, kw_only=True):
+    code = "lint/resource-almost-offered"
+    sentence = (
+        "pod {pod}, container {container} asks for {resource}, which this node does not offer; it "
+        "offers {offered}"
+    )
+    why = (
+        "Resources are known by their exact names. The scheduler finds no node for a name that "
+        "none offers; a kubelet that gets the pod anyway starts it without the device, or rejects "
+        "it for huge pages that are not there."
+    )
+    mend = "write {offered}"
+    pod: str
+    container: str
+    resource: str
+    offered: str
+    severity: Severity = Severity.WARNING
+
 
 _OF_QOS: Final = (resources.CPU, resources.MEMORY)
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
@@ -41,14 +96,15 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
         if any(_requested(others, name) > _requested(fitting, name) for name in _OF_QOS):
             continue
         for container in others:
-            fields = {
-                "pod": f"{pod}{on_pods.and_more(alike)}",
-                "container": container.name,
-                "resources": " and ".join(filter(lambda name: _differs(container, name), _OF_QOS)),
-            }
             where = subject.place_of(pod, container.name)
             severity = Severity.WARNING if pins else Severity.NOTE
-            yield Finding("lint/container-without-limits", fields, where, severity)
+            yield LintContainerWithoutLimits(
+                pod=f"{pod}{on_pods.and_more(alike)}",
+                container=container.name,
+                resources=" and ".join(filter(lambda name: _differs(container, name), _OF_QOS)),
+                where=where,
+                severity=severity,
+            )
 
 
 def _is_guaranteed(container: Container) -> bool:
@@ -75,16 +131,17 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
             is_shared = not cpu_demand.of_container(pod, container)
             if pod.qos_class is not QosClass.GUARANTEED or asked.sign <= 0 or not is_shared:
                 continue
-            fields = {
-                "pod": f"{pod}{on_pods.and_more(alike)}",
-                "container": container.name,
-                "asked": asked,
-                "whole": asked.value,
-            }
             where = subject.place_of(pod, container.name)
             # A helper beside the others asks for less than one on purpose.
             severity = Severity.WARNING if asked.milli_value > 1000 else Severity.NOTE
-            yield Finding("lint/fractional-cpus", fields, where, severity)
+            yield LintFractionalCpus(
+                pod=f"{pod}{on_pods.and_more(alike)}",
+                container=container.name,
+                asked=asked,
+                whole=asked.value,
+                where=where,
+                severity=severity,
+            )
 
 
 def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
@@ -98,14 +155,14 @@ def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Fin
                 near = sorted(filter(lambda known: _is_almost(name, known), offered))
                 if not near:
                     continue
-                fields = {
-                    "pod": f"{pod}{on_pods.and_more(alike)}",
-                    "container": container.name,
-                    "resource": name,
-                    "offered": near[0],
-                }
                 where = subject.place_of(pod, container.name)
-                yield Finding("lint/resource-almost-offered", fields, where, Severity.WARNING)
+                yield LintResourceAlmostOffered(
+                    pod=f"{pod}{on_pods.and_more(alike)}",
+                    container=container.name,
+                    resource=name,
+                    offered=near[0],
+                    where=where,
+                )
 
 
 def _is_almost(name: str, known: str) -> bool:

@@ -9,10 +9,97 @@ from collections.abc import Iterator
 
 from numalet.core.config import node_allocatable, reservation
 from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
+from numalet.core.findings.phrases import FORMULA
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.quantity import ZERO, Quantity
+from numalet.insight.lint.lint_finding import LintFinding
 from numalet.insight.lint.subject import LintSubject
+
+
+class LintReservedHugepages(LintFinding):
+    code = "lint/reserved-hugepages"
+    sentence = (
+        "reservedMemory keeps back {amount} of {type} on NUMA node {numa_node}; the sum over all "
+        "nodes must be 0 for huge pages"
+    )
+    why = FORMULA + " kubeReserved and systemReserved take no huge pages, so that sum is 0."
+    mend = "remove {type} from reservedMemory"
+    type: str
+    amount: Quantity
+    numa_node: int
+
+
+class LintDefaultEvictionForgotten(LintFinding):
+    code = "lint/default-eviction-forgotten"
+    sentence = (
+        "reservedMemory keeps back {given}; {expected} is needed, because evictionHard is not "
+        "given and memory.available is {threshold} by default"
+    )
+    why = FORMULA + " The default of that threshold is not zero."
+    mend = (
+        "add {threshold} to one entry, give evictionHard, or let 'numalet reserve' compute the "
+        "entries"
+    )
+    given: Quantity
+    threshold: Quantity
+    expected: Quantity
+
+
+class LintDefaultEvictionNotMerged(LintFinding):
+    code = "lint/default-eviction-not-merged"
+    sentence = (
+        "reservedMemory keeps back {given}, {threshold} more than the {expected} that is needed: "
+        "evictionHard is given without memory.available, so the default is gone"
+    )
+    why = "evictionHard is taken as a whole: as soon as it is given, no default of it is left."
+    mend = "add memory.available: {threshold} to evictionHard, or take it off one entry"
+    given: Quantity
+    threshold: Quantity
+    expected: Quantity
+
+
+class LintNoMemoryThreshold(LintFinding, kw_only=True):
+    code = "lint/no-memory-threshold"
+    sentence = (
+        "there is no hard eviction threshold for memory.available; the default {threshold} does "
+        "not apply here"
+    )
+    why = (
+        "Without a threshold the kubelet evicts nothing before memory runs out, and the kernel "
+        "kills what it likes. evictionHard is taken as a whole, and a kubelet that is run with "
+        "flags only has no default."
+    )
+    mend = "add memory.available to evictionHard, and the same amount to reservedMemory"
+    threshold: Quantity
+    severity: Severity = Severity.WARNING
+
+
+class LintEvictionPercentage(LintFinding):
+    code = "lint/eviction-percentage"
+    sentence = (
+        "memory.available {value} is {amount_bytes} ({exactly} bytes) on this machine with "
+        "{capacity_bytes}, and another number on every other"
+    )
+    why = (
+        "A percentage is taken of the memory of the machine in 32-bit floating point, and "
+        "reservedMemory has to match the result to the byte."
+    )
+    mend = "write an amount of bytes, such as 500Mi, if machines differ"
+    value: str
+    amount_bytes: int
+    exactly: int
+    capacity_bytes: int
+
+
+class LintReservedMemoryNotRead(LintFinding, kw_only=True):
+    code = "lint/reserved-memory-not-read"
+    sentence = "reservedMemory is given, but memoryManagerPolicy {policy!r} does not read it"
+    why = "Only the memory policy Static, or BestEffort on Windows, reads it."
+    mend = "set memoryManagerPolicy to Static, or remove reservedMemory"
+    policy: str
+    severity: Severity = Severity.WARNING
+
 
 _RESERVED = "reservedMemory"
 _EVICTION = "evictionHard"
@@ -24,12 +111,13 @@ def hugepages_reserved(subject: LintSubject) -> Iterator[Finding]:
     for index, entry in enumerate(subject.config.reserved_memory):
         for name in sorted(filter(resources.is_hugepages, entry.limits)):
             where = subject.config.where(f"{_RESERVED}[{index}].limits.{name}")
-            fields = {
-                "type": name,
-                "amount": entry.limits[name],
-                "numa_node": entry.numa_node,
-            }
-            yield Finding("lint/reserved-hugepages", fields, where, severity)
+            yield LintReservedHugepages(
+                type=name,
+                amount=entry.limits[name],
+                numa_node=entry.numa_node,
+                where=where,
+                severity=severity,
+            )
 
 
 def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
@@ -38,9 +126,14 @@ def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
     if parts is None or not subject.config.uses_default_eviction or given.is_zero:
         return
     if not parts.eviction.is_zero and given + parts.eviction == parts.total:
-        fields = {"given": given, "threshold": parts.eviction, "expected": parts.total}
         where = subject.config.where(_RESERVED)
-        yield Finding("lint/default-eviction-forgotten", fields, where, _severity(subject))
+        yield LintDefaultEvictionForgotten(
+            given=given,
+            threshold=parts.eviction,
+            expected=parts.total,
+            where=where,
+            severity=_severity(subject),
+        )
 
 
 def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
@@ -49,17 +142,21 @@ def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
     if parts is None or not _lacks_memory_threshold(subject):
         return
     if _given(subject) == parts.total + default:
-        fields = {"given": _given(subject), "threshold": default, "expected": parts.total}
         where = subject.config.where(_EVICTION)
-        yield Finding("lint/default-eviction-not-merged", fields, where, _severity(subject))
+        yield LintDefaultEvictionNotMerged(
+            given=_given(subject),
+            threshold=default,
+            expected=parts.total,
+            where=where,
+            severity=_severity(subject),
+        )
 
 
 def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
     """EvictionHard says nothing about memory, so nothing is evicted before the node is full."""
     if _lacks_memory_threshold(subject):
-        fields = {"threshold": _default_threshold(subject)}
         where = subject.config.where(_EVICTION)
-        yield Finding("lint/no-memory-threshold", fields, where, Severity.WARNING)
+        yield LintNoMemoryThreshold(threshold=_default_threshold(subject), where=where)
 
 
 def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
@@ -68,24 +165,24 @@ def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
     parts = subject.memory_parts
     if not value.endswith("%") or parts is None or parts.eviction.is_zero:
         return
-    fields = {
-        "value": value,
-        "amount_bytes": parts.eviction.value,
-        "exactly": parts.eviction.value,
-        "capacity_bytes": subject.machine.memory_capacity_bytes,
-    }
     where = subject.config.where(f"{_EVICTION}.{MEMORY_AVAILABLE}")
     severity = Severity.WARNING if subject.pins_memory else Severity.NOTE
-    yield Finding("lint/eviction-percentage", fields, where, severity)
+    yield LintEvictionPercentage(
+        value=value,
+        amount_bytes=parts.eviction.value,
+        exactly=parts.eviction.value,
+        capacity_bytes=subject.machine.memory_capacity_bytes,
+        where=where,
+        severity=severity,
+    )
 
 
 def reservation_is_not_read(subject: LintSubject) -> Iterator[Finding]:
     """ReservedMemory is there, but no policy reads it."""
     config = subject.config
     if config.reserved_memory and not subject.pins_memory:
-        fields = {"policy": config.memory_manager_policy}
-        yield Finding(
-            "lint/reserved-memory-not-read", fields, config.where(_RESERVED), Severity.WARNING
+        yield LintReservedMemoryNotRead(
+            policy=config.memory_manager_policy, where=config.where(_RESERVED)
         )
 
 

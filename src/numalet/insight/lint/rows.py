@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding, Location, Severity
-from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
+from numalet.insight.lint.lint_finding import with_sizes
+from numalet.wording import kubelet_start
 
 _FIELD: Final = re.compile(r"\{(\w+)[^{}]*\}")
 _STAGES: Final = {
     "cpu-state": StartStage.CPU_MANAGER_START,
     "memory-state": StartStage.MEMORY_MANAGER_START,
 }
+_CONFIGURATION: Final = "config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class FindingRow:
     @property
     def place(self) -> str:
         """The place as people read it."""
-        return english.place(self.where)
+        return self.where.text
 
 
 def failing(*, strict: bool) -> frozenset[Severity]:
@@ -52,10 +54,10 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
             code=finding.code,
             severity=finding.severity,
             where=finding.where,
-            sentence=sentence(finding),
+            sentence=str(finding),
             kubelet_text=kubelet_text(finding),
-            rule=rule(finding.code),
-            mend=_mend(finding),
+            rule=finding.why,
+            mend=finding.mend.format(**with_sizes(finding.fields)),
         )
         for finding in findings
     )
@@ -70,64 +72,19 @@ class CodeMeaning:
     mend: str
 
 
-def codes() -> tuple[str, ...]:
-    """All codes of findings, in alphabetical order."""
-    return tuple(sorted(english.SENTENCES))
-
-
-def meaning(code: str) -> CodeMeaning:
-    """What a code means, without a finding of it."""
+def meaning(of: type[Any]) -> CodeMeaning:
+    """What a code means, without a finding or a reason of it; reasons have a sentence alone."""
     return CodeMeaning(
-        _FIELD.sub(r"<\1>", english.SENTENCES[code]),
-        rule(code),
-        _FIELD.sub(r"<\1>", _mend_template(code)),
+        _FIELD.sub(r"<\1>", of.sentence),
+        getattr(of, "why", ""),
+        _FIELD.sub(r"<\1>", getattr(of, "mend", "")),
     )
-
-
-def sentence(finding: Finding) -> str:
-    """What is wrong."""
-    template = english_lint.SENTENCES.get(finding.code)
-    if template is None:
-        return english.of_finding(finding)
-    return template.format(**_shown(finding.fields))
 
 
 def kubelet_text(finding: Finding) -> str:
     """What the kubelet says about it, to the letter; empty if it says nothing."""
-    stage = _STAGES.get(_area(finding.code))
-    if stage is not None:
+    area = finding.code.partition("/")[0]
+    stage = _STAGES.get(area)
+    if stage is not None and finding.kubelet_text:
         return kubelet_start.text(StartRefused(stage, (finding,)))
-    if finding.code in kubelet_config.SENTENCES:
-        return kubelet_config.text(finding)
-    return ""
-
-
-def rule(code: str) -> str:
-    """Why it is wrong; the same for every finding of a code."""
-    words = english_lint.WORDS.get(code)
-    if words is not None:
-        return words.why
-    return english_mends.RULES.get(code) or english_mends.AREA_RULES.get(_area(code), "")
-
-
-def _mend(finding: Finding) -> str:
-    return _mend_template(finding.code).format(**_shown(finding.fields))
-
-
-def _mend_template(code: str) -> str:
-    words = english_lint.WORDS.get(code)
-    if words is not None:
-        return words.mend
-    return english_mends.MENDS.get(code) or english_mends.AREA_MENDS.get(_area(code), "")
-
-
-def _area(code: str) -> str:
-    return code.partition("/")[0]
-
-
-def _shown(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields with sizes as people read them."""
-    return {
-        name: english.size(value) if name.endswith("_bytes") else value
-        for name, value in fields.items()
-    }
+    return finding.in_kubelet_words if area == _CONFIGURATION else ""

@@ -12,7 +12,6 @@ from typing import Final, Literal
 import msgspec
 
 from numalet.core.model.findings import Finding
-from numalet.wording import english
 
 SCHEMA: Final = "numalet.findings/1"
 
@@ -54,7 +53,7 @@ def of(findings: Iterable[Finding]) -> FindingsDocument:
                     line=finding.where.line,
                     path=finding.where.path,
                 ),
-                message=english.of_finding(finding),
+                message=str(finding),
             )
             for finding in findings
         ],

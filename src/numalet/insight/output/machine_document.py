@@ -15,7 +15,6 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 from numalet.insight.maps.profile_list import ProfileRow
 from numalet.insight.output.json_schema import OutputDocument
-from numalet.wording import english
 
 
 class PagesDocument(OutputDocument):
@@ -130,7 +129,7 @@ def _node(row: MachineNodeRow) -> MachineNodeDocument:
 
 
 def _note(note: Finding) -> NoteDocument:
-    named = {"code": note.code, **note.fields, "text": english.of_finding(note)}
+    named = {"code": note.code, **note.fields, "text": str(note)}
     return cast("NoteDocument", named)
 
 

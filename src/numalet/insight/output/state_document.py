@@ -15,13 +15,14 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.output.json_schema import OutputDocument
 from numalet.insight.output.memory_document import TypeDocument, types
+from numalet.insight.state import verify
 from numalet.insight.state.holder_map import GroupRow, HolderRow, StateMap
 from numalet.insight.state.reading import Seal
 from numalet.insight.state.rebase import Lost, Rebased
 from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
-from numalet.wording import english, english_state_rules, kubelet_start
+from numalet.wording import kubelet_start
 
 
 class StateFindingDocument(OutputDocument):
@@ -248,8 +249,7 @@ def _file(report: FileReport) -> StateFileDocument:
         checksum=report.checksum,
         expected_checksum=report.expected,
         findings=[
-            BreachDocument(**_parts(each), rule=english_state_rules.RULES[each.code])
-            for each in report.findings
+            BreachDocument(**_parts(each), rule=verify.rule(each)) for each in report.findings
         ],
     )
 
@@ -327,5 +327,5 @@ def _parts(of: Finding) -> dict[str, Any]:
         "file": of.where.document,
         "path": of.where.path,
         "fields": {name: of.fields[name] for name in sorted(of.fields)},
-        "text": english.of_finding(of),
+        "text": str(of),
     }

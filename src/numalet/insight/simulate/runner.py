@@ -30,6 +30,11 @@ from numalet.insight.simulate.session import (
 from numalet.wording import kubelet, kubelet_start
 
 
+class ScenariosNothingExpected(Finding):
+    code = "scenarios/nothing-expected"
+    sentence = "it has no expected outcome (no 'expect')"
+
+
 @dataclass(frozen=True, slots=True)
 class Passed:
     """Everything that was recorded came out."""
@@ -55,7 +60,7 @@ Verdict: TypeAlias = Passed | Failed | Skipped
 def check(scenario: Scenario) -> Verdict:
     """Whether the scenario's recorded outcome is what comes out."""
     if scenario.expect is None:
-        return Skipped(Finding("scenarios/nothing-expected"))
+        return Skipped(ScenariosNothingExpected())
     difference = comparison.first_difference(scenario.expect, run(scenario))
     return Passed() if difference is None else Failed(difference)
 

@@ -8,15 +8,146 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
+from numalet.core.findings.phrases import GROUPS, PAGES, PODS
+from numalet.core.findings.state_files import MemoryStateDiffers, MemoryStateWouldCrash
 from numalet.core.managers.memory import validation
 from numalet.core.managers.memory.ledger import Blocks, MemoryBlock, MemoryLedger
 from numalet.core.model import numa_mask, resources
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding, Severity, WarningFinding
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state import restart as state_restart
 from numalet.insight.state.memory_rules import is_node_id, place
 from numalet.insight.state.reading import MemoryState
+
+_BLOCK_NODES: Final = "A block is on nodes of the node map that have memory of its type."
+
+
+class StatePodWithoutContainers(Finding):
+    code = "state/pod-without-containers"
+    sentence = "pod {pod} has an entry without containers"
+    why = PODS
+    pod: str
+
+
+class StateContainerWithoutBlocks(WarningFinding):
+    code = "state/container-without-blocks"
+    sentence = "container {container} of pod {pod} has an entry without memory"
+    why = PODS
+    pod: str
+    container: str
+
+
+class StateTypeTwice(Finding):
+    code = "state/type-twice"
+    sentence = "container {container} of pod {pod} has two blocks of {type}"
+    why = "A container has one block of a type."
+    pod: str
+    container: str
+    type: str
+
+
+class StateBlockNodes(Finding):
+    code = "state/block-nodes"
+    sentence = (
+        "{type} of container {container} of pod {pod} is on the nodes {nodes}, which must be "
+        "ascending, each once, and at least one"
+    )
+    why = _BLOCK_NODES
+    pod: str
+    container: str
+    type: str
+    nodes: list[int]
+
+
+class StateBlockPartOfAPage(Finding):
+    code = "state/block-part-of-a-page"
+    sentence = (
+        "container {container} of pod {pod} has {size} bytes of {type}, which is no whole number "
+        "of pages"
+    )
+    why = PAGES
+    pod: str
+    container: str
+    type: str
+    size: int
+
+
+class StateBlockOnAbsentNode(Finding):
+    code = "state/block-on-absent-node"
+    sentence = (
+        "{type} of container {container} of pod {pod} is on NUMA nodes {nodes}; the node map has "
+        "{known}"
+    )
+    why = _BLOCK_NODES
+    pod: str
+    container: str
+    type: str
+    nodes: list[int]
+    known: list[int]
+
+
+class StateBlockOfAbsentType(Finding):
+    code = "state/block-of-absent-type"
+    sentence = (
+        "container {container} of pod {pod} has {type} on NUMA node {node}, which has no such "
+        "memory"
+    )
+    why = _BLOCK_NODES
+    pod: str
+    container: str
+    type: str
+    node: int
+
+
+class StateSums(Finding):
+    code = "state/sums"
+    sentence = (
+        "containers hold {found} bytes of {type}, but {expected} are reserved on the NUMA nodes"
+    )
+    why = "For every type, the blocks' sizes = what the nodes have reserved."
+    type: str
+    found: int
+    expected: int
+
+
+class StateGroupsOverlap(WarningFinding):
+    code = "state/groups-overlap"
+    sentence = (
+        "NUMA node {node} is in the groups {groups} at once; v1.32 brings this about itself. "
+        "Would it start again with this file? {restart}"
+    )
+    why = GROUPS
+    node: int
+    groups: str
+    restart: str
+
+
+class StateWouldCrash(Finding, kw_only=True):
+    code = "state/would-crash"
+    sentence = (
+        "NUMA node {node} is in a group with NUMA node {other}, which has no {type}; v1.32 "
+        "crashes over this when it starts"
+    )
+    why = "Every node has the same memory types."
+    node: int
+    type: str
+    other: int
+    severity: Severity = Severity.WARNING
+
+
+class StateWouldNotRestart(Finding):
+    code = "state/would-not-restart"
+    sentence = (
+        "put on an empty machine again, the blocks give another {what} on NUMA node {node}: the "
+        "file says {found}, it should be {expected}; v1.32 would not start"
+    )
+    why = "The blocks, put on an empty machine, give the node map, per group and type."
+    what: str
+    node: int | None
+    found: object
+    expected: object
 
 
 def breaches(state: MemoryState) -> Iterator[Finding]:
@@ -34,19 +165,20 @@ def breaches(state: MemoryState) -> Iterator[Finding]:
 def _pods_without_containers(ledger: MemoryLedger) -> Iterator[Finding]:
     for uid, containers in ledger.blocks.items():
         if not containers:
-            yield Finding("state/pod-without-containers", {"pod": uid}, place(f"entries.{uid}"))
+            yield StatePodWithoutContainers(pod=uid, where=place(f"entries.{uid}"))
 
 
 def _container(ledger: MemoryLedger, key: ContainerKey) -> Iterator[Finding]:
     blocks = ledger.blocks_of(key.pod_uid, key.container) or ()
     path = f"entries.{key.pod_uid}.{key.container}"
-    who = {"pod": key.pod_uid, "container": key.container}
     if not blocks:
-        yield Finding("state/container-without-blocks", who, place(path), Severity.WARNING)
+        yield StateContainerWithoutBlocks(
+            pod=key.pod_uid, container=key.container, where=place(path)
+        )
     for at, block in enumerate(blocks):
-        yield from _block(ledger, block, who, f"{path}[{at}]")
+        yield from _block(ledger, block, key, f"{path}[{at}]")
     for name in _twice(blocks):
-        yield Finding("state/type-twice", {**who, "type": name}, place(path))
+        yield StateTypeTwice(pod=key.pod_uid, container=key.container, type=name, where=place(path))
 
 
 def _twice(blocks: Blocks) -> list[str]:
@@ -55,26 +187,46 @@ def _twice(blocks: Blocks) -> list[str]:
 
 
 def _block(
-    ledger: MemoryLedger, block: MemoryBlock, who: dict[str, str], path: str
+    ledger: MemoryLedger, block: MemoryBlock, key: ContainerKey, path: str
 ) -> Iterator[Finding]:
-    where: dict[str, object] = {**who, "type": block.resource}
     if not block.nodes or list(block.nodes) != sorted(set(block.nodes)):
-        fields = {**where, "nodes": list(block.nodes)}
-        yield Finding("state/block-nodes", fields, place(f"{path}.numaAffinity"))
+        yield StateBlockNodes(
+            pod=key.pod_uid,
+            container=key.container,
+            type=block.resource,
+            nodes=list(block.nodes),
+            where=place(f"{path}.numaAffinity"),
+        )
     page = resources.page_bytes(block.resource)
     if page is not None and block.size_bytes % page:
-        fields = {**where, "size": block.size_bytes}
-        yield Finding("state/block-part-of-a-page", fields, place(f"{path}.size"))
+        yield StateBlockPartOfAPage(
+            pod=key.pod_uid,
+            container=key.container,
+            type=block.resource,
+            size=block.size_bytes,
+            where=place(f"{path}.size"),
+        )
     if not ledger.nodes:
         return
     absent = sorted(set(block.nodes) - ledger.nodes.keys())
     if absent:
-        fields = {**where, "nodes": absent, "known": list(ledger.nodes)}
-        yield Finding("state/block-on-absent-node", fields, place(f"{path}.numaAffinity"))
+        yield StateBlockOnAbsentNode(
+            pod=key.pod_uid,
+            container=key.container,
+            type=block.resource,
+            nodes=absent,
+            known=list(ledger.nodes),
+            where=place(f"{path}.numaAffinity"),
+        )
     for node_id in block.nodes:
         if node_id in ledger.nodes and block.resource not in ledger.nodes[node_id].tables:
-            fields = {**where, "node": node_id}
-            yield Finding("state/block-of-absent-type", fields, place(f"{path}.type"))
+            yield StateBlockOfAbsentType(
+                pod=key.pod_uid,
+                container=key.container,
+                type=block.resource,
+                node=node_id,
+                where=place(f"{path}.type"),
+            )
             return
 
 
@@ -90,8 +242,9 @@ def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
             reserved[name] += table.reserved
     for name in sorted(blocks.keys() | reserved.keys()):
         if blocks[name] != reserved[name]:
-            fields = {"type": name, "found": blocks[name], "expected": reserved[name]}
-            yield Finding("state/sums", fields, place("entries"))
+            yield StateSums(
+                type=name, found=blocks[name], expected=reserved[name], where=place("entries")
+            )
 
 
 def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
@@ -100,22 +253,26 @@ def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
     if overlapping:
         restart = state_restart.would_restart(ledger)
         for node_id, groups in overlapping.items():
-            fields = {
-                "node": node_id,
-                "groups": ", ".join(map(numa_mask.text, groups)),
-                "restart": restart.value,
-            }
             at = place(f"machineState.{node_id}.cells")
-            yield Finding("state/groups-overlap", fields, at, Severity.WARNING)
+            yield StateGroupsOverlap(
+                node=node_id,
+                groups=", ".join(map(numa_mask.text, groups)),
+                restart=restart.value,
+                where=at,
+            )
         return
+    at = place("machineState")
     rebuilt = validation.restored(ledger, state_restart.emptied(ledger.nodes))
-    if not isinstance(rebuilt, Finding):
-        return
-    if rebuilt.code == "memory-state/would-crash":
-        at = place("machineState")
-        yield Finding("state/would-crash", rebuilt.fields, at, Severity.WARNING)
-    else:
-        yield Finding("state/would-not-restart", rebuilt.fields, place("machineState"))
+    if isinstance(rebuilt, MemoryStateWouldCrash):
+        yield StateWouldCrash(node=rebuilt.node, type=rebuilt.type, other=rebuilt.other, where=at)
+    elif isinstance(rebuilt, MemoryStateDiffers):
+        yield StateWouldNotRestart(
+            what=rebuilt.what,
+            node=rebuilt.node,
+            found=rebuilt.found,
+            expected=rebuilt.expected,
+            where=at,
+        )
 
 
 def overlapping_groups(ledger: MemoryLedger) -> dict[int, list[int]]:

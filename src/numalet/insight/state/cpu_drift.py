@@ -16,14 +16,50 @@ from numalet.insight.state.cpu_rules import place
 from numalet.insight.state.reading import CpuState
 
 
+class DriftEmptyPool(Finding):
+    code = "drift/empty-pool"
+    sentence = "the pool is empty, and {pods} pods hold CPUs"
+    pods: int
+
+
+class DriftCpusGone(Finding):
+    code = "drift/cpus-gone"
+    sentence = "the CPUs {cpus} are gone; {containers} containers hold some of them"
+    cpus: str
+    containers: int
+
+
+class DriftCpusNew(Finding):
+    code = "drift/cpus-new"
+    sentence = (
+        "the CPUs {cpus} are not in the file: they are new, came online, or were reserved with "
+        "strict-cpu-reservation"
+    )
+    cpus: str
+
+
+class DriftReservedCpusHeld(Finding):
+    code = "drift/reserved-cpus-held"
+    sentence = "the CPUs {cpus} are reserved now; {containers} containers hold some of them"
+    cpus: str
+    containers: int
+
+
+class DriftStrictReservation(Finding):
+    code = "drift/strict-reservation"
+    sentence = (
+        "the reserved CPUs {cpus} are in the pool; with strict-cpu-reservation they must not be"
+    )
+    cpus: str
+
+
 def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
     """Every difference between the sets in the file and those of machine and rules."""
     policy, ledger = staff.static_cpus, state.ledger
     if policy is None or not (ledger.default or ledger.exclusive):
         return
     if not ledger.default:
-        fields = {"pods": len(ledger.exclusive)}
-        yield Finding("drift/empty-pool", fields, place("defaultCpuSet"))
+        yield DriftEmptyPool(pods=len(ledger.exclusive), where=place("defaultCpuSet"))
     yield from _cpus(policy, ledger)
     yield from _reserved(policy, ledger)
     for finding in cpu_rules.breaches(state, None):
@@ -44,11 +80,10 @@ def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
     listed = ledger.default | _held(ledger)
     gone = listed - there
     if gone:
-        fields = {"cpus": cpu_set.text(gone), "containers": _count(ledger, gone)}
-        yield Finding("drift/cpus-gone", fields, place())
+        yield DriftCpusGone(cpus=cpu_set.text(gone), containers=_count(ledger, gone), where=place())
     unknown = policy.initial_default - listed
     if unknown:
-        yield Finding("drift/cpus-new", {"cpus": cpu_set.text(unknown)}, place())
+        yield DriftCpusNew(cpus=cpu_set.text(unknown), where=place())
 
 
 def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
@@ -65,8 +100,10 @@ def _reserved(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     overlap = reserved & _held(ledger)
     if overlap:
-        fields = {"cpus": cpu_set.text(overlap), "containers": _count(ledger, overlap)}
-        yield Finding("drift/reserved-cpus-held", fields, place("entries"))
+        yield DriftReservedCpusHeld(
+            cpus=cpu_set.text(overlap), containers=_count(ledger, overlap), where=place("entries")
+        )
     if policy.rules.strict_cpu_reservation and reserved & ledger.default:
-        fields_of_pool = {"cpus": cpu_set.text(reserved & ledger.default)}
-        yield Finding("drift/strict-reservation", fields_of_pool, place("defaultCpuSet"))
+        yield DriftStrictReservation(
+            cpus=cpu_set.text(reserved & ledger.default), where=place("defaultCpuSet")
+        )

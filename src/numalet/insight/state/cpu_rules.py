@@ -11,23 +11,122 @@ from collections.abc import Iterator
 
 from numalet.core.checkpoint import cpu_file
 from numalet.core.config.rules import CpuPolicy
+from numalet.core.findings.phrases import ALONE, MACHINE, PODS, POLICY, READABLE
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state.reading import CpuState
+
+
+class StateCpuPolicy(Finding):
+    code = "state/cpu-policy"
+    sentence = "the policy is {policy!r}; the CPU Manager knows {known}"
+    why = POLICY
+    policy: str
+    known: str
+
+
+class StateNoneHoldsCpus(Finding):
+    code = "state/none-holds-cpus"
+    sentence = "the policy is none, but the pool is {default!r} and {pods} pods hold CPUs"
+    why = POLICY
+    default: str
+    pods: int
+
+
+class StateContainerIds(WarningFinding):
+    code = "state/container-ids"
+    sentence = (
+        "{count} entries are known by container id, {container_id!r} first; v1.32 starts only if "
+        "the container runtime knows these"
+    )
+    why = READABLE
+    count: int
+    container_id: str
+
+
+class StateEmptyDefault(WarningFinding):
+    code = "state/empty-default"
+    sentence = (
+        "the pool is empty, and {pods} pods hold CPUs; the next start of v1.32 fails. It comes "
+        "about itself when strict-cpu-reservation is on and all other CPUs are given away"
+    )
+    why = "Under policy static the pool is never empty while CPUs are given away."
+    pods: int
+
+
+class StateCpuPodWithoutContainers(Finding):
+    code = "state/cpu-pod-without-containers"
+    sentence = "pod {pod} has an entry without containers"
+    why = PODS
+    pod: str
+
+
+class StateNoCpus(Finding):
+    code = "state/no-cpus"
+    sentence = "container {container} of pod {pod} has an entry without CPUs"
+    why = PODS
+    pod: str
+    container: str
+
+
+class StateCpusInPool(Finding):
+    code = "state/cpus-in-pool"
+    sentence = (
+        "container {container} of pod {pod} holds the CPUs {cpus}, and {shared} are in the pool too"
+    )
+    why = ALONE
+    container: str
+    pod: str
+    cpus: str
+    shared: str
+
+
+class StateCpusOfTwoPods(Finding):
+    code = "state/cpus-of-two-pods"
+    sentence = (
+        "container {container} of pod {pod} holds the CPUs {cpus}, and {shared} are held by "
+        "{other} too; v1.32 does not notice"
+    )
+    why = ALONE
+    container: str
+    pod: str
+    cpus: str
+    shared: str
+    other: str
+
+
+class StateAbsentCpus(Finding):
+    code = "state/absent-cpus"
+    sentence = "the CPUs {cpus} are in the file; the machine has {known}"
+    why = MACHINE
+    cpus: str
+    known: str
+
+
+class StateCpusInNoSet(Finding, kw_only=True):
+    code = "state/cpus-in-no-set"
+    sentence = (
+        "the CPUs {cpus} of {known} are in no set: offline when the file was written, or reserved "
+        "with strict-cpu-reservation"
+    )
+    why = MACHINE
+    cpus: str
+    known: str
+    severity: Severity = Severity.WARNING
 
 
 def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:
     """Every broken rule; ``machine`` is None if it is not known."""
     ids = sorted(state.reading.document.container_ids)
     if ids:
-        fields = {"count": len(ids), "container_id": ids[0]}
-        yield Finding("state/container-ids", fields, place("entries"), Severity.WARNING)
+        yield StateContainerIds(count=len(ids), container_id=ids[0], where=place("entries"))
     known = [policy.value for policy in CpuPolicy]
     if state.policy_name not in known:
-        fields_of_policy = {"policy": state.policy_name, "known": ", ".join(known)}
-        yield Finding("state/cpu-policy", fields_of_policy, place("policyName"))
+        yield StateCpuPolicy(
+            policy=state.policy_name, known=", ".join(known), where=place("policyName")
+        )
     elif state.policy_name == CpuPolicy.NONE.value:
         yield from _none(state.ledger)
         return
@@ -45,34 +144,47 @@ def place(path: str = "") -> Location:
 def _none(ledger: CpuLedger) -> Iterator[Finding]:
     """Policy none writes nothing but its name."""
     if ledger.default or ledger.exclusive:
-        fields = {"default": cpu_set.text(ledger.default), "pods": len(ledger.exclusive)}
-        yield Finding("state/none-holds-cpus", fields, place("policyName"))
+        yield StateNoneHoldsCpus(
+            default=cpu_set.text(ledger.default),
+            pods=len(ledger.exclusive),
+            where=place("policyName"),
+        )
 
 
 def _pool(ledger: CpuLedger) -> Iterator[Finding]:
     if ledger.exclusive and not ledger.default:
-        fields = {"pods": len(ledger.exclusive)}
-        yield Finding("state/empty-default", fields, place("defaultCpuSet"), Severity.WARNING)
+        yield StateEmptyDefault(pods=len(ledger.exclusive), where=place("defaultCpuSet"))
 
 
 def _containers(ledger: CpuLedger) -> Iterator[Finding]:
     holder: dict[int, str] = {}
     for uid, containers in sorted(ledger.exclusive.items()):
         if not containers:
-            yield Finding("state/cpu-pod-without-containers", {"pod": uid}, place(f"entries.{uid}"))
+            yield StateCpuPodWithoutContainers(pod=uid, where=place(f"entries.{uid}"))
         for name, cpus in sorted(containers.items()):
             at = place(f"entries.{uid}.{name}")
-            who = {"pod": uid, "container": name, "cpus": cpu_set.text(cpus)}
             if not cpus:
-                yield Finding("state/no-cpus", {"pod": uid, "container": name}, at)
+                yield StateNoCpus(pod=uid, container=name, where=at)
             shared = cpus & ledger.default
             if shared:
-                yield Finding("state/cpus-in-pool", {**who, "shared": cpu_set.text(shared)}, at)
+                yield StateCpusInPool(
+                    pod=uid,
+                    container=name,
+                    cpus=cpu_set.text(cpus),
+                    shared=cpu_set.text(shared),
+                    where=at,
+                )
             others = sorted({holder[cpu] for cpu in cpus if holder.get(cpu, uid) != uid})
             if others:
                 both = cpu_set.text(cpu for cpu in cpus if holder.get(cpu, uid) != uid)
-                fields = {**who, "shared": both, "other": ", ".join(others)}
-                yield Finding("state/cpus-of-two-pods", fields, at)
+                yield StateCpusOfTwoPods(
+                    pod=uid,
+                    container=name,
+                    cpus=cpu_set.text(cpus),
+                    shared=both,
+                    other=", ".join(others),
+                    where=at,
+                )
             for cpu in cpus:
                 holder.setdefault(cpu, uid)
 
@@ -83,8 +195,10 @@ def _machine(ledger: CpuLedger, machine: MachineInfo) -> Iterator[Finding]:
         *(cpus for containers in ledger.exclusive.values() for cpus in containers.values())
     )
     if listed - there:
-        fields = {"cpus": cpu_set.text(listed - there), "known": cpu_set.text(there)}
-        yield Finding("state/absent-cpus", fields, place())
+        yield StateAbsentCpus(
+            cpus=cpu_set.text(listed - there), known=cpu_set.text(there), where=place()
+        )
     if there - listed:
-        fields = {"cpus": cpu_set.text(there - listed), "known": cpu_set.text(there)}
-        yield Finding("state/cpus-in-no-set", fields, place(), Severity.WARNING)
+        yield StateCpusInNoSet(
+            cpus=cpu_set.text(there - listed), known=cpu_set.text(there), where=place()
+        )

@@ -9,13 +9,131 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from numalet.core.checkpoint import alloc_response, device_file
 from numalet.core.checkpoint.device_document import DeviceEntry
+from numalet.core.findings.phrases import ALONE, MACHINE, PODS
 from numalet.core.managers.device.ledger import NO_NODE
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state.reading import DeviceState
+
+_DEVICES: Final = "A device in use is one that its plugin reported as healthy."
+
+
+class StateDeviceEntryNameless(Finding):
+    code = "state/device-entry-nameless"
+    sentence = "an entry lacks a name: pod {pod!r}, container {container!r}, resource {resource!r}"
+    why = PODS
+    pod: str
+    container: str
+    resource: str
+
+
+class StateDeviceEntryEmpty(Finding):
+    code = "state/device-entry-empty"
+    sentence = "container {container} of pod {pod} has an entry for {resource} without devices"
+    why = PODS
+    pod: str
+    container: str
+    resource: str
+
+
+class StateDeviceEntryTwice(Finding):
+    code = "state/device-entry-twice"
+    sentence = (
+        "container {container} of pod {pod} has {count} entries for {resource}; v1.32 takes the "
+        "last"
+    )
+    why = "There is one entry per pod, container and resource."
+    pod: str
+    container: str
+    resource: str
+    count: int
+
+
+class StateDeviceGroup(Finding):
+    code = "state/device-group"
+    sentence = (
+        "container {container} of pod {pod}: {resource} on NUMA node {node} are {devices}, which "
+        "must be at least one, each once"
+    )
+    why = PODS
+    pod: str
+    container: str
+    resource: str
+    node: int
+    devices: list[str]
+
+
+class StateDeviceListedTwice(Finding):
+    code = "state/device-listed-twice"
+    sentence = "healthy devices of {resource} are listed twice: {devices}"
+    why = "A device is listed once."
+    resource: str
+    devices: str
+
+
+class StateDeviceResponse(WarningFinding):
+    code = "state/device-response"
+    sentence = (
+        "what the plugin of {resource} answered for container {container} of pod {pod} can not be "
+        "decoded; v1.32 passes the entry over"
+    )
+    why = "The plugin's answer is a message of the plugin API."
+    pod: str
+    container: str
+    resource: str
+
+
+class StateDeviceUnregistered(WarningFinding):
+    code = "state/device-unregistered"
+    sentence = (
+        "container {container} of pod {pod} holds {resource}, which is not registered: its plugin "
+        "was gone"
+    )
+    why = _DEVICES
+    pod: str
+    container: str
+    resource: str
+
+
+class StateDeviceNotHealthy(Finding, kw_only=True):
+    code = "state/device-not-healthy"
+    sentence = (
+        "container {container} of pod {pod} holds {devices} of {resource}, which were not among "
+        "the healthy ones"
+    )
+    why = _DEVICES
+    pod: str
+    container: str
+    resource: str
+    devices: str
+    severity: Severity = Severity.WARNING
+
+
+class StateDeviceOfTwoPods(Finding):
+    code = "state/device-of-two-pods"
+    sentence = "{device} of {resource} is held by several pods: {pods}"
+    why = ALONE
+    resource: str
+    device: str
+    pods: str
+
+
+class StateDeviceOnAbsentNode(Finding):
+    code = "state/device-on-absent-node"
+    sentence = (
+        "container {container} of pod {pod} holds {resource} on NUMA nodes {nodes}; the machine "
+        "has {known}"
+    )
+    why = MACHINE
+    pod: str
+    container: str
+    resource: str
+    nodes: list[int]
+    known: list[int]
 
 
 def breaches(state: DeviceState, machine: MachineInfo | None) -> Iterator[Finding]:
@@ -31,9 +149,10 @@ def breaches(state: DeviceState, machine: MachineInfo | None) -> Iterator[Findin
     for resource, ids in sorted((state.document.registered or {}).items()):
         doubled = _doubled(ids or ())
         if doubled:
-            fields = {"resource": resource, "devices": ", ".join(doubled)}
             at_list = place(f"Data.RegisteredDevices.{resource}")
-            yield Finding("state/device-listed-twice", fields, at_list)
+            yield StateDeviceListedTwice(
+                resource=resource, devices=", ".join(doubled), where=at_list
+            )
 
 
 def place(path: str = "") -> Location:
@@ -42,27 +161,44 @@ def place(path: str = "") -> Location:
 
 
 def _entry(state: DeviceState, entry: DeviceEntry, where: Location) -> Iterator[Finding]:
-    who = {"pod": entry.pod_uid, "container": entry.container, "resource": entry.resource}
-    if not all(who.values()):
-        yield Finding("state/device-entry-nameless", who, where)
+    if not (entry.pod_uid and entry.container and entry.resource):
+        yield StateDeviceEntryNameless(
+            pod=entry.pod_uid, container=entry.container, resource=entry.resource, where=where
+        )
     devices = _devices(entry)
     if not devices:
-        yield Finding("state/device-entry-empty", who, where)
+        yield StateDeviceEntryEmpty(
+            pod=entry.pod_uid, container=entry.container, resource=entry.resource, where=where
+        )
     if not alloc_response.is_sound(entry.response or b""):
-        yield Finding("state/device-response", who, where, Severity.WARNING)
+        yield StateDeviceResponse(
+            pod=entry.pod_uid, container=entry.container, resource=entry.resource, where=where
+        )
     for node, ids in (entry.device_ids or {}).items():
         if _doubled(ids or ()) or not ids:
-            yield Finding(
-                "state/device-group", {**who, "node": node, "devices": list(ids or ())}, where
+            yield StateDeviceGroup(
+                pod=entry.pod_uid,
+                container=entry.container,
+                resource=entry.resource,
+                node=node,
+                devices=list(ids or ()),
+                where=where,
             )
     registered = (state.document.registered or {}).get(entry.resource)
     if registered is None:
-        yield Finding("state/device-unregistered", who, where, Severity.WARNING)
+        yield StateDeviceUnregistered(
+            pod=entry.pod_uid, container=entry.container, resource=entry.resource, where=where
+        )
         return
     unhealthy = sorted(devices - set(registered))
     if unhealthy:
-        fields = {**who, "devices": ", ".join(unhealthy)}
-        yield Finding("state/device-not-healthy", fields, where, Severity.WARNING)
+        yield StateDeviceNotHealthy(
+            pod=entry.pod_uid,
+            container=entry.container,
+            resource=entry.resource,
+            devices=", ".join(unhealthy),
+            where=where,
+        )
 
 
 def _devices(entry: DeviceEntry) -> frozenset[str]:
@@ -76,16 +212,13 @@ def _doubled(ids: tuple[str, ...]) -> list[str]:
 def _nodes(entry: DeviceEntry, machine: MachineInfo, where: Location) -> Iterator[Finding]:
     absent = sorted((entry.device_ids or {}).keys() - {NO_NODE, *machine.node_ids})
     if absent:
-        yield Finding(
-            "state/device-on-absent-node",
-            {
-                "pod": entry.pod_uid,
-                "container": entry.container,
-                "resource": entry.resource,
-                "nodes": absent,
-                "known": list(machine.node_ids),
-            },
-            where,
+        yield StateDeviceOnAbsentNode(
+            pod=entry.pod_uid,
+            container=entry.container,
+            resource=entry.resource,
+            nodes=absent,
+            known=list(machine.node_ids),
+            where=where,
         )
 
 
@@ -94,8 +227,13 @@ def _twice(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
     counts = Counter((e.pod_uid, e.container, e.resource) for e in entries)
     for (uid, container, resource), count in sorted(counts.items()):
         if count > 1:
-            fields = {"pod": uid, "container": container, "resource": resource, "count": count}
-            yield Finding("state/device-entry-twice", fields, place("Data.PodDeviceEntries"))
+            yield StateDeviceEntryTwice(
+                pod=uid,
+                container=container,
+                resource=resource,
+                count=count,
+                where=place("Data.PodDeviceEntries"),
+            )
 
 
 def _holders(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
@@ -106,5 +244,9 @@ def _holders(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
             pods.setdefault((entry.resource, name), set()).add(entry.pod_uid)
     for (resource, name), uids in sorted(pods.items()):
         if len(uids) > 1:
-            fields = {"resource": resource, "device": name, "pods": ", ".join(sorted(uids))}
-            yield Finding("state/device-of-two-pods", fields, place("Data.PodDeviceEntries"))
+            yield StateDeviceOfTwoPods(
+                resource=resource,
+                device=name,
+                pods=", ".join(sorted(uids)),
+                where=place("Data.PodDeviceEntries"),
+            )

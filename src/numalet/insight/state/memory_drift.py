@@ -19,6 +19,88 @@ from numalet.insight.state.memory_rules import place
 from numalet.insight.state.reading import MemoryState
 from numalet.wording import english
 
+
+class DriftNodeLost(Finding):
+    code = "drift/node-lost"
+    sentence = "NUMA node {node} is gone; {containers} containers hold memory there"
+    node: int
+    containers: int
+
+
+class DriftNodeNew(Finding):
+    code = "drift/node-new"
+    sentence = "NUMA node {node} is new"
+    node: int
+
+
+class TotalFinding(Finding):
+    """Another total of a node; the classes say what it looks like. Sizes are bytes."""
+
+    node: int
+    found: int
+    expected: int
+    difference: str
+
+
+class DriftTotal(TotalFinding):
+    code = "drift/total"
+    sentence = (
+        "NUMA node {node} has another total, {difference}: memory was added, removed, or is "
+        "counted in another way ({found} bytes, now {expected})"
+    )
+
+
+class DriftRandomised(TotalFinding):
+    code = "drift/randomised"
+    sentence = (
+        "NUMA node {node} has another total, {difference}, and other nodes the reverse, as after "
+        "a reboot with address randomisation ({found} bytes, now {expected})"
+    )
+
+
+class DriftSmallTotal(TotalFinding):
+    code = "drift/small-total"
+    sentence = (
+        "NUMA node {node} has another total, {difference}: a small change, as after a reboot or "
+        "an update of kernel or firmware ({found} bytes, now {expected})"
+    )
+
+
+class DriftTypeGone(Finding):
+    code = "drift/type-gone"
+    sentence = "NUMA node {node} has no {type} any more"
+    node: int
+    type: str
+
+
+class DriftTypeNew(Finding):
+    code = "drift/type-new"
+    sentence = "NUMA node {node} has {type} now"
+    node: int
+    type: str
+
+
+class DriftHugepages(Finding):
+    code = "drift/hugepages"
+    sentence = "NUMA node {node} had {found} pages of {type}, and has {expected} now"
+    node: int
+    type: str
+    found: int
+    expected: int
+
+
+class DriftReserved(Finding):
+    code = "drift/reserved"
+    sentence = (
+        "the configuration reserves {expected} bytes of {type} on NUMA node {node}; the file was "
+        "written with {found}"
+    )
+    node: int
+    type: str
+    found: int
+    expected: int
+
+
 MOST_OF_A_BOOT_BYTES: Final = 128 << 20
 """The kernel's image and what it frees late: tens of MiB. No memory module is that small."""
 
@@ -32,10 +114,11 @@ def drift(staff: Roster, state: MemoryState) -> Iterator[Finding]:
     if not nodes:
         return
     for node_id in sorted(nodes.keys() - now.keys()):
-        fields = {"node": node_id, "containers": _holders(state.ledger, node_id)}
-        yield Finding("drift/node-lost", fields, _at(node_id))
+        yield DriftNodeLost(
+            node=node_id, containers=_holders(state.ledger, node_id), where=_at(node_id)
+        )
     for node_id in sorted(now.keys() - nodes.keys()):
-        yield Finding("drift/node-new", {"node": node_id}, _at(node_id))
+        yield DriftNodeNew(node=node_id, where=_at(node_id))
     common = sorted(nodes.keys() & now.keys())
     yield from _totals({i: _delta(nodes[i], now[i]) for i in common}, nodes)
     for node_id in common:
@@ -70,35 +153,41 @@ def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Itera
     )
     for node_id, delta in changed.items():
         total = nodes[node_id].tables[resources.MEMORY].total
-        fields = {
-            "node": node_id,
-            "found": total,
-            "expected": total + delta,
-            "difference": ("-" if delta < 0 else "+") + english.size(abs(delta)),
-        }
-        if node_id not in small:
-            yield Finding("drift/total", fields, _at(node_id))
-        elif goes_round:
-            yield Finding("drift/randomised", fields, _at(node_id))
-        else:
-            yield Finding("drift/small-total", fields, _at(node_id))
+        of_small: type[TotalFinding] = DriftRandomised if goes_round else DriftSmallTotal
+        what = of_small if node_id in small else DriftTotal
+        yield what(
+            node=node_id,
+            found=total,
+            expected=total + delta,
+            difference=("-" if delta < 0 else "+") + english.size(abs(delta)),
+            where=_at(node_id),
+        )
 
 
 def _node(node_id: int, before: NodeMemory, after: NodeMemory) -> Iterator[Finding]:
     for name in sorted(before.tables.keys() - after.tables.keys()):
-        yield Finding("drift/type-gone", {"node": node_id, "type": name}, _at(node_id))
+        yield DriftTypeGone(node=node_id, type=name, where=_at(node_id))
     for name in sorted(after.tables.keys() - before.tables.keys()):
-        yield Finding("drift/type-new", {"node": node_id, "type": name}, _at(node_id))
+        yield DriftTypeNew(node=node_id, type=name, where=_at(node_id))
     for name in sorted(before.tables.keys() & after.tables.keys()):
         yield from _table(node_id, name, before.tables[name], after.tables[name])
 
 
 def _table(node_id: int, name: str, before: MemoryTable, after: MemoryTable) -> Iterator[Finding]:
-    where = {"node": node_id, "type": name}
     if before.system_reserved != after.system_reserved:
-        fields = {**where, "found": before.system_reserved, "expected": after.system_reserved}
-        yield Finding("drift/reserved", fields, _at(node_id))
+        yield DriftReserved(
+            node=node_id,
+            type=name,
+            found=before.system_reserved,
+            expected=after.system_reserved,
+            where=_at(node_id),
+        )
     if name != resources.MEMORY and before.total != after.total:
         page = resources.page_bytes(name) or 1
-        pages = {**where, "found": before.total // page, "expected": after.total // page}
-        yield Finding("drift/hugepages", pages, _at(node_id))
+        yield DriftHugepages(
+            node=node_id,
+            type=name,
+            found=before.total // page,
+            expected=after.total // page,
+            where=_at(node_id),
+        )

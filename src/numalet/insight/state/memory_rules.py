@@ -12,14 +12,185 @@ from collections.abc import Iterator, Mapping
 
 from numalet.core.checkpoint import memory_file
 from numalet.core.config.rules import MemoryPolicy
+from numalet.core.findings.phrases import GROUPS, MACHINE, PAGES, POLICY
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import UINT64, MemoryTable, NodeMemory
 from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state import native_rules
 from numalet.insight.state.native_rules import HIGHEST_NODE_ID
 from numalet.insight.state.reading import MemoryState
+
+
+class StateMemoryPolicy(Finding):
+    code = "state/memory-policy"
+    sentence = "the policy is {policy!r}; the Memory Manager knows {known}"
+    why = POLICY
+    policy: str
+    known: str
+
+
+class StateNoneHoldsMemory(Finding):
+    code = "state/none-holds-memory"
+    sentence = "the policy is None, but there are {nodes} NUMA nodes and {pods} pods with memory"
+    why = POLICY
+    nodes: int
+    pods: int
+
+
+class StateNoNodeMap(Finding):
+    code = "state/no-node-map"
+    sentence = "{pods} pods hold memory, but there is no node map"
+    why = "With memory given away there is a node map."
+    pods: int
+
+
+class StateWindowsPolicy(WarningFinding):
+    code = "state/windows-policy"
+    sentence = "the policy is {policy}, which only a kubelet on Windows has; on Linux it is Static"
+    why = POLICY
+    policy: str
+
+
+class StateNodeId(Finding):
+    code = "state/node-id"
+    sentence = "{node} is no id of a NUMA node; 0 to {most} are allowed"
+    why = "Node ids are 0 to 1023."
+    node: int
+    most: int
+
+
+class StateNoMemoryTable(Finding):
+    code = "state/no-memory-table"
+    sentence = "NUMA node {node} has no table of the type 'memory'"
+    why = "A node has a table for memory, and one for each size of huge pages."
+    node: int
+
+
+class StateTypeName(Finding):
+    code = "state/type-name"
+    sentence = "NUMA node {node} has the memory type {type!r}"
+    why = "A memory type is memory, or hugepages- and a size."
+    node: int
+    type: str
+
+
+class StatePartOfAPage(Finding):
+    code = "state/part-of-a-page"
+    sentence = "NUMA node {node} has {size} bytes of {type}, which is no whole number of pages"
+    why = PAGES
+    node: int
+    type: str
+    size: int
+
+
+class StateAllocatable(Finding):
+    code = "state/allocatable"
+    sentence = "{type} of NUMA node {node}: allocatable is {found}, but must be {expected}"
+    why = "allocatable = total - system reserved, for memory also - all huge pages of the node."
+    node: int
+    type: str
+    found: int
+    expected: int
+
+
+class StateWrapped(Finding, kw_only=True):
+    code = "state/wrapped"
+    sentence = (
+        "{type} of NUMA node {node}: {found} bytes are allocatable of {total}; more is reserved "
+        "than the node has, and the kubelet's numbers have wrapped around. v1.32 starts with it"
+    )
+    why = "No more is reserved than there is."
+    node: int
+    type: str
+    found: int
+    total: int
+    severity: Severity = Severity.WARNING
+
+
+class StateTableSum(Finding):
+    code = "state/table-sum"
+    sentence = (
+        "{type} of NUMA node {node}: free and reserved make up {found}, but {expected} are "
+        "allocatable"
+    )
+    why = "free + reserved = allocatable, for every node and type."
+    node: int
+    type: str
+    found: int
+    expected: int
+
+
+class StateAssignments(Finding):
+    code = "state/assignments"
+    sentence = "NUMA node {node} has {found} assignments, but {expected} blocks are on it"
+    why = "A node's assignments are the blocks on it."
+    node: int
+    found: int
+    expected: int
+
+
+class StateNotInItsGroup(Finding):
+    code = "state/not-in-its-group"
+    sentence = "NUMA node {node} is not in its own group {group}"
+    why = GROUPS
+    node: int
+    group: list[int]
+
+
+class StateGroupOfAbsentNodes(Finding):
+    code = "state/group-of-absent-nodes"
+    sentence = "the group {group} of NUMA node {node} has nodes that are not in the node map"
+    why = GROUPS
+    node: int
+    group: list[int]
+
+
+class StateGroupNamesTwice(Finding):
+    code = "state/group-names-twice"
+    sentence = "the group {group} of NUMA node {node} names a node twice"
+    why = GROUPS
+    node: int
+    group: list[int]
+
+
+class StateIdleGroup(Finding):
+    code = "state/idle-group"
+    sentence = "NUMA node {node} has the group {group}, although nothing is assigned to it"
+    why = GROUPS
+    node: int
+    group: list[int]
+
+
+class StateTypesDiffer(WarningFinding):
+    code = "state/types-differ"
+    sentence = (
+        "NUMA nodes {nodes} have no {type}, though others have; a Guaranteed pod that asks for it "
+        "makes v1.32 crash"
+    )
+    why = "Every node has the same memory types."
+    type: str
+    nodes: list[int]
+
+
+class StateOtherNodes(Finding):
+    code = "state/other-nodes"
+    sentence = "the node map has the NUMA nodes {found}; the machine has {expected}"
+    why = MACHINE
+    found: list[int]
+    expected: list[int]
+
+
+class StateOtherTotal(Finding):
+    code = "state/other-total"
+    sentence = "{type} of NUMA node {node}: the total is {found}; on this machine it is {expected}"
+    why = MACHINE
+    node: int
+    type: str
+    found: int | str
+    expected: int | str
+
 
 _NONE = MemoryPolicy.NONE.value.lower()
 _STATIC = MemoryPolicy.STATIC.value.lower()
@@ -48,24 +219,23 @@ def _policy(state: MemoryState) -> Iterator[Finding]:
     known_here = [*known, _NONE, _STATIC] if state.document.early_layout else known
     nodes, pods = len(state.ledger.nodes), len(state.ledger.blocks)
     if policy not in known_here:
-        fields = {"policy": policy, "known": ", ".join(known)}
-        yield Finding("state/memory-policy", fields, where)
+        yield StateMemoryPolicy(policy=policy, known=", ".join(known), where=where)
     elif policy.lower() == _NONE:
         if nodes or pods:
-            yield Finding("state/none-holds-memory", {"nodes": nodes, "pods": pods}, where)
+            yield StateNoneHoldsMemory(nodes=nodes, pods=pods, where=where)
         return
     if pods and not nodes:
-        yield Finding("state/no-node-map", {"pods": pods}, place("machineState"))
+        yield StateNoNodeMap(pods=pods, where=place("machineState"))
     if policy == MemoryPolicy.BEST_EFFORT.value:
-        yield Finding("state/windows-policy", {"policy": policy}, where, Severity.WARNING)
+        yield StateWindowsPolicy(policy=policy, where=where)
 
 
 def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Finding]:
     path = f"machineState.{node_id}"
     if not is_node_id(node_id):
-        yield Finding("state/node-id", {"node": node_id, "most": HIGHEST_NODE_ID}, place(path))
+        yield StateNodeId(node=node_id, most=HIGHEST_NODE_ID, where=place(path))
     if resources.MEMORY not in node.tables:
-        yield Finding("state/no-memory-table", {"node": node_id}, place(f"{path}.memoryMap"))
+        yield StateNoMemoryTable(node=node_id, where=place(f"{path}.memoryMap"))
     pages = sum(t.total for name, t in node.tables.items() if name != resources.MEMORY)
     for name, table in node.tables.items():
         at = place(f"{path}.memoryMap.{name}")
@@ -78,8 +248,12 @@ def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findin
         for block in blocks
     )
     if node.assignments != counted:
-        fields = {"node": node_id, "found": node.assignments, "expected": counted}
-        yield Finding("state/assignments", fields, place(f"{path}.numberOfAssignments"))
+        yield StateAssignments(
+            node=node_id,
+            found=node.assignments,
+            expected=counted,
+            where=place(f"{path}.numberOfAssignments"),
+        )
     yield from _group(state, node_id, node)
 
 
@@ -93,42 +267,43 @@ def _type(node_id: int, name: str, table: MemoryTable, at: Location) -> Iterator
         return
     page = resources.page_bytes(name)
     if page is None:
-        yield Finding("state/type-name", {"node": node_id, "type": name}, at)
+        yield StateTypeName(node=node_id, type=name, where=at)
     elif table.total % page:
-        fields = {"node": node_id, "type": name, "size": table.total}
-        yield Finding("state/part-of-a-page", fields, at)
+        yield StatePartOfAPage(node=node_id, type=name, size=table.total, where=at)
 
 
 def _table(
     node_id: int, name: str, table: MemoryTable, not_for_this_type: int, at: Location
 ) -> Iterator[Finding]:
-    where = {"node": node_id, "type": name}
     allocatable = (table.total - table.system_reserved - not_for_this_type) & UINT64
     if table.allocatable != allocatable:
-        fields = {**where, "found": table.allocatable, "expected": allocatable}
-        yield Finding("state/allocatable", fields, at)
+        yield StateAllocatable(
+            node=node_id, type=name, found=table.allocatable, expected=allocatable, where=at
+        )
     elif table.allocatable > table.total:
-        fields = {**where, "found": table.allocatable, "total": table.total}
-        yield Finding("state/wrapped", fields, at, Severity.WARNING)
+        yield StateWrapped(
+            node=node_id, type=name, found=table.allocatable, total=table.total, where=at
+        )
     total = (table.free + table.reserved) & UINT64
     if total != table.allocatable:
-        fields = {**where, "found": total, "expected": table.allocatable}
-        yield Finding("state/table-sum", fields, at)
+        yield StateTableSum(
+            node=node_id, type=name, found=total, expected=table.allocatable, where=at
+        )
 
 
 def _group(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Finding]:
     """What is wrong with the group of a node by itself; overlaps come with the blocks."""
     at = place(f"machineState.{node_id}.cells")
     cells = _cells(state, node_id)
-    fields = {"node": node_id, "group": list(cells)}
+    group = list(cells)
     if node_id not in cells:
-        yield Finding("state/not-in-its-group", fields, at)
+        yield StateNotInItsGroup(node=node_id, group=group, where=at)
     elif not set(cells) <= state.ledger.nodes.keys():
-        yield Finding("state/group-of-absent-nodes", fields, at)
+        yield StateGroupOfAbsentNodes(node=node_id, group=group, where=at)
     elif len(set(cells)) != len(cells):
-        yield Finding("state/group-names-twice", fields, at)
+        yield StateGroupNamesTwice(node=node_id, group=group, where=at)
     elif not node.assignments and len(cells) > 1:
-        yield Finding("state/idle-group", fields, at)
+        yield StateIdleGroup(node=node_id, group=group, where=at)
 
 
 def _cells(state: MemoryState, node_id: int) -> tuple[int, ...]:
@@ -142,8 +317,7 @@ def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
     for name in sorted({name for node in nodes.values() for name in node.tables}):
         lacking = [node_id for node_id, node in nodes.items() if name not in node.tables]
         if lacking and name != resources.MEMORY:
-            fields = {"type": name, "nodes": lacking}
-            yield Finding("state/types-differ", fields, place("machineState"), Severity.WARNING)
+            yield StateTypesDiffer(type=name, nodes=lacking, where=place("machineState"))
 
 
 def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[Finding]:
@@ -151,11 +325,7 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
     there = tables.initial_nodes(machine, {})
     left_out = native_rules.left_out_by_class(nodes, machine)
     if nodes.keys() | set(left_out) != there.keys():
-        yield Finding(
-            "state/other-nodes",
-            {"found": list(nodes), "expected": list(there)},
-            place("machineState"),
-        )
+        yield StateOtherNodes(found=list(nodes), expected=list(there), where=place("machineState"))
     for node_id in sorted(nodes.keys() & there.keys()):
         actual, expected = _totals(nodes[node_id]), _totals(there[node_id])
         for name in sorted(actual.keys() | expected.keys()):
@@ -165,15 +335,12 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
                 False,
             ):
                 at = place(f"machineState.{node_id}.memoryMap.{name}")
-                yield Finding(
-                    "state/other-total",
-                    {
-                        "node": node_id,
-                        "type": name,
-                        "found": actual.get(name, "nothing"),
-                        "expected": expected.get(name, "nothing"),
-                    },
-                    at,
+                yield StateOtherTotal(
+                    node=node_id,
+                    type=name,
+                    found=actual.get(name, "nothing"),
+                    expected=expected.get(name, "nothing"),
+                    where=at,
                 )
 
 

@@ -9,8 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from numalet.core.checkpoint import cpu_file, memory_file
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, WarningFinding
 from numalet.insight.state import reading
+
+
+class StateFileMissing(WarningFinding):
+    code = "state/file-missing"
+    sentence = (
+        "{file} is missing, and {beside} has {pods} pods: a kubelet that starts treats it as "
+        "empty and may allocate again what these pods hold"
+    )
+    why = "The CPU file and the memory file are both there, or none of them."
+    file: str
+    beside: str
+    pods: int
+
 
 _PAIR = (cpu_file.FILE_NAME, memory_file.FILE_NAME)
 
@@ -24,5 +37,6 @@ def findings(files: Mapping[str, str]) -> Iterator[Finding]:
     }
     for missing, there in (_PAIR, reversed(_PAIR)):
         if missing not in files and pods[there]:
-            fields = {"file": missing, "beside": there, "pods": pods[there]}
-            yield Finding("state/file-missing", fields, Location(missing), Severity.WARNING)
+            yield StateFileMissing(
+                file=missing, beside=there, pods=pods[there], where=Location(missing)
+            )

@@ -17,6 +17,64 @@ from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
 
+
+class NativeNote(Finding, kw_only=True):
+    """What of a file only native mode writes."""
+
+    why = "Native mode writes what no kubelet does; only numalet starts with it."
+    severity: Severity = Severity.NOTE
+
+
+class StateNativeNodeIds(NativeNote):
+    code = "state/native-node-ids"
+    sentence = (
+        "a kubelet does not start with this file: its NUMA node ids end at {highest}, and there "
+        "are {nodes}"
+    )
+    nodes: list[int]
+    highest: int
+
+
+class StateNativeManyNodes(NativeNote):
+    code = "state/native-many-nodes"
+    sentence = (
+        "the file is about {count} NUMA nodes; a kubelet with a topology policy accepts more than "
+        "{most} only with the option max-allowable-numa-nodes"
+    )
+    count: int
+    most: int
+
+
+class StateNativeReservedPages(NativeNote):
+    code = "state/native-reserved-pages"
+    sentence = (
+        "a kubelet does not start with this file: {size_bytes} bytes of {type} are kept back on "
+        "NUMA node {node}, and a kubelet can not keep back huge pages"
+    )
+    node: int
+    type: str
+    size_bytes: int
+
+
+class StateNativeNodeClasses(NativeNote):
+    code = "state/native-node-classes"
+    sentence = (
+        "a kubelet does not start with this file on this machine: NUMA nodes {nodes} are left "
+        "out, as memoryNodeClasses of native mode does it, and a kubelet gives memory of all nodes"
+    )
+    nodes: list[int]
+
+
+class StateNativePageSize(NativeNote):
+    code = "state/native-page-size"
+    sentence = (
+        "a kubelet does not start with this file on this machine: NUMA node {node} does not list "
+        "pages of {type}, and the file says that it has none of them"
+    )
+    node: int
+    type: str
+
+
 HIGHEST_NODE_ID: Final = 1023
 """Kernels are built for at most 1024 NUMA nodes."""
 
@@ -25,20 +83,23 @@ def notes(nodes: Mapping[int, NodeMemory], machine: MachineInfo | None) -> Itera
     """What keeps a kubelet from starting with this node map; ``machine`` None if not known."""
     highest, most = EXACT.highest_node_id, EXACT.default_node_limit
     high = [i for i in nodes if highest is not None and highest < i <= HIGHEST_NODE_ID]
-    if high:
-        yield _note("state/native-node-ids", "machineState", nodes=high, highest=highest)
+    if high and highest is not None:
+        yield StateNativeNodeIds(nodes=high, highest=highest, where=_place("machineState"))
     if most is not None and len(nodes) > most:
-        yield _note("state/native-many-nodes", "machineState", count=len(nodes), most=most)
+        yield StateNativeManyNodes(count=len(nodes), most=most, where=_place("machineState"))
     for node_id, node in nodes.items():
         for name, table in node.tables.items():
             if name != resources.MEMORY and table.system_reserved:
-                where = f"machineState.{node_id}.memoryMap.{name}.systemReserved"
-                fields = {"node": node_id, "type": name, "size_bytes": table.system_reserved}
-                yield _note("state/native-reserved-pages", where, **fields)
+                yield StateNativeReservedPages(
+                    node=node_id,
+                    type=name,
+                    size_bytes=table.system_reserved,
+                    where=_place(f"machineState.{node_id}.memoryMap.{name}.systemReserved"),
+                )
     if machine is not None and nodes:
         left_out = left_out_by_class(nodes, machine)
         if left_out:
-            yield _note("state/native-node-classes", "machineState", nodes=list(left_out))
+            yield StateNativeNodeClasses(nodes=list(left_out), where=_place("machineState"))
         yield from _missing_sizes(nodes, machine)
 
 
@@ -59,9 +120,9 @@ def _missing_sizes(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Ite
         there = nodes[node.node_id].tables if node.node_id in nodes else {}
         for name in sorted(there.keys() - listed - {resources.MEMORY}):
             if not there[name].total:
-                where = f"machineState.{node.node_id}.memoryMap.{name}"
-                yield _note("state/native-page-size", where, node=node.node_id, type=name)
+                where = _place(f"machineState.{node.node_id}.memoryMap.{name}")
+                yield StateNativePageSize(node=node.node_id, type=name, where=where)
 
 
-def _note(code: str, path: str, **fields: object) -> Finding:
-    return Finding(code, fields, Location(memory_file.FILE_NAME, f"$.{path}"), Severity.NOTE)
+def _place(path: str) -> Location:
+    return Location(memory_file.FILE_NAME, f"$.{path}")

@@ -19,6 +19,7 @@ from numalet.core.checkpoint import cpu_file, memory_document, memory_file, stat
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
+from numalet.core.findings.state_files import CpuStateCorrupted, MemoryStateCorrupted
 from numalet.core.managers.cpu.ledger import EMPTY_LEDGER as NO_CPUS
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
@@ -29,6 +30,88 @@ from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+
+
+class RebasePolicyNone(Finding):
+    code = "rebase/policy-none"
+    sentence = "policy {policy} keeps no assignments"
+    policy: str
+
+
+class RebaseNoBlocks(Finding):
+    code = "rebase/no-blocks"
+    sentence = "its entry says no memory, or no NUMA node"
+
+
+class RebaseMalformed(Finding):
+    code = "rebase/malformed"
+    sentence = "no kubelet gives a container such memory: {blocks} on {groups}"
+    groups: list[list[int]]
+    blocks: str
+
+
+class RebaseNodeGone(Finding):
+    code = "rebase/node-gone"
+    sentence = "NUMA nodes {nodes} are gone; there are {known}"
+    nodes: list[int]
+    known: list[int]
+
+
+class RebaseGroupOverlaps(Finding):
+    code = "rebase/group-overlaps"
+    sentence = "its nodes {group} overlap with the group {other} of NUMA node {node}, which is kept"
+    group: str
+    node: int
+    other: str
+
+
+class RebaseTypesDiffer(Finding):
+    code = "rebase/types-differ"
+    sentence = (
+        "its nodes {group} have different memory types, over which v1.32 crashes when it starts"
+    )
+    group: str
+
+
+class RebaseTooLittleMemory(Finding):
+    code = "rebase/too-little-memory"
+    sentence = (
+        "{size_bytes} bytes of {type} on {group} do not fit: {free_bytes} are free beside what is "
+        "kept"
+    )
+    type: str
+    group: str
+    size_bytes: int
+    free_bytes: int
+
+
+class RebaseNoCpus(Finding):
+    code = "rebase/no-cpus"
+    sentence = "its entry says no CPU"
+
+
+class RebaseCpusGone(Finding):
+    code = "rebase/cpus-gone"
+    sentence = "the CPUs {cpus} are gone, or reserved now"
+    cpus: str
+
+
+class RebaseCpusTaken(Finding):
+    code = "rebase/cpus-taken"
+    sentence = "the CPUs {cpus} are held by pods {pods} too, which are kept"
+    cpus: str
+    pods: str
+
+
+class RebasePoolWouldBeEmpty(Finding):
+    code = "rebase/pool-would-be-empty"
+    sentence = "with the CPUs {cpus} given away the pool would be empty"
+    cpus: str
+
+
+class RebaseContainerId(Finding):
+    code = "rebase/container-id"
+    sentence = "it is known by container id only, which only the runtime can resolve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +179,9 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
     if isinstance(document, Finding):
         return document
     if memory_file.verdict(document) is ChecksumVerdict.CORRUPTED:
-        sums = {"checksum": document.checksum, "expected": memory_file.checksum_of(document)}
-        return Finding("memory-state/corrupted", sums)
+        return MemoryStateCorrupted(
+            checksum=document.checksum, expected=memory_file.checksum_of(document)
+        )
     old = memory_document.to_ledger(document)
     policy = staff.rules.memory.policy
     if policy is MemoryPolicy.NONE:
@@ -111,7 +195,7 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
 
 
 def _all_lost(keys: list[ContainerKey], file: str, policy: str) -> tuple[Lost, ...]:
-    why = Finding("rebase/policy-none", {"policy": policy})
+    why = RebasePolicyNone(policy=policy)
     return tuple(Lost(key, file, why) for key in sorted(keys))
 
 
@@ -148,39 +232,34 @@ def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
     """Why these blocks can not be put on the nodes, all of them at once; None if they can."""
     groups = {block.nodes for block in held}
     if not held or () in groups:
-        return Finding("rebase/no-blocks")
+        return RebaseNoBlocks()
     if _is_malformed(held):
         shown = ", ".join(f"{block.size_bytes} of {block.resource}" for block in held)
-        fields_of_all = {"groups": sorted(map(list, groups)), "blocks": shown}
-        return Finding("rebase/malformed", fields_of_all)
+        return RebaseMalformed(groups=sorted(map(list, groups)), blocks=shown)
     node_ids = held[0].nodes
     absent = [node_id for node_id in node_ids if node_id not in nodes]
     if absent:
-        return Finding("rebase/node-gone", {"nodes": absent, "known": list(nodes)})
+        return RebaseNodeGone(nodes=absent, known=list(nodes))
     mask = numa_mask.of(node_ids)
     for node_id in node_ids:
         node = nodes[node_id]
         if node.assignments and node.group != mask:
-            fields = {
-                "group": numa_mask.text(mask),
-                "node": node_id,
-                "other": numa_mask.text(node.group),
-            }
-            return Finding("rebase/group-overlaps", fields)
+            return RebaseGroupOverlaps(
+                group=numa_mask.text(mask), node=node_id, other=numa_mask.text(node.group)
+            )
     if len({frozenset(nodes[node_id].tables) for node_id in node_ids}) > 1:
         # The kubelet would crash over such a group when it starts.
-        return Finding("rebase/types-differ", {"group": numa_mask.text(mask)})
+        return RebaseTypesDiffer(group=numa_mask.text(mask))
     for block in held:
         there = [nodes[i].tables.get(block.resource) for i in node_ids]
         free = sum(table.free for table in there if table is not None)
         if None in there or block.size_bytes > free:
-            fields = {
-                "type": block.resource,
-                "group": numa_mask.text(mask),
-                "size_bytes": block.size_bytes,
-                "free_bytes": free,
-            }
-            return Finding("rebase/too-little-memory", fields)
+            return RebaseTooLittleMemory(
+                type=block.resource,
+                group=numa_mask.text(mask),
+                size_bytes=block.size_bytes,
+                free_bytes=free,
+            )
     return None
 
 
@@ -200,8 +279,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
-        sums = {"checksum": reading.checksum, "expected": reading.expected}
-        return Finding("cpu-state/corrupted", sums)
+        return CpuStateCorrupted(checksum=reading.checksum, expected=reading.expected)
     old = cpu_file.to_ledger(reading.document)
     if isinstance(old, Finding):
         return old
@@ -209,7 +287,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
         return _Part(None, tuple(sorted(old.holders())))
     # Containers of the first format are known by an id that only the runtime can tell.
     unnamed = tuple(
-        Lost(ContainerKey("", each), cpu_file.FILE_NAME, Finding("rebase/container-id"))
+        Lost(ContainerKey("", each), cpu_file.FILE_NAME, RebaseContainerId())
         for each in sorted(reading.document.container_ids)
     )
     if staff.static_cpus is None:
@@ -247,14 +325,14 @@ def _cpu_misfit(
 ) -> Finding | None:
     """Why a container can not go on holding these CPUs; None if it can."""
     if not cpus:
-        return Finding("rebase/no-cpus")
+        return RebaseNoCpus()
     gone = cpus - policy.allocatable
     if gone:
-        return Finding("rebase/cpus-gone", {"cpus": cpu_set.text(gone)})
+        return RebaseCpusGone(cpus=cpu_set.text(gone))
     conflicting = {cpu for cpu in cpus if holder.get(cpu, pod_uid) != pod_uid}
     if conflicting:
         others = ", ".join(sorted({holder[cpu] for cpu in conflicting}))
-        return Finding("rebase/cpus-taken", {"cpus": cpu_set.text(conflicting), "pods": others})
+        return RebaseCpusTaken(cpus=cpu_set.text(conflicting), pods=others)
     if not base - holder.keys() - cpus:
-        return Finding("rebase/pool-would-be-empty", {"cpus": cpu_set.text(cpus)})
+        return RebasePoolWouldBeEmpty(cpus=cpu_set.text(cpus))
     return None

@@ -30,27 +30,56 @@ from numalet.insight.state import (
     reading,
     rebase,
 )
+from numalet.insight.state.block_rules import StateGroupsOverlap
+from numalet.insight.state.device_rules import StateDeviceOnAbsentNode
 from numalet.insight.state.reading import MemoryState, Seal, State, States
 from numalet.insight.state.rebase import Rebased
 from numalet.insight.state.restart import Restart
 
+
+class DriftUnreadable(Finding):
+    code = "drift/unreadable"
+    sentence = "the file is damaged: it can not be decoded ({error})"
+    error: str
+
+
+class DriftCorrupted(Finding):
+    code = "drift/corrupted"
+    sentence = (
+        "the file is damaged or was edited: its checksum is {checksum}, its content has {expected}"
+    )
+    checksum: int
+    expected: int
+
+
+class DriftEarlyLayout(Finding):
+    code = "drift/early-layout"
+    sentence = (
+        "the file is of the layout before the first release; its checksum {checksum} is right by "
+        "the rule of that layout, and v1.32 calls it corrupted"
+    )
+    checksum: int
+
+
+class DriftPolicy(Finding):
+    code = "drift/policy"
+    sentence = "the file is of policy {found!r}; the configuration says {configured!r}"
+    found: str | None
+    configured: str
+
+
 _NO_MEMORY = MemoryPolicy.NONE
 
 _OF_FILES = ("cpu-state", "memory-state")
-_OF_MACHINE = frozenset(
-    f"drift/{name}"
-    for name in (
-        "node-lost",
-        "node-new",
-        "total",
-        "randomised",
-        "small-total",
-        "type-gone",
-        "type-new",
-        "hugepages",
-        "cpus-gone",
-        "cpus-new",
-    )
+_OF_MACHINE = (
+    memory_drift.DriftNodeLost,
+    memory_drift.DriftNodeNew,
+    memory_drift.TotalFinding,
+    memory_drift.DriftTypeGone,
+    memory_drift.DriftTypeNew,
+    memory_drift.DriftHugepages,
+    cpu_drift.DriftCpusGone,
+    cpu_drift.DriftCpusNew,
 )
 """What the machine does, and no configuration."""
 
@@ -113,14 +142,15 @@ def is_about_files(refused: StartRefused) -> bool:
 
 def is_about_machine(drift: Iterable[Finding]) -> bool:
     """Whether the machine is another one than when the files were written."""
-    return any(finding.code in _OF_MACHINE for finding in drift)
+    return any(isinstance(finding, _OF_MACHINE) for finding in drift)
 
 
 def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> RestartAnswer:
     """By chance, if nothing but groups that overlap is in the way."""
     has_errors = any(finding.severity is Severity.ERROR for finding in drift)
     if not has_errors and any(
-        finding.fields.get("restart") == Restart.BY_CHANCE.value for finding in drift
+        isinstance(finding, StateGroupsOverlap) and finding.restart == Restart.BY_CHANCE.value
+        for finding in drift
     ):
         return RestartAnswer.BY_CHANCE
     return RestartAnswer.ACCEPTED if refused is None else RestartAnswer.REFUSED
@@ -129,8 +159,9 @@ def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> RestartAn
 def _drift(staff: Roster, states: States) -> Iterator[Finding]:
     for name, finding in states.unreadable.items():
         severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
-        fields = {"error": finding.fields.get("error", "")}
-        yield Finding("drift/unreadable", fields, Location(name), severity)
+        yield DriftUnreadable(
+            error=finding.fields.get("error", ""), where=Location(name), severity=severity
+        )
     if staff.rules.managers_are_stand_ins:
         return
     if states.cpu is not None:
@@ -146,7 +177,7 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
     if states.device is not None:
         yield from _of_file(device_file.FILE_NAME, states.device, None)
         breaches = device_rules.breaches(states.device, staff.rules.machine)
-        yield from (each for each in breaches if each.code == "state/device-on-absent-node")
+        yield from (each for each in breaches if isinstance(each, StateDeviceOnAbsentNode))
 
 
 def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
@@ -154,13 +185,13 @@ def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
     where = Location(name)
     if state.seal is Seal.WRONG:
         severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
-        fields = {"checksum": state.checksum, "expected": state.expected}
-        yield Finding("drift/corrupted", fields, where, severity)
+        yield DriftCorrupted(
+            checksum=state.checksum, expected=state.expected, where=where, severity=severity
+        )
     if state.seal is Seal.EARLY_LAYOUT:
-        yield Finding("drift/early-layout", {"checksum": state.checksum}, where)
+        yield DriftEarlyLayout(checksum=state.checksum, where=where)
     if policy is not None and state.policy_name != policy:
-        fields_of_policy = {"found": state.policy_name, "configured": policy}
-        yield Finding("drift/policy", fields_of_policy, where)
+        yield DriftPolicy(found=state.policy_name, configured=policy, where=where)
 
 
 def _contradictions(state: MemoryState) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ NUMA node, a container, a resource), what of it differs, and both values; None i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
@@ -57,9 +57,7 @@ def differences(before: States, after: States) -> tuple[StateDifference, ...]:
 
 def unreadable(states: States) -> tuple[Finding, ...]:
     """Findings about the files that can not be compared, because they can not be decoded."""
-    return tuple(
-        replace(finding, where=Location(name)) for name, finding in states.unreadable.items()
-    )
+    return tuple(finding.at(Location(name)) for name, finding in states.unreadable.items())
 
 
 def _of_file(name: str, before: State | None, after: State | None) -> Iterator[StateDifference]:

@@ -9,11 +9,22 @@ either, *doubtful* with warnings only, *broken* with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Final, assert_never
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.findings.phrases import CHECKSUM, READABLE
+from numalet.core.findings.state_files import (
+    CpuStateBadCpus,
+    CpuStateBadDefault,
+    CpuStateCorrupted,
+    CpuStateNotJson,
+    DeviceStateCorrupted,
+    MemoryStateCorrupted,
+    MemoryStateEarlyLayout,
+    MemoryStateNotJson,
+)
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state import (
@@ -27,6 +38,39 @@ from numalet.insight.state import (
     missing as state_missing,
 )
 from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, Seal, State
+
+
+class StateUnsealed(Finding):
+    code = "state/unsealed"
+    sentence = "the checksum is {checksum}, which v1.32 accepts; its content has {expected}"
+    why = CHECKSUM
+    checksum: int
+    expected: int
+
+
+class StateFirstFormat(Finding):
+    code = "state/first-format"
+    sentence = (
+        "the file is of the first format, and its checksum {checksum} is right by the rule of "
+        "that format; v1.32 still reads it"
+    )
+    why = READABLE
+    checksum: int
+    expected: int
+
+
+_DECODES: Final = "The file is JSON that Go decodes."
+_CPU_LIST: Final = "A set of CPUs is a list such as 0-3,8."
+_RULES: Final[Mapping[type[Finding], str]] = {
+    MemoryStateNotJson: _DECODES,
+    CpuStateNotJson: _DECODES,
+    MemoryStateCorrupted: CHECKSUM,
+    CpuStateCorrupted: CHECKSUM,
+    MemoryStateEarlyLayout: READABLE,
+    CpuStateBadDefault: _CPU_LIST,
+    CpuStateBadCpus: _CPU_LIST,
+}
+"""What must hold of a file, where a start that a file prevents has a reason of its own."""
 
 
 class Soundness(Enum):
@@ -71,6 +115,11 @@ def verify_directory(
     return tuple(sorted(reports, key=lambda report: report.name))
 
 
+def rule(finding: Finding) -> str:
+    """What must hold of a state file, and does not by this finding."""
+    return _RULES.get(type(finding), finding.why)
+
+
 def soundness(findings: Iterable[Finding]) -> Soundness:
     """The worst of these findings; a note is no harm."""
     severities = {finding.severity for finding in findings}
@@ -106,30 +155,40 @@ def _breaches(state: State, machine: MachineInfo | None) -> Iterator[Finding]:
 
 def _seal(name: str, state: State) -> Iterator[Finding]:
     """What is to be said about the checksum."""
-    sums = {"checksum": state.checksum, "expected": state.expected}
     match state.seal:
         case Seal.SOUND:
             return
         case Seal.WRONG:
-            yield _placed(Finding(_CORRUPTED[name], sums), name, Severity.ERROR)
+            corrupted = _CORRUPTED[name](checksum=state.checksum, expected=state.expected)
+            yield _placed(corrupted, name, Severity.ERROR)
         case Seal.EARLY_LAYOUT:
-            early = Finding("memory-state/early-layout", {"checksum": state.checksum})
+            early = MemoryStateEarlyLayout(checksum=state.checksum)
             yield _placed(early, name, Severity.WARNING)
         case Seal.UNSEALED:
-            yield _placed(Finding("state/unsealed", sums), name, Severity.WARNING)
+            yield _placed(
+                StateUnsealed(checksum=state.checksum, expected=state.expected),
+                name,
+                Severity.WARNING,
+            )
         case Seal.FIRST_FORMAT:
-            yield _placed(Finding("state/first-format", sums), name, Severity.WARNING)
+            yield _placed(
+                StateFirstFormat(checksum=state.checksum, expected=state.expected),
+                name,
+                Severity.WARNING,
+            )
         case _:
             assert_never(state.seal)
 
 
-_CORRUPTED: Mapping[str, str] = {
-    memory_file.FILE_NAME: "memory-state/corrupted",
-    cpu_file.FILE_NAME: "cpu-state/corrupted",
-    device_file.FILE_NAME: "device-state/corrupted",
+_CORRUPTED: Final[
+    Mapping[str, type[MemoryStateCorrupted | CpuStateCorrupted | DeviceStateCorrupted]]
+] = {
+    memory_file.FILE_NAME: MemoryStateCorrupted,
+    cpu_file.FILE_NAME: CpuStateCorrupted,
+    device_file.FILE_NAME: DeviceStateCorrupted,
 }
 
 
 def _placed(finding: Finding, name: str, severity: Severity) -> Finding:
     where = Location(name) if finding.where == NOWHERE else finding.where
-    return replace(finding, where=where, severity=severity)
+    return finding.at(where).of_severity(severity)

@@ -319,7 +319,7 @@ def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
     if pieces.state_dir is None or name is None or finding.where.document:
         return finding
     document = str(pieces.state_dir / name)
-    return replace(finding, where=replace(finding.where, document=document))
+    return finding.at(replace(finding.where, document=document))
 
 
 def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
@@ -328,7 +328,7 @@ def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Findin
         return tuple(findings)
     name = str(sources.config_file)
     return tuple(
-        replace(finding, where=replace(finding.where, document=name))
+        finding.at(replace(finding.where, document=name))
         if not finding.where.document and finding.where.path.startswith("$")
         else finding
         for finding in findings

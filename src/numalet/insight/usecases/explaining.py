@@ -19,7 +19,7 @@ from typing import Final
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
 from numalet.core.model import machine_shape
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Devices
@@ -30,6 +30,7 @@ from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, O
 from numalet.insight.simulate.scenario import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
+from numalet.insight.usecases.findings import FilesNoPods
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
 from numalet.io import machines
 from numalet.io.devices import devices_on
@@ -44,6 +45,55 @@ from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_manifest import PodOptions
 from numalet.io.machines import LoadedMachine
+
+
+class ExplainNoPod(Finding):
+    code = "explain/no-pod"
+    sentence = (
+        "{path!r} has no pod that could be explained (ignored: {ignored}); give a manifest of a "
+        "pod, or of a workload that has pods"
+    )
+    path: str
+    ignored: str
+
+
+class ExplainUnknownPod(Finding):
+    code = "explain/unknown-pod"
+    sentence = "--pod {value!r}: there is no such pod; the pods are {known}"
+    value: str
+    known: str
+
+
+class ExplainSeveralPods(Finding):
+    code = "explain/several-pods"
+    sentence = "--pod {value!r} names several pods; write one of {known}, or a pod's uid"
+    value: str
+    known: str
+
+
+class ExplainAskedAnew(NoteFinding):
+    code = "explain/asked-anew"
+    sentence = "a kubelet rejected {pod} ({reason}); it is asked about as if it came now"
+    pod: str
+    reason: str
+
+
+class ExplainBudget(Finding):
+    code = "explain/budget"
+    sentence = (
+        "--budget {value!r} is no time to search for; write seconds such as 5s or 0.5s, or 0 for "
+        "no search"
+    )
+    value: str
+
+
+class ExplainUnknownChoice(Finding):
+    code = "explain/unknown-choice"
+    sentence = "{option} {value!r} is unknown; it must be one of {known}"
+    option: str
+    value: str
+    known: str
+
 
 LIVE: Final = "this machine"
 NO_FILE: Final = "no file"
@@ -95,8 +145,13 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     explained = pod_manifest.pods_of(inputs[-1:], options)
     if not explained.pods:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
-        fields = {"path": question.pod, "ignored": ignored or "nothing"}
-        raise BadInput([Finding("explain/no-pod", fields, Location(question.pod))])
+        raise BadInput(
+            [
+                ExplainNoPod(
+                    path=question.pod, ignored=ignored or "nothing", where=Location(question.pod)
+                )
+            ]
+        )
     sizes = question.pieces.machine
     pieces = replace(
         question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
@@ -146,16 +201,16 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) 
     if len(matching) == 1:
         return matching[0]
     known = ", ".join(f"{pod} ({pod.uid})" for pod in matching) or ", ".join(map(str, pods))
-    code = "explain/several-pods" if matching else "explain/unknown-pod"
-    raise BadInput([Finding(code, {"value": name, "known": known})])
+    if matching:
+        raise BadInput([ExplainSeveralPods(value=name, known=known)])
+    raise BadInput([ExplainUnknownPod(value=name, known=known)])
 
 
 def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
     """A note if a kubelet rejected the pod before."""
     if pod.uid not in rejected:
         return []
-    fields = {"pod": str(pod), "reason": rejected[pod.uid]}
-    return [Finding("explain/asked-anew", fields, severity=Severity.NOTE)]
+    return [ExplainAskedAnew(pod=str(pod), reason=rejected[pod.uid])]
 
 
 @dataclass
@@ -198,7 +253,7 @@ def seconds(text: str) -> float:
     """The seconds that a budget such as ``5s`` or ``0.5`` means; raises ``BadInput``."""
     match = _SECONDS.fullmatch(text)
     if match is None:
-        raise BadInput([Finding("explain/budget", {"value": text})])
+        raise BadInput([ExplainBudget(value=text)])
     return float(match[1])
 
 
@@ -247,7 +302,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
     )
     if not loaded.pods:
-        raise BadInput([Finding("files/no-pods")])
+        raise BadInput([FilesNoPods()])
     names = comparison.machines or (None,)
     opened = [
         machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
@@ -286,10 +341,7 @@ def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequenc
     unknown = [value for value in values if value not in known]
     if unknown:
         raise BadInput(
-            Finding(
-                "explain/unknown-choice",
-                {"option": option, "value": value, "known": ", ".join(known)},
-            )
+            ExplainUnknownChoice(option=option, value=value, known=", ".join(known))
             for value in unknown
         )
     return list(dict.fromkeys(values)) or known

@@ -18,7 +18,12 @@ from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
 from numalet.insight.usecases import scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
-from numalet.wording import english
+
+
+class ScenariosEmpty(Finding):
+    code = "scenarios/empty"
+    sentence = "there is no scenario in it; at least one is needed"
+
 
 _CHUNK = 8
 
@@ -90,7 +95,7 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
             yield _unusable(file, bad.findings)
             continue
         if is_empty:
-            yield _unusable(file, (Finding("scenarios/empty", {}, Location(file)),))
+            yield _unusable(file, (ScenariosEmpty(where=Location(file)),))
 
 
 def report(task: _Task) -> Report:
@@ -112,11 +117,9 @@ def report(task: _Task) -> Report:
         case Failed(first):
             return FailedReport(task.document, scenario.name, task.line, first)
         case Skipped(why):
-            return SkippedReport(task.document, scenario.name, english.of_finding(why))
+            return SkippedReport(task.document, scenario.name, str(why))
 
 
 def _unusable(file: str, findings: Sequence[Finding]) -> UnusableReport:
-    problems = (
-        f"{english.place(finding.where)}: {english.of_finding(finding)}" for finding in findings
-    )
+    problems = (f"{finding.where.text}: {finding}" for finding in findings)
     return UnusableReport(file, tuple(problems))

@@ -20,12 +20,77 @@ from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.core.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
 from numalet.core.config.rules import MemoryPolicy, StartRefused
 from numalet.core.model import resources
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import (
+    BadInput,
+    Finding,
+    Findings,
+    Location,
+    NoteFinding,
+    WarningFinding,
+)
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.files import atomic, backups
 from numalet.io.machines import MachineChoice
+
+
+class ReserveStrategy(Finding):
+    code = "reserve/strategy"
+    sentence = (
+        "{value!r} is no strategy; allowed are even, proportional, node0 and spare=N, where N is "
+        "the NUMA node that keeps all its memory"
+    )
+    value: str
+
+
+class ReserveOtherFile(Finding):
+    code = "reserve/other-file"
+    sentence = (
+        "--write {written!r} is another file than --config {config!r}; write into the file that "
+        "the amounts are computed from"
+    )
+    written: str
+    config: str
+
+
+class ReserveOverridden(Finding):
+    code = "reserve/overridden"
+    sentence = (
+        "reservedMemory of {path!r} does not count, because {other!r} replaces it; write it there"
+    )
+    path: str
+    other: str
+
+
+class ReservePolicyIsNone(NoteFinding):
+    code = "reserve/policy-is-none"
+    sentence = "memoryManagerPolicy is {policy!r}: reservedMemory counts only once it is {needed!r}"
+    policy: str
+    needed: str
+
+
+class ReserveHugepagesDropped(WarningFinding):
+    code = "reserve/hugepages-dropped"
+    sentence = "reservedMemory names {types}; huge pages can not be reserved, so they are left out"
+    types: str
+
+
+class ReserveFlagsMustStay(WarningFinding):
+    code = "reserve/flags-must-stay"
+    sentence = (
+        "the amounts fit only a kubelet that also gets {flags}; they are not written into the file"
+    )
+    flags: str
+
+
+class ReserveOnNodesWithoutCpus(WarningFinding):
+    code = "reserve/on-nodes-without-cpus"
+    sentence = (
+        "NUMA nodes {numa_nodes} have no CPUs and still keep something back: the others are full"
+    )
+    numa_nodes: str
+
 
 STRATEGY_FLAG: Final = "--strategy"
 _SPARE: Final = "spare="
@@ -78,7 +143,7 @@ def parse_strategy(text: str) -> Strategy:
     number = text.removeprefix(_SPARE)
     if text.startswith(_SPARE) and number.isascii() and number.isdigit() and len(number) < 10:
         return Spare(int(number))
-    raise BadInput([Finding("reserve/strategy", {"value": text}, Location(STRATEGY_FLAG))])
+    raise BadInput([ReserveStrategy(value=text, where=Location(STRATEGY_FLAG))])
 
 
 def plan(pieces: ReserveInputs) -> Plan:
@@ -111,9 +176,7 @@ def plan_for(
     shares = reservation.split(machine, parts.total, chosen)
     if isinstance(shares, Finding):
         is_about_strategy = shares.code in _ABOUT_STRATEGY
-        raise BadInput(
-            [replace(shares, where=Location(STRATEGY_FLAG if is_about_strategy else ""))]
-        )
+        raise BadInput([shares.at(Location(STRATEGY_FLAG if is_about_strategy else ""))])
     entries = reservation.entries(shares)
     if behaviour.hugepages_are_reservable:
         entries = reservation.keeping_hugepages(entries, config.reserved_memory)
@@ -157,7 +220,7 @@ def must_stay(pieces: ReserveInputs) -> tuple[Finding, ...]:
     flags = " ".join(f"{name}={value}" for name, value in pieces.config.flags)
     if not flags:
         return ()
-    return (Finding("reserve/flags-must-stay", {"flags": flags}, severity=Severity.WARNING),)
+    return (ReserveFlagsMustStay(flags=flags),)
 
 
 def flag_value(entries: Sequence[ReservedMemory]) -> str:
@@ -230,19 +293,18 @@ def _notes(
     findings = Findings()
     needed = _policy(machine).value
     if config.memory_manager_policy == MemoryPolicy.NONE.value:
-        fields = {"policy": config.memory_manager_policy, "needed": needed}
         where = config.where("memoryManagerPolicy")
-        findings.add("reserve/policy-is-none", where, Severity.NOTE, **fields)
+        findings.add(
+            ReservePolicyIsNone(policy=config.memory_manager_policy, needed=needed, where=where)
+        )
     if pages := ", ".join(sorted(dropped)):
         where = config.where("reservedMemory")
-        findings.add("reserve/hugepages-dropped", where, Severity.WARNING, types=pages)
+        findings.add(ReserveHugepagesDropped(types=pages, where=where))
     odd = [s.numa_node for s in shares if s.reserved_bytes and not s.has_cpus]
     if odd:
         numa_nodes = ", ".join(map(str, odd))
         where = Location(STRATEGY_FLAG)
-        findings.add(
-            "reserve/on-nodes-without-cpus", where, Severity.WARNING, numa_nodes=numa_nodes
-        )
+        findings.add(ReserveOnNodesWithoutCpus(numa_nodes=numa_nodes, where=where))
     return list(findings.all)
 
 
@@ -250,10 +312,9 @@ def _check_target(pieces: ReserveInputs, path: Path) -> None:
     """Refuse a file that the kubelet would not read the amounts from."""
     config_file = pieces.config.config_file
     if config_file is not None and Path(config_file).resolve() != path.resolve():
-        fields = {"written": str(path), "config": str(config_file)}
-        raise BadInput([Finding("reserve/other-file", fields, Location("--write"))])
+        where = Location("--write")
+        raise BadInput([ReserveOtherFile(written=str(path), config=str(config_file), where=where)])
     origins = kubelet_config.load(_sources(pieces)).config.origins
-    where = origins.get("reservedMemory")
-    if where is not None and where.document != str(config_file or path):
-        fields = {"path": str(path), "other": where.document}
-        raise BadInput([Finding("reserve/overridden", fields, where)])
+    origin = origins.get("reservedMemory")
+    if origin is not None and origin.document != str(config_file or path):
+        raise BadInput([ReserveOverridden(path=str(path), other=origin.document, where=origin)])

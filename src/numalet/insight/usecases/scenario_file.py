@@ -41,6 +41,37 @@ from numalet.io.documents import (
     yaml_source,
 )
 from numalet.io.documents.typed import Place
+from numalet.io.findings.documents import DocumentTooLarge, DocumentUnreadable
+
+
+class ScenariosNotJson(Finding):
+    code = "scenarios/not-json"
+    sentence = "this line is no JSON: {problem}; every line holds one scenario"
+    problem: str
+
+
+class ScenariosStateFile(Finding):
+    code = "scenarios/state-file"
+    sentence = "no state file is called {value!r}; allowed: {allowed}"
+    value: str
+    allowed: str
+
+
+class ScenariosStep(Finding):
+    code = "scenarios/step"
+    sentence = "{value} is no step; a step is an object with exactly one of these fields: {allowed}"
+    value: str
+    allowed: str
+
+
+class ScenariosUnknownPod(Finding):
+    code = "scenarios/unknown-pod"
+    sentence = (
+        "no earlier step admits a pod with the uid {uid!r}; only the uid of such a pod can stand "
+        "here"
+    )
+    uid: str
+
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -85,10 +116,8 @@ class RawScenario:
             try:
                 return place, msgspec.json.decode(self.text)
             except (msgspec.DecodeError, RecursionError) as error:
-                finding = Finding(
-                    "scenarios/not-json",
-                    {"problem": str(error)},
-                    Location(self.document, "", self.line),
+                finding = ScenariosNotJson(
+                    problem=str(error), where=Location(self.document, "", self.line)
                 )
                 raise BadInput([finding]) from None
         loaded = yaml_source.load_documents(self.text, self.document)[self.index]
@@ -126,11 +155,12 @@ def _lines(path: str) -> Iterator[RawScenario]:
             while line := file.readline(limit + 1):
                 number += 1
                 if len(line) > limit:
-                    raise _bad("document/too-large", path, number, limit_bytes=limit)
+                    raise _too_large(path, number, limit)
                 if line.strip():
                     yield RawScenario(path, line.decode("utf-8"), number)
     except UnicodeDecodeError as error:
-        raise _bad("scenarios/not-json", path, number, problem=str(error)) from None
+        where = Location(path, "", number)
+        raise BadInput([ScenariosNotJson(problem=str(error), where=where)]) from None
     except _READ_ERRORS as error:
         raise _unreadable(path, error) from None
 
@@ -145,7 +175,7 @@ def _whole_text(path: str) -> str:
     except _READ_ERRORS as error:
         raise _unreadable(path, error) from None
     if len(content) > limit:
-        raise _bad("document/too-large", path, None, limit_bytes=limit)
+        raise _too_large(path, None, limit)
     return yaml_source.decode(content, path)
 
 
@@ -156,11 +186,12 @@ def _opened(path: str) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
 
 def _unreadable(path: str, error: Exception) -> BadInput:
     reason = getattr(error, "strerror", None) or str(error)
-    return _bad("document/unreadable", path, None, reason=reason)
+    return BadInput([DocumentUnreadable(reason=reason, where=Location(path))])
 
 
-def _bad(code: str, path: str, line: int | None, **fields: Any) -> BadInput:
-    return BadInput([Finding(code, fields, Location(path, "", line))])
+def _too_large(path: str, line: int | None, limit_bytes: int) -> BadInput:
+    where = Location(path, "", line)
+    return BadInput([DocumentTooLarge(limit_bytes=limit_bytes, where=where)])
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -272,7 +303,7 @@ def _moved(finding: Finding, place: Place) -> Finding:
     path = finding.where.path
     if not path.startswith(place.path):
         path = place.path + path.removeprefix("$")
-    return replace(finding, where=place._replace(path=path).location)
+    return finding.at(place._replace(path=path).location)
 
 
 def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, ...]:
@@ -291,7 +322,7 @@ def _step(value: object, place: Place, known: set[str], findings: Findings) -> S
     """One step; ``known`` are the uids of the pods that came before it."""
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _STEPS:
         got = sorted(map(str, value)) if isinstance(value, Mapping) else typed.described(value)
-        findings.add("scenarios/step", place.location, value=str(got), allowed=", ".join(_STEPS))
+        findings.add(ScenariosStep(value=str(got), allowed=", ".join(_STEPS), where=place.location))
         return None
     ((kind, what),) = value.items()
     at = place.member(kind)
@@ -331,7 +362,7 @@ def _restart(
 def _check_known(uids: tuple[str, ...], known: set[str], place: Place, findings: Findings) -> None:
     for uid in uids:
         if uid not in known:
-            findings.add("scenarios/unknown-pod", place.location, uid=uid)
+            findings.add(ScenariosUnknownPod(uid=uid, where=place.location))
 
 
 def _devices(values: list[Any], place: Place, findings: Findings) -> Devices:
@@ -347,7 +378,7 @@ def _files(value: Mapping[str, Any], place: Place, findings: Findings) -> StateF
     for name, text in value.items():
         if name not in STATE_FILES:
             allowed = ", ".join(STATE_FILES)
-            findings.add("scenarios/state-file", place.location, value=name, allowed=allowed)
+            findings.add(ScenariosStateFile(value=name, allowed=allowed, where=place.location))
         elif isinstance(text, str):
             files[name] = text
         else:

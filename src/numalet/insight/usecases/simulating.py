@@ -22,6 +22,7 @@ from numalet.core.node import node as nodes
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
 from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases.findings import FilesNoPods
 from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
@@ -33,6 +34,44 @@ from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
 from numalet.io.machines import MachineChoice
+
+
+class FilesUnknownUid(Finding):
+    code = "files/unknown-uid"
+    sentence = "--forget {uid!r}: no pod with this uid is in the state files; known are {known}"
+    uid: str
+    known: str
+
+
+class FilesScenarioAndPieces(Finding):
+    code = "files/scenario-and-pieces"
+    sentence = (
+        "{option} does not go together with the scenario file {path!r}, which has its own "
+        "machine, configuration and pods; leave one of them out"
+    )
+    option: str
+    path: str
+
+
+class FilesNoConfigFile(Finding):
+    code = "files/no-config-file"
+    sentence = (
+        "{option} {value!r} conflicts with --no-config-file, which describes a kubelet without "
+        "any configuration file; leave one of them out"
+    )
+    option: str
+    value: str
+
+
+class FilesSeveralScenarios(Finding):
+    code = "files/several-scenarios"
+    sentence = (
+        "{path!r} holds {count} documents, some of them scenarios; simulate accepts exactly one "
+        "scenario (use replay for many)"
+    )
+    path: str
+    count: int
+
 
 FORGET_ALL: Final = "all"
 
@@ -116,7 +155,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
         BadInput: with everything that is wrong in any of them.
     """
     if not pieces.pods and not pieces.forget:
-        raise BadInput([Finding("files/no-pods")])
+        raise BadInput([FilesNoPods()])
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     if len(pieces.pods) == 1 and pieces.pods[0].endswith(_LINES):
         return _from_scenario(_only_line(pieces.pods[0]), pieces)
@@ -175,16 +214,13 @@ def _only_document(paths: Sequence[str], documents: Sequence[YamlDocument]) -> S
 
 
 def _several(path: str, count: int) -> BadInput:
-    return BadInput(
-        [Finding("files/several-scenarios", {"path": path, "count": count}, Location(path))]
-    )
+    return BadInput([FilesSeveralScenarios(path=path, count=count, where=Location(path))])
 
 
 def _from_scenario(scenario: Scenario, pieces: SimulateInputs) -> Prepared:
     options = pieces.beside_the_pods()
     if options:
-        fields = {"option": ", ".join(options), "path": pieces.pods[0]}
-        raise BadInput([Finding("files/scenario-and-pieces", fields)])
+        raise BadInput([FilesScenarioAndPieces(option=", ".join(options), path=pieces.pods[0])])
     return Prepared(scenario, _started(scenario))
 
 
@@ -234,8 +270,7 @@ def _config(sources: ConfigSources) -> LoadedConfig:
         ("--config-dir", sources.config_dir),
     ):
         if sources.base is Base.FLAGS_ONLY and value is not None:
-            fields = {"option": option, "value": str(value)}
-            raise BadInput([Finding("files/no-config-file", fields)])
+            raise BadInput([FilesNoConfigFile(option=option, value=str(value))])
     return kubelet_config.load(sources)
 
 
@@ -286,7 +321,5 @@ def _forgotten(forget: Sequence[str], held: Collection[str]) -> tuple[str, ...]:
     unknown = [uid for uid in dict.fromkeys(forget) if uid != FORGET_ALL and uid not in held]
     if unknown:
         known = ", ".join(held) or "none"
-        raise BadInput(
-            Finding("files/unknown-uid", {"uid": uid, "known": known}) for uid in unknown
-        )
+        raise BadInput(FilesUnknownUid(uid=uid, known=known) for uid in unknown)
     return tuple(held) if FORGET_ALL in forget else tuple(sorted(set(forget)))

@@ -22,6 +22,50 @@ from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 
+
+class RebaseHeld(Finding):
+    code = "rebase/held"
+    sentence = (
+        "a kubelet is at work in {path!r} ({holder}); stop it first, and keep it stopped until "
+        "the files are written"
+    )
+    path: str
+    holder: str
+
+
+class RebaseChangedMeanwhile(Finding):
+    code = "rebase/changed-meanwhile"
+    sentence = (
+        "{path!r} has changed since it was read, so another process writes it; nothing was written"
+    )
+    path: str
+
+
+class RebaseNoStateFiles(Finding):
+    code = "rebase/no-state-files"
+    sentence = (
+        "there are no state files in {path!r}; name a kubelet's root directory, or a copy of "
+        "files from it"
+    )
+    path: str
+
+
+class FilesNoStateFile(Finding):
+    code = "files/no-state-file"
+    sentence = "{path!r} is none of the kubelet's state files, which are {known}"
+    path: str
+    known: str
+
+
+class FilesNoSuchPath(Finding):
+    code = "files/no-such-path"
+    sentence = (
+        "there is no file or directory {path!r}; name a kubelet's root directory, a copy of its "
+        "state files, or one such file"
+    )
+    path: str
+
+
 _MEMBERS: Final[Mapping[str, str]] = {
     "machinestate": memory_file.FILE_NAME,
     "defaultcpuset": cpu_file.FILE_NAME,
@@ -76,11 +120,11 @@ def read(path: Path) -> StateSource:
         name = _kind_of(path, text)
         return StateSource(path, {name: text}, {name: path})
     if not path.exists():
-        raise BadInput([Finding("files/no-such-path", {"path": str(path)})])
+        raise BadInput([FilesNoSuchPath(path=str(path))])
     directory = state_directory.read(path)
     if not directory.files:
         where = Location(str(path))
-        raise BadInput([Finding("rebase/no-state-files", {"path": str(path)}, where)])
+        raise BadInput([RebaseNoStateFiles(path=str(path), where=where)])
     paths = {name: directory.path_of(name) for name in directory.files}
     return StateSource(path, directory.files, paths, kubelet_pod_folders.uids(path))
 
@@ -109,8 +153,15 @@ def _kind_of(path: Path, text: str) -> str:
     for member, name in _MEMBERS.items():
         if member in members:
             return name
-    fields = {"path": str(path), "known": ", ".join(state_directory.FILE_NAMES)}
-    raise BadInput([Finding("files/no-state-file", fields, Location(str(path)))])
+    raise BadInput(
+        [
+            FilesNoStateFile(
+                path=str(path),
+                known=", ".join(state_directory.FILE_NAMES),
+                where=Location(str(path)),
+            )
+        ]
+    )
 
 
 def load_kubelet(machine: MachineChoice, config: ConfigSources) -> Kubelet:
@@ -132,8 +183,9 @@ def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:
     directory = source.path if source.path.is_dir() else source.path.parent
     holder = kubelets.at_work_in(directory, proc)
     if holder is not None:
-        fields = {"path": str(directory), "holder": holder}
-        raise BadInput([Finding("rebase/held", fields, Location(str(directory)))])
+        raise BadInput(
+            [RebaseHeld(path=str(directory), holder=holder, where=Location(str(directory)))]
+        )
 
 
 def replace(
@@ -151,8 +203,7 @@ def replace(
     for name in sorted(files):
         path = source.paths[name]
         if state_directory.read_file(path) != source.files[name]:
-            fields = {"path": str(path)}
-            raise BadInput([Finding("rebase/changed-meanwhile", fields, Location(str(path)))])
+            raise BadInput([RebaseChangedMeanwhile(path=str(path), where=Location(str(path)))])
         written.append(ReplacedStateFile(path, backups.free_name(path)))
         texts[written[-1].backup] = source.files[name]
     atomic.write_texts(texts | {each.path: files[name] for each, name in _paired(written, files)})

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput
+from numalet.io.findings.clients import (
+    AgentUnanswering,
+    ClientBrokenOff,
+    ClientNoAgent,
+    ClientNotAllowed,
+    ClientTimeout,
+)
 
 TIMEOUT_SECONDS: Final = 60.0
 _CONNECT_TIMEOUT: Final = struct.pack("ll", 10, 0)
@@ -175,15 +182,15 @@ def _warned(header: str) -> str:
 def _unanswered(path: Path, error: Exception) -> BadInput:
     match error:
         case FileNotFoundError() | ConnectionRefusedError():
-            code = "client/no-agent"
+            finding: type[AgentUnanswering] = ClientNoAgent
         case PermissionError():
-            code = "client/not-allowed"
+            finding = ClientNotAllowed
         case TimeoutError() | BlockingIOError():
-            code = "client/timeout"
+            finding = ClientTimeout
         case _:
-            code = "client/broken-off"
+            finding = ClientBrokenOff
     problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return BadInput([Finding(code, {"path": str(path), "problem": problem}, Location())])
+    return BadInput([finding(path=str(path), problem=problem)])
 
 
 def _refused(code: int, content: bytes) -> AgentRefused:

@@ -15,9 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import enclosed_config, typed, yaml_source
 from numalet.io.documents.enclosed_config import ConfigPart
+from numalet.io.findings.config_files import (
+    ConfigFileExtraConfig,
+    ConfigFileNoSettings,
+    ConfigFileToml,
+    ConfigFileUnknownSetting,
+)
 
 _SETTINGS: Final = ("settings", "kubernetes")
 _FIRST_LINE: Final = re.compile(
@@ -93,13 +99,11 @@ def read(text: str, document: str) -> ConfigPart:
         value: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         problem = str(error) or type(error).__name__
-        raise BadInput(
-            [Finding("config-file/toml", {"problem": problem}, Location(document))]
-        ) from None
+        raise BadInput([ConfigFileToml(problem=problem, where=Location(document))]) from None
     for name in _SETTINGS:
         value = value.get(name) if isinstance(value, dict) else None
     if not isinstance(value, dict):
-        raise BadInput([Finding("config-file/no-settings", {}, Location(document))])
+        raise BadInput([ConfigFileNoSettings(where=Location(document))])
     translation = _Translation(document, dict(_lines(text)))
     translation.translate(value)
     where = translation.location("$")
@@ -127,10 +131,10 @@ class _Translation:
         """Make the fields of all settings; what is unknown is a warning."""
         for name, value in settings.items():
             if name not in _KNOWN:
-                fields = {"name": name, "nearest": typed.nearest(name, _KNOWN)}
-                where = self._place((*_SETTINGS, name))
-                code = "config-file/unknown-setting"
-                self.warnings.append(Finding(code, fields, where, Severity.WARNING))
+                where, nearest = self._place((*_SETTINGS, name)), typed.nearest(name, _KNOWN)
+                self.warnings.append(
+                    ConfigFileUnknownSetting(name=name, nearest=nearest, where=where)
+                )
             elif name in _SAME_VALUE:
                 self._put(_SAME_VALUE[name], _plain(value), name)
             elif name == _CPU_OPTIONS:
@@ -194,9 +198,7 @@ class _Translation:
             (document,) = yaml_source.load_documents(text, self.document)
         except (BadInput, TypeError, ValueError, binascii.Error):
             problem = typed.described(value)
-            raise BadInput(
-                [Finding("config-file/extra-config", {"value": problem}, where)]
-            ) from None
+            raise BadInput([ConfigFileExtraConfig(value=problem, where=where)]) from None
         for name, each in enclosed_config.fields_of(document.value, where).items():
             if name not in self.fields:
                 self._put(name, each, _EXTRA)

@@ -24,6 +24,11 @@ from numalet.core.model.machine_info import (
 )
 from numalet.io.documents import machine_cpus, machine_sizes, typed
 from numalet.io.documents.typed import LineOf, Place, no_line
+from numalet.io.findings.machines import (
+    MachineCoreWithoutThreads,
+    MachineCpuTwice,
+    MachineNodeTwice,
+)
 
 
 class _Pages(msgspec.Struct, frozen=True):
@@ -97,7 +102,7 @@ def _check(read: _MachineInfo, place: Place, findings: Findings) -> None:
         if times[node.node_id] > 1:
             times[node.node_id] = 0
             where = inner.member("node_id").location
-            findings.add("machine/node-twice", where, value=node.node_id)
+            findings.add(MachineNodeTwice(value=node.node_id, where=where))
         _check_node(node, inner, findings)
     for page in _all_pages(read):
         pages = place.member("hugepages")
@@ -110,7 +115,7 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     for index, core in enumerate(node.cores or ()):
         inner = place.member("cores").item(index)
         if not core.thread_ids:
-            findings.add("machine/core-without-threads", inner.location)
+            findings.add(MachineCoreWithoutThreads(where=inner.location))
         for thread in core.thread_ids or ():
             machine_sizes.whole_number(
                 thread, 0, machine_cpus.HIGHEST_CPU, inner.member("thread_ids"), findings
@@ -121,7 +126,7 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
     twice = [thread for thread, times in threads.items() if times > 1 and thread >= 0]
     if twice:
         value = cpu_set.text(twice)
-        findings.add("machine/cpu-twice", place.member("cores").location, value=value)
+        findings.add(MachineCpuTwice(value=value, where=place.member("cores").location))
     for distance in node.distances or ():
         machine_sizes.whole_number(distance, 0, (1 << 31) - 1, place.member("distances"), findings)
 

@@ -25,6 +25,17 @@ from numalet.core.model import cpu_set
 from numalet.core.model.findings import Findings, Location
 from numalet.io.documents import typed
 from numalet.io.documents.typed import LineOf, Place, no_line
+from numalet.io.findings.devices import (
+    DevicesAbsentNumaNode,
+    DevicesFlag,
+    DevicesHealth,
+    DevicesIdMissing,
+    DevicesIdTwice,
+    DevicesNumaNode,
+    DevicesNumaNodeTwice,
+    DevicesResourceName,
+    DevicesResourceTwice,
+)
 
 DeviceLists: TypeAlias = Mapping[str, tuple[Device, ...]]
 """The devices of each resource in the order of the document, by resource name."""
@@ -99,7 +110,7 @@ class _Reader:
             typed.wrong_type(resource, "the name of a resource", at, self.findings)
             return
         if resource in self.by_resource:
-            self.findings.add("devices/resource-twice", at.location, value=resource)
+            self.findings.add(DevicesResourceTwice(value=resource, where=at.location))
             return
         self._open(resource, at)
         devices = group.get("devices")
@@ -114,7 +125,7 @@ class _Reader:
         """One flag."""
         resource, equals, listed = (part.strip() for part in text.partition("="))
         if not equals:
-            self.findings.add("devices/flag", place.location, value=text)
+            self.findings.add(DevicesFlag(value=text, where=place.location))
             return
         self._open(resource, place)
         # Nothing behind the equals sign is a plugin that has no devices.
@@ -123,7 +134,7 @@ class _Reader:
 
     def _open(self, resource: str, place: Place) -> None:
         if not names.is_extended_resource(resource):
-            self.findings.add("devices/resource-name", place.location, value=resource)
+            self.findings.add(DevicesResourceName(value=resource, where=place.location))
         self.by_resource.setdefault(resource, {})
 
     def _device(self, resource: str, device: object, place: Place) -> None:
@@ -150,10 +161,11 @@ class _Reader:
         health = device.get("health", Health.HEALTHY.value)
         if not isinstance(health, str) or health not in _HEALTH:
             self.findings.add(
-                "devices/health",
-                place.member("health").location,
-                device=name,
-                value=typed.described(health),
+                DevicesHealth(
+                    device=name,
+                    value=typed.described(health),
+                    where=place.member("health").location,
+                )
             )
             health = Health.HEALTHY.value
         self._keep(resource, name, nodes, _HEALTH[health], place)
@@ -171,10 +183,10 @@ class _Reader:
     ) -> None:
         """Remember a device after a look at its id and nodes."""
         if not name.strip():
-            self.findings.add("devices/id-missing", place.location, resource=resource)
+            self.findings.add(DevicesIdMissing(resource=resource, where=place.location))
             return
         if name in self.by_resource[resource]:
-            self.findings.add("devices/id-twice", place.location, resource=resource, value=name)
+            self.findings.add(DevicesIdTwice(resource=resource, value=name, where=place.location))
             return
         numa_nodes = self._nodes(resource, name, nodes, place)
         self.by_resource[resource][name] = Device(name, numa_nodes, health)
@@ -188,15 +200,16 @@ class _Reader:
                 or not 0 <= node <= HIGHEST_NODE_ID
             ):
                 self.findings.add(
-                    "devices/numa-node",
-                    place.location,
-                    device=name,
-                    value=typed.described(node),
-                    most=HIGHEST_NODE_ID,
+                    DevicesNumaNode(
+                        device=name,
+                        value=typed.described(node),
+                        most=HIGHEST_NODE_ID,
+                        where=place.location,
+                    )
                 )
             elif node in sound:
                 self.findings.add(
-                    "devices/numa-node-twice", place.location, device=name, value=node
+                    DevicesNumaNodeTwice(device=name, value=node, where=place.location)
                 )
             else:
                 sound.append(node)
@@ -206,10 +219,11 @@ class _Reader:
     def _must_be_there(self, resource: str, name: str, node: int, place: Place) -> None:
         if self.node_ids is not None and node not in self.node_ids:
             self.findings.add(
-                "devices/absent-numa-node",
-                place.location,
-                device=name,
-                resource=resource,
-                value=node,
-                nodes=cpu_set.text(frozenset(self.node_ids)),
+                DevicesAbsentNumaNode(
+                    device=name,
+                    resource=resource,
+                    value=node,
+                    nodes=cpu_set.text(frozenset(self.node_ids)),
+                    where=place.location,
+                )
             )

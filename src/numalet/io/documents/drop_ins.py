@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
+from numalet.core.model.findings import NOWHERE, BadInput, Location
 from numalet.io.documents.enclosed_config import Part
 from numalet.io.documents.yaml_source import child_path
+from numalet.io.findings.config_files import ConfigFileDirectory
 
 _SUFFIX: Final = ".conf"
 
@@ -65,9 +66,12 @@ def files(directory: Path) -> Iterator[Path]:
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
     except OSError as error:
-        fields = {"reason": error.strerror or str(error)}
         raise BadInput(
-            [Finding("config-file/directory", fields, Location(str(directory)))]
+            [
+                ConfigFileDirectory(
+                    reason=error.strerror or str(error), where=Location(str(directory))
+                )
+            ]
         ) from None
     for name in names:
         path = directory / name

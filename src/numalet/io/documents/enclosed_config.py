@@ -11,11 +11,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import kubelet_flags, typed, yaml_source
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.config_files import (
+    ConfigFileKind,
+    ConfigFileNotAMapping,
+    ConfigFileReadFrom,
+    ConfigFileReadInPart,
+    ConfigFileSeveralDocuments,
+)
+from numalet.io.findings.documents import DocumentType
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 KIND: Final = "KubeletConfiguration"
@@ -99,9 +107,9 @@ def of_document(document: YamlDocument, text: str) -> list[ConfigPart]:
 
 def read_from(source: str, where: Location, system: str = "") -> Finding:
     """A note that says what was read; of what a ``system`` adds of its own nothing is known."""
-    code = "config-file/read-in-part" if system else "config-file/read-from"
-    fields = {"source": source, "system": system} if system else {"source": source}
-    return Finding(code, fields, where, Severity.NOTE)
+    if system:
+        return ConfigFileReadInPart(source=source, system=system, where=where)
+    return ConfigFileReadFrom(source=source, where=where)
 
 
 def fields_of(value: object, where: Location) -> dict[str, Any]:
@@ -111,11 +119,16 @@ def fields_of(value: object, where: Location) -> dict[str, Any]:
         BadInput: it is no mapping, or says that it is something else.
     """
     if not isinstance(value, dict):
-        raise BadInput([Finding("config-file/not-a-mapping", {"found": go_kind(value)}, where)])
+        raise BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
     given = value.get("apiVersion", API_VERSION), value.get("kind", KIND)
     if given != (API_VERSION, KIND):
-        fields = {"api_version": value.get("apiVersion"), "kind": value.get("kind")}
-        raise BadInput([Finding("config-file/kind", fields, where)])
+        raise BadInput(
+            [
+                ConfigFileKind(
+                    api_version=value.get("apiVersion"), kind=value.get("kind"), where=where
+                )
+            ]
+        )
     return value
 
 
@@ -183,15 +196,16 @@ def _extra_arguments(outer: _Object) -> Iterator[tuple[str, str, Location]]:
         return
     if not isinstance(given, dict):
         where = outer.document.location(path)
-        raise BadInput([Finding("config-file/not-a-mapping", {"found": go_kind(given)}, where)])
+        raise BadInput([ConfigFileNotAMapping(found=go_kind(given), where=where)])
     for name, value in given.items():
         if not kubelet_flags.is_known(name):
             continue
         where = outer.document.location(f"{path}.{name}")
         for each in value if isinstance(value, list) else [value]:
             if each is None or isinstance(each, dict | list):
-                fields = {"expected": "a text", "got": typed.described(each)}
-                raise BadInput([Finding("document/type", fields, where)])
+                raise BadInput(
+                    [DocumentType(expected="a text", got=typed.described(each), where=where)]
+                )
             yield name, flag_text(each), where
 
 
@@ -255,7 +269,7 @@ class _Lines:
 
     def moved(self, finding: Finding) -> Finding:
         """The same finding, placed in the file."""
-        return replace(finding, where=self.moved_place(finding.where))
+        return finding.at(self.moved_place(finding.where))
 
     def _line(self, inside: int | None) -> int | None:
         if self._start is None or inside is None:
@@ -279,9 +293,7 @@ def among(documents: list[YamlDocument], part: ConfigPart) -> Finding | None:
         kind = value.get("kind") if isinstance(value, Mapping) else None
         if not isinstance(kind, str) or not isinstance(value.get("apiVersion"), str):
             count = len(documents) + 1
-            raise BadInput(
-                [Finding("config-file/several-documents", {"count": count}, place.location)]
-            )
+            raise BadInput([ConfigFileSeveralDocuments(count=count, where=place.location)])
         kinds.append(kind)
     if not kinds:
         return None

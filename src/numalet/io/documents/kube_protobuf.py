@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import kube_protobuf_fields
 from numalet.io.documents.kube_protobuf_fields import WireField
+from numalet.io.findings.documents import ProtobufUnreadable
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
@@ -43,9 +44,7 @@ def decoded(content: bytes, name: str) -> dict[str, Any]:
     try:
         return _object(content)
     except _Unreadable as problem:
-        raise BadInput(
-            [Finding("protobuf/unreadable", {"problem": str(problem)}, Location(name))]
-        ) from None
+        raise BadInput([ProtobufUnreadable(problem=str(problem), where=Location(name))]) from None
 
 
 def _object(content: bytes) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import kubelet_flags
+from numalet.io.findings.config_files import ConfigFileCommandLine
 
 _PROGRAM: Final = r"(?:\S*/)?(?:kubelet|hyperkube|k3s|kubelite)[ \t\0]"
 _COMMENTS: Final = re.compile(r"(?m)^[ \t]*#.*$")
@@ -51,8 +52,9 @@ def read(text: str, document: str) -> CommandLine:
     try:
         arguments = [*_arguments(text)]
     except ValueError as error:
-        fields = {"problem": str(error)}
-        raise BadInput([Finding("config-file/command-line", fields, Location(document))]) from None
+        raise BadInput(
+            [ConfigFileCommandLine(problem=str(error), where=Location(document))]
+        ) from None
     given = [*kubelet_flags.of_arguments(arguments)]
     named = dict(given)
     lines = {name: _line(text, name) for name in named}

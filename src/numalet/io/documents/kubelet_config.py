@@ -20,7 +20,7 @@ from numalet.core.config.behaviour import Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.model import go_duration
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import Quantity, QuantityError
@@ -39,6 +39,14 @@ from numalet.io.documents.kubelet_fields import (
     FieldShape,
 )
 from numalet.io.documents.kubelet_types import Mismatch
+from numalet.io.findings.config_files import (
+    ConfigFileDuration,
+    ConfigFileNotAMapping,
+    ConfigFileOutOfRange,
+    ConfigFileQuantity,
+    ConfigFileUnknownField,
+    ConfigFileWrongType,
+)
 
 Locate = Callable[[str], Location]
 """From a path in the document to a place for a finding."""
@@ -135,8 +143,13 @@ def decode(value: object, document: str) -> KubeletConfig:
         BadInput: it is no mapping, or a field has a wrong type.
     """
     if not isinstance(value, dict):
-        fields = {"found": kubelet_types.go_kind(value)}
-        raise BadInput([Finding("config-file/not-a-mapping", fields, Location(document, "$"))])
+        raise BadInput(
+            [
+                ConfigFileNotAMapping(
+                    found=kubelet_types.go_kind(value), where=Location(document, "$")
+                )
+            ]
+        )
 
     def locate(path: str) -> Location:
         return Location(document, path)
@@ -157,13 +170,14 @@ class _Reader:
         """Remember a value of a wrong type."""
         mismatch = self.mismatches.pop(place)
         self.findings.add(
-            "config-file/wrong-type",
-            self.locate(f"$.{place}"),
-            field=place,
-            expected=mismatch.expected,
-            value=_shown(mismatch.value),
-            found=kubelet_types.go_kind(mismatch.value),
-            go_text=mismatch.go_text,
+            ConfigFileWrongType(
+                field=place,
+                expected=mismatch.expected,
+                value=_shown(mismatch.value),
+                found=kubelet_types.go_kind(mismatch.value),
+                go_text=mismatch.go_text,
+                where=self.locate(f"$.{place}"),
+            )
         )
 
     def came_from(self, place: str) -> None:
@@ -209,9 +223,15 @@ class _Reader:
         if not -end <= value < end:
             where = self.locate(f"$.{place}")
             go_text = self.mismatches.pop(place).go_text
-            limits = {"lowest": -end, "highest": end - 1, "go_text": go_text}
             self.findings.add(
-                "config-file/out-of-range", where, field=place, value=_shown(value), **limits
+                ConfigFileOutOfRange(
+                    field=place,
+                    value=_shown(value),
+                    lowest=-end,
+                    highest=end - 1,
+                    go_text=go_text,
+                    where=where,
+                )
             )
             return None
         return value
@@ -229,8 +249,14 @@ class _Reader:
         try:
             return go_duration.parse_ns(text)
         except DurationError as error:
-            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
-            self.findings.add("config-file/duration", self.locate(f"$.{place}"), **fields)
+            self.findings.add(
+                ConfigFileDuration(
+                    field=place,
+                    value=_shown(text),
+                    problem=error.go_text,
+                    where=self.locate(f"$.{place}"),
+                )
+            )
             return None
 
     def _swap(self, place: str, value: object) -> str | None:
@@ -309,8 +335,14 @@ class _Reader:
         try:
             quantities[name] = Quantity.parse(text.strip())
         except QuantityError as error:
-            fields = {"field": place, "value": _shown(text), "problem": error.go_text}
-            self.findings.add("config-file/quantity", self.locate(f"$.{place}"), **fields)
+            self.findings.add(
+                ConfigFileQuantity(
+                    field=place,
+                    value=_shown(text),
+                    problem=error.go_text,
+                    where=self.locate(f"$.{place}"),
+                )
+            )
 
     def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
         """Warn about every key that is not known."""
@@ -318,8 +350,7 @@ class _Reader:
             if key not in known:
                 path = f"{place}.{key}" if place else key
                 where = self.locate(f"$.{path}")
-                code = "config-file/unknown-field"
-                self.findings.add(code, where, Severity.WARNING, field=path)
+                self.findings.add(ConfigFileUnknownField(field=path, where=where))
 
 
 _KNOWN: Final = tuple({*HONOURED, *PASSED_OVER})

@@ -20,9 +20,10 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ruamel.yaml.scalarstring import ScalarString
 
 from numalet.core.config.kubelet_config import ReservedMemory
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.quantity import Quantity
 from numalet.io.documents import enclosed_config, kubelet_config, yaml_source
+from numalet.io.findings.files import ReserveNotEditable
 
 FIELD: Final = "reservedMemory"
 _NEIGHBOUR: Final = "memoryManagerPolicy"
@@ -250,4 +251,4 @@ def _by_node(reserved: Iterable[ReservedMemory]) -> list[tuple[int, dict[str, Qu
 
 
 def _refused(document: str, problem: str) -> BadInput:
-    return BadInput([Finding("reserve/not-editable", {"problem": problem}, Location(document))])
+    return BadInput([ReserveNotEditable(problem=problem, where=Location(document))])

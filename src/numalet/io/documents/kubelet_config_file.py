@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.io.documents import (
@@ -20,6 +19,12 @@ from numalet.io.documents.enclosed_config import ConfigPart
 from numalet.io.documents.kubelet_command_line import CommandLine
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.config_files import (
+    ConfigFileEmpty,
+    ConfigFileKind,
+    ConfigFileNotAMapping,
+    ConfigFileSeveralDocuments,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ def _of_text(text: str, name: str) -> ConfigFile:
         return _alone(part)
     documents = yaml_source.load_documents(text, name)
     if not documents:
-        raise _refused("config-file/empty", Location(name))
+        raise BadInput([ConfigFileEmpty(where=Location(name))])
     own = tuple(each for each in documents if numalet_config.is_meant(each.value))
     others = [each for each in documents if not numalet_config.is_meant(each.value)]
     if len(own) > 1:
@@ -81,7 +86,7 @@ def read_drop_in(path: Path) -> ConfigFile:
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
     if not documents:
-        raise _refused("config-file/empty", Location(name))
+        raise BadInput([ConfigFileEmpty(where=Location(name))])
     if not enclosed_config.is_plain(documents[0].value):
         raise _no_configuration(documents[0])
     numalet_config.refuse_further(documents[1:])
@@ -108,21 +113,17 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
     """Keys that are given twice are no error: the kubelet reads again, leniently."""
-    return tuple(replace(each, severity=Severity.WARNING) for each in part.duplicates)
+    return tuple(each.of_severity(Severity.WARNING) for each in part.duplicates)
 
 
 def _no_configuration(document: YamlDocument) -> BadInput:
     value, where = document.value, document.location("$")
     if not isinstance(value, dict):
-        return _refused("config-file/not-a-mapping", where, found=go_kind(value))
-    given = {"api_version": value.get("apiVersion"), "kind": value.get("kind")}
-    return _refused("config-file/kind", where, **given)
+        return BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    return BadInput([ConfigFileKind(api_version=api_version, kind=kind, where=where)])
 
 
 def _several(documents: Sequence[YamlDocument]) -> BadInput:
     where = Location(documents[0].document)
-    return _refused("config-file/several-documents", where, count=len(documents))
-
-
-def _refused(code: str, where: Location, **fields: Any) -> BadInput:
-    return BadInput([Finding(code, fields, where)])
+    return BadInput([ConfigFileSeveralDocuments(count=len(documents), where=where)])

@@ -19,6 +19,7 @@ from numalet.core.model import go_duration, go_text
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.go_text import GoNumberError, GoText
+from numalet.io.findings.config_files import FlagInvalid, FlagUnknown
 
 _FEATURE_GATES: Final = "--feature-gates"
 _RESERVED_MEMORY: Final = "--reserved-memory"
@@ -75,14 +76,15 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
         flag = _with_dashes(name)
         places[flag] = where
         if flag not in _FLAGS:
-            findings.add("flag/unknown", where, flag=flag, known=", ".join(sorted(_FLAGS)))
+            findings.add(FlagUnknown(flag=flag, known=", ".join(sorted(_FLAGS)), where=where))
             continue
         given.setdefault(flag, []).append(value)
         try:
             parsed[flag] = _FLAGS[flag][2](given[flag])
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
-            fields = {"flag": GoText(flag), "value": GoText(value), "problem": str(error)}
-            findings.add("flag/invalid", where, **fields)
+            findings.add(
+                FlagInvalid(flag=GoText(flag), value=GoText(value), problem=str(error), where=where)
+            )
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:
         # The kubelet takes an empty text for "no target" and leaves the file's list alone.

@@ -14,10 +14,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import Place
+from numalet.io.findings.files import FilesPodResourcesNumber
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Files of a folder that are read; others are passed over."""
@@ -138,7 +139,7 @@ def _dump(value: Mapping[str, Any], place: Place, findings: Findings) -> list[Li
         ]
     except ValueError:
         where = Location(place.document, place.path)
-        findings.extend([Finding("files/pod-resources-number", {"path": place.document}, where)])
+        findings.extend([FilesPodResourcesNumber(path=place.document, where=where)])
         return []
 
 

@@ -17,6 +17,14 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import CoreInfo
 from numalet.io.documents import machine_sizes, typed
 from numalet.io.documents.typed import Place
+from numalet.io.findings.machines import (
+    MachineBoth,
+    MachineCoreWithoutThreads,
+    MachineCpuInTwo,
+    MachineCpuList,
+    MachineCpuTwice,
+    MachineThreads,
+)
 
 FIELDS: Final = ("cpus", "cores", "socket", "threads_per_core")
 
@@ -41,7 +49,7 @@ class Numbering:
     def cores(self, node: Mapping[Any, Any], index: int, place: Place) -> tuple[CoreInfo, ...]:
         """The cores of a node; none for a node without CPUs."""
         if "cpus" in node and "cores" in node:
-            self._findings.add("machine/both", place.location, one="cpus", other="cores")
+            self._findings.add(MachineBoth(one="cpus", other="cores", where=place.location))
             return ()
         socket = self._id(node.get("socket", index), place.member("socket"))
         if "cores" in node:
@@ -70,10 +78,9 @@ class Numbering:
         count, rest = divmod(len(cpus), threads)
         if rest:
             self._findings.add(
-                "machine/threads",
-                place.member("threads_per_core").location,
-                value=threads,
-                cpus=len(cpus),
+                MachineThreads(
+                    value=threads, cpus=len(cpus), where=place.member("threads_per_core").location
+                )
             )
             return ()
         return tuple(
@@ -106,7 +113,7 @@ class Numbering:
         uncore = entry.get("uncore_cache")
         threads = self._cpu_list(entry.get("threads"), place.member("threads"))
         if not threads:
-            self._findings.add("machine/core-without-threads", place.location)
+            self._findings.add(MachineCoreWithoutThreads(where=place.location))
             return None
         return CoreInfo(
             socket_id=its_socket,
@@ -141,7 +148,7 @@ class Numbering:
             cpus = cpu_set.parse(text.strip())
         except cpu_set.CpuListError as error:
             self._findings.add(
-                "machine/cpu-list", place.location, value=text[:80], problem=error.go_text[:200]
+                MachineCpuList(value=text[:80], problem=error.go_text[:200], where=place.location)
             )
             return cpu_set.EMPTY
         if cpus and max(cpus) > HIGHEST_CPU:
@@ -156,7 +163,7 @@ class Numbering:
         known = Counter(number for number in numbers if number is not None)
         if known.total() > len(known):
             twice = cpu_set.text(number for number, times in known.items() if times > 1)
-            self._findings.add("machine/cpu-twice", place.location, value=twice)
+            self._findings.add(MachineCpuTwice(value=twice, where=place.location))
         return frozenset(known)
 
     def _claim(self, threads: list[int], index: int, place: Place) -> None:
@@ -169,4 +176,4 @@ class Numbering:
         for owner, cpus in conflicts.items():
             other = f"{place.path.rpartition('[')[0]}[{owner}]"
             value = cpu_set.text(cpus)
-            self._findings.add("machine/cpu-in-two", place.location, value=value, other=other)
+            self._findings.add(MachineCpuInTwo(value=value, other=other, where=place.location))

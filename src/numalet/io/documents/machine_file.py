@@ -21,6 +21,16 @@ from numalet.core.model.machine_queries import NodeClass, node_class
 from numalet.io.documents import machine_cpus, machine_sizes, profile_library, typed
 from numalet.io.documents.profile_library import Profile
 from numalet.io.documents.typed import LineOf, Place, no_line
+from numalet.io.findings.machines import (
+    MachineBoth,
+    MachineDistancesRows,
+    MachineDistancesShape,
+    MachineNodeTwice,
+    MachineNoMemorySaid,
+    MachineOs,
+    MachineProfilePageSize,
+    MachineTooManyNodes,
+)
 
 HIGHEST_NODE_ID: Final = 1023
 """The Linux kernel can be built for 1,024 NUMA nodes and no more."""
@@ -81,11 +91,12 @@ def of_profile(
     for each in pages:
         if each.page_size_kib not in known:
             findings.add(
-                "machine/profile-page-size",
-                place.location if place else profile.machine_place,
-                value=resources.hugepages_name(each.page_size_kib),
-                known=", ".join(map(resources.hugepages_name, sorted(known))),
-                profile=profile.name,
+                MachineProfilePageSize(
+                    value=resources.hugepages_name(each.page_size_kib),
+                    known=", ".join(map(resources.hugepages_name, sorted(known))),
+                    profile=profile.name,
+                    where=place.location if place else profile.machine_place,
+                )
             )
     findings.raise_errors()
     counts = {each.page_size_kib: each.count for each in pages}
@@ -118,7 +129,7 @@ def _profiled(value: Mapping[Any, Any], place: Place, findings: Findings) -> Mac
 def _system(value: object, place: Place, findings: Findings) -> OperatingSystem:
     if isinstance(value, str) and value in _SYSTEMS:
         return _SYSTEMS[value]
-    findings.add("machine/os", place.location, value=typed.described(value))
+    findings.add(MachineOs(value=typed.described(value), where=place.location))
     return OperatingSystem.LINUX
 
 
@@ -154,7 +165,7 @@ class _Nodes:
         """All nodes, in the given order."""
         key = "numa_nodes" if "numa_nodes" in value else "nodes"
         if "numa_nodes" in value and "nodes" in value:
-            self.findings.add("machine/both", place.location, one="nodes", other="numa_nodes")
+            self.findings.add(MachineBoth(one="nodes", other="numa_nodes", where=place.location))
         entries = value.get(key)
         inner = place.member(key)
         if not isinstance(entries, list) or not entries:
@@ -162,7 +173,7 @@ class _Nodes:
             return ()
         if len(entries) > HIGHEST_NODE_ID + 1:
             self.findings.add(
-                "machine/too-many-nodes", inner.location, value=len(entries), most=1024
+                MachineTooManyNodes(value=len(entries), most=1024, where=inner.location)
             )
             return ()
         numbering = machine_cpus.Numbering(self.findings)
@@ -204,11 +215,11 @@ class _Nodes:
 
     def _memory(self, entry: Mapping[Any, Any], place: Place) -> int:
         if "memory" in entry and "memory_bytes" in entry:
-            self.findings.add("machine/both", place.location, one="memory", other="memory_bytes")
+            self.findings.add(MachineBoth(one="memory", other="memory_bytes", where=place.location))
         key = "memory_bytes" if "memory_bytes" in entry else "memory"
         inner = place.member(key)
         if key not in entry:
-            self.findings.add("machine/no-memory-said", place.location)
+            self.findings.add(MachineNoMemorySaid(where=place.location))
             return 0
         read = machine_sizes.memory_bytes if key == "memory" else machine_sizes.size_bytes
         return read(entry[key], inner, self.findings) or 0
@@ -220,7 +231,7 @@ class _Nodes:
             return None
         if len(value) != count:
             self.findings.add(
-                "machine/distances-shape", place.location, value=len(value), wanted=count
+                MachineDistancesShape(value=len(value), wanted=count, where=place.location)
             )
             return None
         row = [
@@ -235,7 +246,7 @@ class _Nodes:
             return [None] * count
         if not isinstance(value, list) or len(value) != count:
             got = len(value) if isinstance(value, list) else typed.described(value)
-            self.findings.add("machine/distances-rows", place.location, value=got, wanted=count)
+            self.findings.add(MachineDistancesRows(value=got, wanted=count, where=place.location))
             return [None] * count
         return [self._row(row, count, place.item(index)) for index, row in enumerate(value)]
 
@@ -244,7 +255,7 @@ class _Nodes:
         for index, node in enumerate(nodes):
             if node.node_id in seen:
                 where = place.item(index).member("id").location
-                self.findings.add("machine/node-twice", where, value=node.node_id)
+                self.findings.add(MachineNodeTwice(value=node.node_id, where=where))
             seen.add(node.node_id)
 
 

@@ -15,6 +15,13 @@ from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
+from numalet.io.findings.machines import (
+    MachinePageSize,
+    MachinePageSizeTwice,
+    MachineRange,
+    MachineSize,
+    MachineSizeWithoutUnit,
+)
 
 MOST_BYTES: Final = (1 << 63) - 1
 _LARGEST_PAGE_KIB: Final = 1 << 40
@@ -30,7 +37,9 @@ def whole_number(
         return None
     if not lowest <= value <= highest:
         shown = typed.described(value)
-        findings.add("machine/range", place.location, value=shown, lowest=lowest, highest=highest)
+        findings.add(
+            MachineRange(value=shown, lowest=lowest, highest=highest, where=place.location)
+        )
         return None
     return value
 
@@ -45,11 +54,11 @@ def size_bytes(value: object, place: Place, findings: Findings) -> int | None:
     try:
         size = Quantity.parse(value.strip())
     except QuantityError:
-        findings.add("machine/size", place.location, value=value[:80])
+        findings.add(MachineSize(value=value[:80], where=place.location))
         return None
     # Reading caps a size at the largest number, so that number itself is not to be trusted.
     if not 0 <= size.value < MOST_BYTES or Quantity.from_int(size.value) != size:
-        findings.add("machine/size", place.location, value=value[:80])
+        findings.add(MachineSize(value=value[:80], where=place.location))
         return None
     return size.value
 
@@ -62,7 +71,7 @@ def memory_bytes(value: object, place: Place, findings: Findings) -> int | None:
     text = str(value).strip() if isinstance(value, int | str) else ""
     if not plain_numbers.lacks_unit(text):
         return size_bytes(value, place, findings)
-    findings.add("machine/size-without-unit", place.location, value=text)
+    findings.add(MachineSizeWithoutUnit(value=text, where=place.location))
     return None
 
 
@@ -88,7 +97,7 @@ def huge_pages(value: object, place: Place, findings: Findings) -> tuple[HugePag
         if pair is None:
             continue
         if pair.page_size_kib in pages:
-            findings.add("machine/page-size-twice", place.location, size_kib=pair.page_size_kib)
+            findings.add(MachinePageSizeTwice(size_kib=pair.page_size_kib, where=place.location))
         pages[pair.page_size_kib] = pair
     return tuple(pages.values())
 
@@ -100,7 +109,7 @@ def _page_pair(size: str, count: object, place: Place, findings: Findings) -> Hu
     if page_bytes is None or pages is None:
         return None
     if page_bytes == 0 or page_bytes % 1024 or page_bytes // 1024 > _LARGEST_PAGE_KIB:
-        findings.add("machine/page-size", place.location, value=size[:80])
+        findings.add(MachinePageSize(value=size[:80], where=place.location))
         return None
     return _checked(HugePages(page_bytes // 1024, pages), place, findings)
 
@@ -128,7 +137,7 @@ def _checked(pages: HugePages, place: Place, findings: Findings) -> HugePages | 
     if pages.page_size_kib * 1024 * pages.count > MOST_BYTES:
         most = MOST_BYTES // (pages.page_size_kib * 1024)
         findings.add(
-            "machine/range", place.location, value=str(pages.count), lowest=0, highest=most
+            MachineRange(value=str(pages.count), lowest=0, highest=most, where=place.location)
         )
         return None
     return pages

@@ -12,6 +12,11 @@ from numalet.core.model import label_names
 from numalet.core.model.findings import Findings
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
+from numalet.io.findings.workloads import (
+    WorkloadAnnotationsSize,
+    WorkloadLabelName,
+    WorkloadLabelValue,
+)
 
 MOST_ANNOTATION_BYTES: Final = 256 * 1024
 """Names and texts of all annotations together."""
@@ -24,16 +29,19 @@ def check(metadata: Mapping[Any, Any], place: Place, findings: Findings) -> None
         for name, value in labels.items():
             where = place.member("labels").member(str(name)).location
             if not (isinstance(name, str) and label_names.is_name(name)):
-                findings.add("workload/label-name", where, value=typed.described(name))
+                findings.add(WorkloadLabelName(value=typed.described(name), where=where))
             if isinstance(value, str) and not label_names.is_value(value):
-                findings.add("workload/label-value", where, value=typed.described(value))
+                findings.add(WorkloadLabelValue(value=typed.described(value), where=where))
     if isinstance(notes, Mapping):
         at = place.member("annotations")
         for name in notes:
             if not label_names.is_name(str(name).lower()):
                 where = at.member(str(name)).location
-                findings.add("workload/label-name", where, value=typed.described(name))
+                findings.add(WorkloadLabelName(value=typed.described(name), where=where))
         size_bytes = sum(len(f"{name}{text}".encode()) for name, text in notes.items())
         if size_bytes > MOST_ANNOTATION_BYTES:
-            fields = {"size_bytes": size_bytes, "most_bytes": MOST_ANNOTATION_BYTES}
-            findings.add("workload/annotations-size", at.location, **fields)
+            findings.add(
+                WorkloadAnnotationsSize(
+                    size_bytes=size_bytes, most_bytes=MOST_ANNOTATION_BYTES, where=at.location
+                )
+            )

@@ -9,6 +9,7 @@ from numalet.core.model import label_names
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.pod import Pod
+from numalet.io.findings.documents import OptionsNodeLabel
 
 LABELS_FLAG: Final = "--node-labels"
 
@@ -52,7 +53,7 @@ def _parsed(text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not label_names.is_name(key) or not label_names.is_value(value):
-            findings.add("options/node-label", Location(LABELS_FLAG), value=part[:80])
+            findings.add(OptionsNodeLabel(value=part[:80], where=Location(LABELS_FLAG)))
         labels[key] = value
     findings.raise_errors()
     return labels

@@ -15,11 +15,16 @@ import msgspec
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.config_files import (
+    ConfigFileSeveralDocuments,
+    NumaletConfigNeedsNative,
+    NumaletConfigUnknownValue,
+)
 
 E = TypeVar("E", bound=Enum)
 
@@ -74,7 +79,7 @@ def classes(names: Iterable[str], place: Place, findings: Findings) -> tuple[Nod
 def check(config: NumaletConfig, place: Place, findings: Findings) -> None:
     """Find settings that mean nothing in the mode."""
     if config.mode is Mode.EXACT and config.memory_node_classes is not None:
-        findings.add("numalet-config/needs-native", place.location, field="memoryNodeClasses")
+        findings.add(NumaletConfigNeedsNative(field="memoryNodeClasses", where=place.location))
 
 
 def of_documents(further: Sequence[YamlDocument]) -> NumaletConfig:
@@ -99,7 +104,7 @@ def refuse_further(further: Sequence[YamlDocument]) -> None:
     """Raise ``BadInput`` if there is any document behind the first of a file."""
     if further:
         where, count = Location(further[0].document), len(further) + 1
-        raise BadInput([Finding("config-file/several-documents", {"count": count}, where)])
+        raise BadInput([ConfigFileSeveralDocuments(count=count, where=where)])
 
 
 def with_flags(
@@ -133,8 +138,7 @@ def _of(kind: type[E], name: str, place: Place, findings: Findings) -> E | None:
 
 def _unknown(value: object, allowed: Iterable[str], place: Place, findings: Findings) -> None:
     findings.add(
-        "numalet-config/unknown-value",
-        place.location,
-        value=typed.described(value),
-        allowed=", ".join(allowed),
+        NumaletConfigUnknownValue(
+            value=typed.described(value), allowed=", ".join(allowed), where=place.location
+        )
     )

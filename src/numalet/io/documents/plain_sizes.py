@@ -10,7 +10,8 @@ from typing import Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import plain_numbers
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
+from numalet.io.findings.config_files import ConfigSizeWithoutUnit
 
 _COUNTS: Final = ("cpu", "pid", "pid.available")
 
@@ -18,12 +19,7 @@ _COUNTS: Final = ("cpu", "pid", "pid.available")
 def warnings(config: KubeletConfig) -> tuple[Finding, ...]:
     """One warning for every such size, with its place."""
     return tuple(
-        Finding(
-            "config/size-without-unit",
-            {"field": place, "value": text.strip()},
-            config.where(place),
-            Severity.WARNING,
-        )
+        ConfigSizeWithoutUnit(field=place, value=text.strip(), where=config.where(place))
         for place, text in _sizes(config)
         if plain_numbers.lacks_unit(text)
     )

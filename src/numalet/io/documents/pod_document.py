@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.core.model import qos
-from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.io.documents import pod_constraints, pod_resources, typed
@@ -27,6 +27,16 @@ from numalet.io.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, TextK
 from numalet.io.documents.pod_table.pod import POD
 from numalet.io.documents.pod_table.status import PHASES
 from numalet.io.documents.typed import Place
+from numalet.io.findings.pods import (
+    PodsDuplicateContainer,
+    PodsNameMissing,
+    PodsNoContainers,
+    PodsPhase,
+    PodsPodLevelResources,
+    PodsQosClass,
+    PodsRestartPolicy,
+    PodsTooManyContainers,
+)
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _SOURCE: Final = "kubernetes.io/config.source"
@@ -168,12 +178,12 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
     apps = _containers(
         parts.spec.containers, at_spec.member("containers"), identity.source, findings
     )
-    if not parts.spec.containers and not _is_said("pods/no-containers", findings):
-        findings.add("pods/no-containers", at_spec.location)
+    if not parts.spec.containers and not _is_said(PodsNoContainers, findings):
+        findings.add(PodsNoContainers(where=at_spec.location))
     _check_names_differ((*init, *apps), at_spec, findings)
     if parts.spec.resources is not None:
         where = at_spec.member("resources").location
-        findings.add("pods/pod-level-resources", where, Severity.WARNING)
+        findings.add(PodsPodLevelResources(where=where))
     name = _name(parts.metadata, place, identity, findings)
     namespace = parts.metadata.namespace or identity.namespace or "default"
     _check_name(namespace, DNS_LABEL, place.member("metadata").member("namespace"), findings)
@@ -199,8 +209,8 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
     )
 
 
-def _is_said(code: str, findings: Findings) -> bool:
-    return any(finding.code == code for finding in findings.all)
+def _is_said(finding: type[Finding], findings: Findings) -> bool:
+    return any(isinstance(each, finding) for each in findings.all)
 
 
 def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
@@ -210,8 +220,11 @@ def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) 
     lists = (members.get(name) for name in ("initContainers", "containers"))
     count = sum(len(each) for each in lists if isinstance(each, list))
     if count > MOST_CONTAINERS:
-        fields = {"count": count, "most": MOST_CONTAINERS}
-        findings.add("pods/too-many-containers", place.member("spec").location, **fields)
+        findings.add(
+            PodsTooManyContainers(
+                count=count, most=MOST_CONTAINERS, where=place.member("spec").location
+            )
+        )
     return count <= MOST_CONTAINERS
 
 
@@ -265,7 +278,7 @@ def _kind(restart_policy: str | None, place: Place, findings: Findings) -> Conta
         return ContainerKind.INIT
     if restart_policy != "Always":
         where = place.member("restartPolicy").location
-        findings.add("pods/restart-policy", where, value=restart_policy)
+        findings.add(PodsRestartPolicy(value=restart_policy, where=where))
     return ContainerKind.SIDECAR
 
 
@@ -275,7 +288,7 @@ def _check_names_differ(
     seen: set[str] = set()
     for container in containers:
         if container.name and container.name in seen:
-            findings.add("pods/duplicate-container", place.location, name=container.name)
+            findings.add(PodsDuplicateContainer(name=container.name, where=place.location))
         seen.add(container.name)
 
 
@@ -288,7 +301,7 @@ def _name(metadata: Metadata, place: Place, identity: PodIdentity, findings: Fin
     if name:
         _check_name(name, DNS_SUBDOMAIN, at_name, findings)
     else:
-        findings.add("pods/name-missing", at_name.location, what="pod")
+        findings.add(PodsNameMissing(what="pod", where=at_name.location))
     return name
 
 
@@ -296,19 +309,19 @@ def _check_name(name: str, allowed: TextKind, place: Place, findings: Findings) 
     """A finding for a name, given or made, that is none; equal ones of the table count once."""
     if not (name and allowed.accepts(name)):
         shown = typed.described(name)
-        findings.add(allowed.finding, place.location, value=shown, allowed="")
+        findings.add(allowed.finding(value=shown, where=place.location))
 
 
 def _given_qos_class(status: Status, place: Place, findings: Findings) -> QosClass | None:
     """The class that the API server wrote down; it counts, whatever the containers say."""
     if status.phase and status.phase not in PHASES:
-        findings.add("pods/phase", place.member("phase").location, value=status.phase)
+        findings.add(PodsPhase(value=status.phase, where=place.member("phase").location))
     if not status.qos_class:
         return None
     try:
         return QosClass(status.qos_class)
     except ValueError:
-        findings.add("pods/qos-class", place.member("qosClass").location, value=status.qos_class)
+        findings.add(PodsQosClass(value=status.qos_class, where=place.member("qosClass").location))
         return None
 
 

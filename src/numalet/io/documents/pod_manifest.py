@@ -21,13 +21,22 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Severity
+from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.pod import Pod
 from numalet.io.documents import pod_document, pod_history, pod_templates, typed, yaml_source
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.documents import DocumentFieldMissing
+from numalet.io.findings.pods import (
+    PodsDuplicateName,
+    PodsDuplicateUid,
+    PodsEmptyDocument,
+    PodsKind,
+    PodsNestedList,
+    PodsSeveralNodes,
+)
 
 _WITHOUT_PODS_TEXT: Final = """
     APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
@@ -185,7 +194,7 @@ def _objects(
     """The objects of one input, pods in the order in which they came to their node."""
     filled = [loaded for loaded in documents if loaded.value is not None]
     if not filled:
-        findings.add("pods/empty-document", Place(document).location)
+        findings.add(PodsEmptyDocument(where=Place(document).location))
     objects: list[_Object] = []
     for loaded in filled:
         findings.extend(loaded.duplicates)
@@ -222,7 +231,7 @@ def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Ite
         return
     typed.check_members(value, _LIST, place, findings)
     if "items" not in value:
-        findings.add("document/field-missing", place.location, name="items", what="list")
+        findings.add(DocumentFieldMissing(name="items", what="list", where=place.location))
     items = value.get("items")
     if items is not None and not isinstance(items, list):
         typed.wrong_type(items, "a list", place.member("items"), findings)
@@ -230,7 +239,7 @@ def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Ite
     for index, item in enumerate(items or ()):
         at = place.member("items").item(index)
         if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
-            findings.add("pods/nested-list", at.location, kind=str(item.get("kind")))
+            findings.add(PodsNestedList(kind=str(item.get("kind")), where=at.location))
         else:
             yield from _unfolded(item, at, item_kind, findings)
 
@@ -240,10 +249,11 @@ def _known(given: _Object, findings: Findings) -> Iterator[_Object]:
         yield given
         return
     findings.add(
-        "pods/kind",
-        given.place.member("kind").location,
-        value=typed.described(given.value.get("kind")),
-        nearest=typed.nearest(given.kind, _WITH_PODS),
+        PodsKind(
+            value=typed.described(given.value.get("kind")),
+            nearest=typed.nearest(given.kind, _WITH_PODS),
+            where=given.place.member("kind").location,
+        )
     )
 
 
@@ -310,7 +320,7 @@ def _asks_anew(each: _Object, options: PodOptions) -> bool:
 def _check_one_node(pods: Sequence[Pod], options: PodOptions, findings: Findings) -> None:
     names = sorted({pod.node_name for pod in pods if pod.node_name})
     if options.node_name is None and len(names) > 1:
-        findings.add("pods/several-nodes", names=", ".join(names))
+        findings.add(PodsSeveralNodes(names=", ".join(names)))
 
 
 def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
@@ -318,11 +328,11 @@ def _check_uids_differ(pods: Sequence[Pod], findings: Findings) -> None:
     for pod in pods:
         other = first.setdefault(pod.uid, pod)
         if other is not pod:
-            findings.add("pods/duplicate-uid", uid=pod.uid, pod=str(pod), other=str(other))
+            findings.add(PodsDuplicateUid(uid=pod.uid, pod=str(pod), other=str(other)))
 
 
 def _note_equal_names(pods: Sequence[Pod], findings: Findings) -> None:
     """Warn of names that several pods have, which a cluster would not let them have."""
     for name, count in Counter(map(str, pods)).items():
         if count > 1:
-            findings.add("pods/duplicate-name", NOWHERE, Severity.WARNING, pod=name, count=count)
+            findings.add(PodsDuplicateName(pod=name, count=count))

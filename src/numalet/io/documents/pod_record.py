@@ -31,6 +31,7 @@ from numalet.io.documents.pod_record_schema import (
 )
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
+from numalet.io.findings.files import RecordContainers, RecordNotJson, RecordUnknownContainer
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -52,7 +53,7 @@ def decode(content: bytes, document: str) -> PodRecord:
         BadInput: it is not JSON, a part is missing or of the wrong type, or parts disagree.
     """
     findings, place = Findings(), Place(document)
-    file = typed.decode_json(content, RecordDocument, place, "record/not-json")
+    file = typed.decode_json(content, RecordDocument, place, RecordNotJson)
     record = PodRecord(
         workload=_workload(file.workload, place.member("workload"), findings),
         run=_run(file.run),
@@ -71,7 +72,7 @@ def _check_runs(record: PodRecord, file: RecordDocument, place: Place, findings:
             left.remove(part.name)
         else:
             where = place.item(index).member("name").location
-            findings.add("record/unknown-container", where, name=typed.described(part.name))
+            findings.add(RecordUnknownContainer(name=typed.described(part.name), where=where))
 
 
 def _workload_part(workload: Workload) -> WorkloadPart:
@@ -129,7 +130,9 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
     ]
     names = {each.name for each in containers}
     if len(names) < len(containers) or not _in_order(containers):
-        findings.add("record/containers", at.location, names=", ".join(c.name for c in containers))
+        findings.add(
+            RecordContainers(names=", ".join(c.name for c in containers), where=at.location)
+        )
     spec = part.manifest.get("spec")
     pod = Pod(
         uid=part.uid,

@@ -20,6 +20,20 @@ from numalet.core.model.pod import Resources
 from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
+from numalet.io.findings.pods import (
+    PodsHugePagesAlone,
+    PodsHugePageSize,
+    PodsLimitMissing,
+    PodsNegative,
+    PodsNotWhole,
+    PodsPartOfAHugePage,
+    PodsQuantity,
+    PodsRequestAboveLimit,
+    PodsRequestIsNotLimit,
+    PodsUnknownResource,
+    RequestBesideLimit,
+    ResourceRefused,
+)
 
 _STANDARD: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 _MOST_BITS: Final = 512
@@ -107,7 +121,7 @@ def decode_quantity(
         return _canonical(text) if source is PodSource.API else _defaulted(text)
     except QuantityError as error:
         shown = typed.described(text)
-        findings.add("pods/quantity", place.location, value=shown, why=error.go_text)
+        findings.add(PodsQuantity(value=shown, cause=error.go_text, where=place.location))
         return None
 
 
@@ -123,29 +137,30 @@ def _defaulted(text: str) -> Quantity:
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
     """Whether the API server takes this resource with this quantity; one finding if not."""
-    code = ""
+    problem: type[ResourceRefused] | None = None
     if resources.is_hugepages(name):
-        code = _huge_page_problem(name, quantity)
+        problem = _huge_page_problem(name, quantity)
     elif "/" in name:
-        code = "pods/not-whole" if quantity.milli_value % 1000 else ""
+        problem = PodsNotWhole if quantity.milli_value % 1000 else None
     elif name not in _STANDARD:
-        code = "pods/unknown-resource"
+        problem = PodsUnknownResource
     if quantity.sign < 0:
-        code = "pods/negative"
-    if code:
-        near = typed.nearest(name, _STANDARD)
-        findings.add(code, place.location, resource=name, value=str(quantity), nearest=near)
-    return not code
+        problem = PodsNegative
+    if problem is None:
+        return True
+    near = typed.nearest(name, _STANDARD)
+    findings.add(problem(resource=name, value=str(quantity), nearest=near, where=place.location))
+    return False
 
 
-def _huge_page_problem(name: str, quantity: Quantity) -> str:
+def _huge_page_problem(name: str, quantity: Quantity) -> type[ResourceRefused] | None:
     try:
         page_size = Quantity.parse(name.removeprefix(resources.HUGEPAGES_PREFIX))
     except QuantityError:
-        return "pods/huge-page-size"
+        return PodsHugePageSize
     if page_size.sign <= 0 or page_size.milli_value % 1000:
-        return "pods/huge-page-size"
-    return "pods/part-of-a-huge-page" if quantity.value % page_size.value else ""
+        return PodsHugePageSize
+    return PodsPartOfAHugePage if quantity.value % page_size.value else None
 
 
 def _check_requests(
@@ -156,20 +171,21 @@ def _check_requests(
 ) -> None:
     """Findings for requests above their limit, and unequal ones of what is never shared."""
     for name, request in requests.items():
-        limit = limits.get(name)
+        # A line is found by reading the text again: only where something is wrong.
+        limit, at, asked = limits.get(name), place.member(name), str(request)
         is_indivisible = resources.is_hugepages(name) or "/" in name
-        code = ""
         if limit is None:
-            code = "pods/limit-missing" if is_indivisible else ""
-        elif request > limit:
-            code = "pods/request-above-limit"
+            if is_indivisible:
+                findings.add(PodsLimitMissing(resource=name, request=asked, where=at.location))
+            continue
+        problem: type[RequestBesideLimit] | None = None
+        if request > limit:
+            problem = PodsRequestAboveLimit
         elif is_indivisible and request != limit:
-            code = "pods/request-is-not-limit"
-        if code:
-            # A line is found by reading the text again: only where something is wrong.
-            where = place.member(name).location
-            fields = {"resource": name, "request": str(request)}
-            findings.add(code, where, **fields, **({} if limit is None else {"limit": str(limit)}))
+            problem = PodsRequestIsNotLimit
+        if problem is not None:
+            shown = str(limit)
+            findings.add(problem(resource=name, request=asked, limit=shown, where=at.location))
 
 
 def _check_huge_pages_are_not_alone(
@@ -177,4 +193,4 @@ def _check_huge_pages_are_not_alone(
 ) -> None:
     pages = [name for name in asked if resources.is_hugepages(name)]
     if pages and resources.CPU not in asked and resources.MEMORY not in asked:
-        findings.add("pods/huge-pages-alone", place.location, resource=min(pages))
+        findings.add(PodsHugePagesAlone(resource=min(pages), where=place.location))

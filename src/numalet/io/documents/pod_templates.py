@@ -21,6 +21,7 @@ from numalet.io.documents.pod_document import Metadata, PodIdentity
 from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.workloads import WORKLOADS
 from numalet.io.documents.typed import Place
+from numalet.io.findings.pods import PodsNameMissing, PodsReplicas, PodsTemplateMissing
 
 MOST_REPLICAS: Final = 10_000
 """Of one workload; no node runs more, and a slip of the finger should not take all memory."""
@@ -78,7 +79,7 @@ def expand(
     count = _COUNTS[kind](workload.spec)
     at_spec = place.member("spec")
     if not 0 <= count <= MOST_REPLICAS:
-        findings.add("pods/replicas", at_spec.location, value=str(count), most=MOST_REPLICAS)
+        findings.add(PodsReplicas(value=str(count), most=MOST_REPLICAS, where=at_spec.location))
         return ()
     # A template is checked even when it makes no pods, and once for all of them.
     first = _pod(workload, _NAMES[kind](workload, 0), findings)
@@ -112,10 +113,10 @@ def _read(
         return None
     if not metadata.name:
         at_name = place.member("metadata").member("name")
-        findings.add("pods/name-missing", at_name.location, what=kind)
+        findings.add(PodsNameMissing(what=kind, where=at_name.location))
         return None
     if spec.template is None:
-        findings.add("pods/template-missing", at_spec.location, kind=kind)
+        findings.add(PodsTemplateMissing(kind=kind, where=at_spec.location))
         return None
     at_template = at_spec.member("template")
     return _Workload(kind, metadata, spec, spec.template, at_template, from_server)

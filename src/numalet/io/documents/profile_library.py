@@ -19,9 +19,10 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import LineOf
+from numalet.io.findings.machines import MachineUnknownProfile
 
 PREFIX: Final = "profile:"
 """What stands before a profile's name wherever a machine or a device file is named."""
@@ -64,8 +65,13 @@ def read(name: str, where: Location) -> Profile:
     """
     files = _files()
     if name not in files:
-        fields = {"value": name[:80], "nearest": typed.nearest(name, files)}
-        raise BadInput([Finding("machine/unknown-profile", fields, where)])
+        raise BadInput(
+            [
+                MachineUnknownProfile(
+                    value=name[:80], nearest=typed.nearest(name, files), where=where
+                )
+            ]
+        )
     text = files[name].read_text(encoding="utf-8")
     (document,) = yaml_source.load_documents(text, PREFIX + name)
     value = document.value

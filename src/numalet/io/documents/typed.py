@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.io.documents import type_mismatch
+from numalet.io.findings.documents import DocumentFieldMissing, DocumentType, DocumentUnknownField
 
 LineOf = Callable[[str], int | None]
 T = TypeVar("T")
@@ -51,6 +52,12 @@ class Place(NamedTuple):
         return Location(self.document, self.path, self.lines(self.path))
 
 
+class _NotJson(Protocol):
+    """Makes the finding about a text that is no JSON; the class of one does."""
+
+    def __call__(self, *, problem: str, where: Location) -> Finding: ...
+
+
 def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T | None:
     """The value in the given shape, or None after one finding."""
     try:
@@ -63,17 +70,17 @@ def decode(value: object, shape: type[T], place: Place, findings: Findings) -> T
         return None
 
 
-def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> T:
+def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson) -> T:
     """A JSON text in the given shape.
 
     Raises:
-        BadInput: it is no JSON (a finding of the code ``not_json``), or of another shape.
+        BadInput: it is no JSON (the finding is ``not_json``), or of another shape.
     """
     findings = Findings()
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        findings.add(not_json, place.location, problem=str(error))
+        findings.add(not_json(problem=str(error), where=place.location))
         raise BadInput(findings.all) from None
     decoded = decode(value, shape, place, findings)
     if decoded is None:
@@ -83,7 +90,7 @@ def decode_json(content: bytes, shape: type[T], place: Place, not_json: str) -> 
 
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
     """One finding: something else is expected here."""
-    findings.add("document/type", place.location, expected=expected, got=described(value))
+    findings.add(DocumentType(expected=expected, got=described(value), where=place.location))
 
 
 def check_members(
@@ -93,10 +100,9 @@ def check_members(
     for name in value:
         if name not in known:
             findings.add(
-                "document/unknown-field",
-                place.location,
-                name=str(name),
-                nearest=nearest(str(name), known),
+                DocumentUnknownField(
+                    name=str(name), nearest=nearest(str(name), known), where=place.location
+                )
             )
 
 
@@ -130,10 +136,9 @@ def _finding(value: object, shape: Any, place: Place) -> Finding:
     """What is wrong with a value that is not of this shape."""
     mismatch = type_mismatch.first(value, shape)
     if mismatch is None:
-        fields = {"expected": "something else", "got": described(value)}
-        return Finding("document/type", fields, place.location)
+        return DocumentType(expected="something else", got=described(value), where=place.location)
     where = place._replace(path=place.path + mismatch.path).location
     if mismatch.missing:
-        return Finding("document/field-missing", {"name": mismatch.missing}, where)
-    fields = {"expected": mismatch.expected, "got": mismatch.got or described(mismatch.value)}
-    return Finding("document/type", fields, where)
+        return DocumentFieldMissing(name=mismatch.missing, where=where)
+    got = mismatch.got or described(mismatch.value)
+    return DocumentType(expected=mismatch.expected, got=got, where=where)

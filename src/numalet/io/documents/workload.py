@@ -34,6 +34,7 @@ from numalet.io.documents.pod_table.pod import POD
 from numalet.io.documents.pod_table.status import POD_STATUS
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload_container import SecurityContext
+from numalet.io.findings.workloads import WorkloadGracePeriod, WorkloadKind
 
 LONGEST_GRACE_SECONDS: Final = 2**31 - 1
 
@@ -129,7 +130,7 @@ def _is_pod(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
         if given != expected:
             shown = typed.described(given)
             where = place.member(member).location
-            findings.add("workload/kind", where, member=member, value=shown, expected=expected)
+            findings.add(WorkloadKind(member=member, value=shown, expected=expected, where=where))
             is_pod = False
     return is_pod
 
@@ -181,5 +182,5 @@ def _grace(value: int | None, place: Place, findings: Findings) -> int:
     if not 0 <= value <= LONGEST_GRACE_SECONDS:
         where = place.member("terminationGracePeriodSeconds").location
         shown = typed.described(value)
-        findings.add("workload/grace-period", where, value=shown, most=LONGEST_GRACE_SECONDS)
+        findings.add(WorkloadGracePeriod(value=shown, most=LONGEST_GRACE_SECONDS, where=where))
     return value

@@ -16,6 +16,14 @@ from numalet.core.workload import expansion
 from numalet.core.workload.spec import ContainerSpec
 from numalet.io.documents import typed, workload_fields
 from numalet.io.documents.typed import Place
+from numalet.io.findings.workloads import (
+    WorkloadNoCommand,
+    WorkloadNul,
+    WorkloadRelativePath,
+    WorkloadRoot,
+    WorkloadValueFrom,
+    WorkloadVariableName,
+)
 
 _VARIABLE: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
@@ -70,7 +78,7 @@ def read(
     ignored = workload_fields.check_container(value, kind, place, reading.behaviour, findings)
     if reading.program_needed:
         if not container.command and not container.args:
-            findings.add("workload/no-command", place.location, container=container.name)
+            findings.add(WorkloadNoCommand(container=container.name, where=place.location))
     else:
         ignored.discard("image")
     reading.ignored.update(ignored)
@@ -97,12 +105,12 @@ def _environment(
         at = place.item(index)
         if _VARIABLE.fullmatch(variable.name) is None:
             shown = typed.described(variable.name)
-            findings.add("workload/variable-name", at.member("name").location, value=shown)
+            findings.add(WorkloadVariableName(value=shown, where=at.member("name").location))
         if variable.value_from:
             where = at.member("valueFrom").location
             source = ", ".join(sorted(map(str, variable.value_from)))
             name = typed.described(variable.name)
-            findings.add("workload/value-from", where, name=name, source=source)
+            findings.add(WorkloadValueFrom(name=name, source=source, where=where))
         _check_text(variable.value or "", at.member("value"), findings)
     return expansion.expanded_environment((each.name, each.value or "") for each in variables)
 
@@ -117,7 +125,7 @@ def _words(
 
 def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
     if path and not path.startswith("/"):
-        findings.add("workload/relative-path", place.location, value=typed.described(path))
+        findings.add(WorkloadRelativePath(value=typed.described(path), where=place.location))
     _check_text(path or "", place, findings)
     return path or ""
 
@@ -125,7 +133,7 @@ def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
 def _check_text(text: str, place: Place, findings: Findings) -> None:
     """The kernel takes words and paths that end at the first NUL."""
     if "\0" in text:
-        findings.add("workload/nul", place.location, value=typed.described(text))
+        findings.add(WorkloadNul(value=typed.described(text), where=place.location))
 
 
 def _ids(
@@ -138,7 +146,7 @@ def _ids(
     non_root, at = _stronger(own.run_as_non_root, of_pod.run_as_non_root, place, reading)
     if non_root and not user:
         shown = "no user" if user is None else "user 0"
-        findings.add("workload/root", at.member("runAsNonRoot").location, user=shown)
+        findings.add(WorkloadRoot(user=shown, where=at.member("runAsNonRoot").location))
     return user, group
 
 

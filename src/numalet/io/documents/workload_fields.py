@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.core.config.behaviour import Behaviour
-from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
 from numalet.io.documents import typed
 from numalet.io.documents.pod_table.containers import CONTAINER, RESOURCE_REQUIREMENTS
@@ -25,6 +25,17 @@ from numalet.io.documents.pod_table.pod import POD_SPEC
 from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_builder import DEEPEST_NESTING
+from numalet.io.findings.documents import DocumentTooDeep
+from numalet.io.findings.workloads import (
+    FieldRefused,
+    WorkloadIgnored,
+    WorkloadNotJson,
+    WorkloadProbe,
+    WorkloadProtection,
+    WorkloadRestartRules,
+    WorkloadSystem,
+    WorkloadUid,
+)
 
 _UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -37,7 +48,9 @@ _UNPROTECTED: Final = {
 }
 _REFUSED: Final = {
     kind.name: tuple(
-        (name, kind.fields[name].finding) for name in sorted(kind.names(FieldUse.REFUSED))
+        (name, finding)
+        for name in sorted(kind.names(FieldUse.REFUSED))
+        if (finding := kind.fields[name].finding) is not None and issubclass(finding, FieldRefused)
     )
     for kind in (POD_SPEC, CONTAINER, RESOURCE_REQUIREMENTS)
 }
@@ -53,7 +66,7 @@ def check_uid(uid: object, place: Place, findings: Findings) -> None:
     text = uid if isinstance(uid, str) else ""
     if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
         shown = typed.described(uid)
-        findings.add("workload/uid", place.location, value=shown, most=LONGEST_UID)
+        findings.add(WorkloadUid(value=shown, most=LONGEST_UID, where=place.location))
 
 
 def check_pod(
@@ -64,12 +77,12 @@ def check_pod(
     system = spec.get("os")
     if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
         where = place.member("os").member("name").location
-        findings.add("workload/system", where, value=typed.described(system.get("name")))
+        findings.add(WorkloadSystem(value=typed.described(system.get("name")), where=where))
     security = spec.get("securityContext")
     _check_protection(security, POD_SECURITY_CONTEXT, place.member("securityContext"), findings)
     if spec.get("hostUsers") is False:
         where = place.member("hostUsers").location
-        findings.add("workload/protection", where, Severity.WARNING, names="hostUsers: false")
+        findings.add(WorkloadProtection(names="hostUsers: false", where=where))
     return _ignored(spec, POD_SPEC, behaviour)
 
 
@@ -84,12 +97,12 @@ def check_container(
     _check_refused(value, CONTAINER, place, findings)
     if kind is ContainerKind.APP and value.get("restartPolicy"):
         where = place.member("restartPolicy").location
-        findings.add("workload/restart-rules", where, field="restartPolicy")
+        findings.add(WorkloadRestartRules(field="restartPolicy", where=where))
     if isinstance(resources := value.get("resources"), Mapping):
         _check_refused(resources, RESOURCE_REQUIREMENTS, place.member("resources"), findings)
     for name in _PROBES:
         if value.get(name):
-            findings.add("workload/probe", place.member(name).location, Severity.WARNING, name=name)
+            findings.add(WorkloadProbe(name=name, where=place.member(name).location))
     security = value.get("securityContext")
     _check_protection(security, SECURITY_CONTEXT, place.member("securityContext"), findings)
     return _ignored(value, CONTAINER, behaviour)
@@ -98,9 +111,9 @@ def check_container(
 def _check_refused(
     value: Mapping[str, Any], kind: ObjectType, place: Place, findings: Findings
 ) -> None:
-    for name, code in _REFUSED[kind.name]:
+    for name, finding in _REFUSED[kind.name]:
         if value.get(name):
-            findings.add(code, place.member(name).location, field=name)
+            findings.add(finding(field=name, where=place.member(name).location))
 
 
 def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
@@ -113,7 +126,7 @@ def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
     """One note for all that is ignored in the pod."""
     if ignored:
         names = ", ".join(sorted(ignored))
-        findings.add("workload/ignored", place.location, Severity.NOTE, names=names)
+        findings.add(WorkloadIgnored(names=names, where=place.location))
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
@@ -121,7 +134,7 @@ def _check_protection(value: object, kind: ObjectType, place: Place, findings: F
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
-            findings.add("workload/protection", place.location, Severity.WARNING, names=names)
+            findings.add(WorkloadProtection(names=names, where=place.location))
 
 
 def check_kept(value: object, place: Place, findings: Findings) -> None:
@@ -146,7 +159,7 @@ def _are_kept(value: object, depth: int) -> bool:
 
 def _report_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
     if depth > DEEPEST_NESTING:
-        findings.add("document/too-deep", place.location, limit=DEEPEST_NESTING)
+        findings.add(DocumentTooDeep(limit=DEEPEST_NESTING, where=place.location))
         return
     match value:
         case Mapping():
@@ -159,7 +172,7 @@ def _report_not_kept(value: object, place: Place, findings: Findings, depth: int
                 _report_not_kept(item, place.item(index), findings, depth + 1)
         case _:
             if not _is_kept(value):
-                findings.add("workload/not-json", place.location, value=typed.described(value))
+                findings.add(WorkloadNotJson(value=typed.described(value), where=place.location))
 
 
 def _is_kept(value: object) -> bool:

@@ -14,8 +14,18 @@ from typing import Any, Final
 
 import yaml
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import yaml_scalars
+from numalet.io.findings.documents import (
+    DocumentBadMerge,
+    DocumentCyclicAlias,
+    DocumentKeyNotText,
+    DocumentSyntax,
+    DocumentTooDeep,
+    DocumentTooManyNodes,
+    DocumentUnknownAlias,
+    DocumentUnknownTag,
+)
 
 DEEPEST_NESTING: Final = 200
 MOST_NODES: Final = 5_000_000
@@ -86,21 +96,20 @@ class Builder:
             # The C reader counts bytes and gives the character as a number.
             line = self._text.encode().count(b"\n", 0, error.position) + 1
             problem = f"character U+{int(error.character):04X}: {error.reason}"
-            raise self._bad("document/syntax", line, problem=problem) from None
+            raise BadInput([DocumentSyntax(problem=problem, where=self._at(line))]) from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             problem = f"column {mark.column + 1}: {error.problem}" if mark else str(error)
-            raise self._bad(
-                "document/syntax", mark.line + 1 if mark else 1, problem=problem
-            ) from None
+            where = self._at(mark.line + 1 if mark else 1)
+            raise BadInput([DocumentSyntax(problem=problem, where=where)]) from None
 
     def _start_document(self) -> None:
         self._built = Built()
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
 
-    def _bad(self, code: str, line: int, **fields: Any) -> BadInput:
-        return BadInput([Finding(code, fields, Location(self._document, "", line))])
+    def _at(self, line: int) -> Location:
+        return Location(self._document, "", line)
 
     def _handle(self, event: Any) -> None:
         line = event.start_mark.line + 1
@@ -119,9 +128,9 @@ class Builder:
 
     def _begin(self, container: Any, event: Any, line: int) -> None:
         if len(self._open) >= DEEPEST_NESTING:
-            raise self._bad("document/too-deep", line, limit=DEEPEST_NESTING)
+            raise BadInput([DocumentTooDeep(limit=DEEPEST_NESTING, where=self._at(line))])
         if event.tag not in (None, "!", _PREFIX + "map", _PREFIX + "seq"):
-            raise self._bad("document/unknown-tag", line, tag=event.tag)
+            raise BadInput([DocumentUnknownTag(tag=event.tag, where=self._at(line))])
         path = self._attach(container, 0, line)
         self._open.append(_Open(container, path, event.anchor))
 
@@ -137,15 +146,15 @@ class Builder:
     def _merge(self, target: dict[str, Any], source: Any, line: int) -> None:
         for mapping in source if isinstance(source, list) else [source]:
             if not isinstance(mapping, dict):
-                raise self._bad("document/bad-merge", line)
+                raise BadInput([DocumentBadMerge(where=self._at(line))])
             for key, value in mapping.items():
                 target.setdefault(key, value)
 
     def _aliased(self, anchor: Any, line: int) -> tuple[Any, int]:
         if any(opened.anchor == anchor for opened in self._open):
-            raise self._bad("document/cyclic-alias", line, alias=anchor)
+            raise BadInput([DocumentCyclicAlias(alias=anchor, where=self._at(line))])
         if anchor not in self._anchors:
-            raise self._bad("document/unknown-alias", line, alias=anchor)
+            raise BadInput([DocumentUnknownAlias(alias=anchor, where=self._at(line))])
         return self._anchors[anchor]
 
     def _scalar(self, event: Any, line: int) -> None:
@@ -159,7 +168,7 @@ class Builder:
             case "" | "str" | "!":
                 pass
             case _:
-                raise self._bad("document/unknown-tag", line, tag=event.tag)
+                raise BadInput([DocumentUnknownTag(tag=event.tag, where=self._at(line))])
         if event.anchor:
             self._anchors[event.anchor] = (value, 1)
         if is_plain and text == "<<" and self._expects_key():
@@ -186,7 +195,7 @@ class Builder:
             return self._remember(child_path(parent.path, len(parent.value) - 1), line)
         if parent.key is _NO_KEY:
             if isinstance(value, dict | list):
-                raise self._bad("document/key-not-text", line)
+                raise BadInput([DocumentKeyNotText(where=self._at(line))])
             parent.key = _key_text(value)
             return ""
         return self._attach_value(parent, value, line)
@@ -210,7 +219,7 @@ class Builder:
     def _add_weight(self, opened: _Open, weight: int, line: int) -> None:
         opened.weight += weight
         if opened.weight > MOST_NODES:
-            raise self._bad("document/too-many-nodes", line, limit=MOST_NODES)
+            raise BadInput([DocumentTooManyNodes(limit=MOST_NODES, where=self._at(line))])
 
 
 def _key_text(value: Any) -> str:

@@ -21,6 +21,15 @@ from typing import Any, BinaryIO, Final
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import yaml_scalars
 from numalet.io.documents.yaml_builder import DEEPEST_NESTING, Builder, Built, child_path
+from numalet.io.findings.documents import (
+    DocumentDuplicateKey,
+    DocumentNotUtf8,
+    DocumentSyntax,
+    DocumentTooDeep,
+    DocumentTooLarge,
+    DocumentUnreadable,
+)
+from numalet.io.findings.files import ExplainStandardInputTwice
 
 __all__ = [
     "LARGEST_BYTES",
@@ -111,7 +120,7 @@ class YamlDocument:
         if not self._has_duplicates:
             return ()
         return tuple(
-            Finding("document/duplicate-key", {"path": path}, Location(self.document, path, line))
+            DocumentDuplicateKey(path=path, where=Location(self.document, path, line))
             for path, line in self._read_again[1] or [("$", 1)]
         )
 
@@ -136,11 +145,11 @@ def read_bytes(path: Path | str | int, limit_bytes: int = LARGEST_BYTES) -> byte
             content = file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        finding = Finding("document/unreadable", {"reason": reason}, Location(_name(path)))
-        raise BadInput([finding]) from None
+        unreadable = DocumentUnreadable(reason=reason, where=Location(_name(path)))
+        raise BadInput([unreadable]) from None
     if len(content) > limit_bytes:
-        finding = Finding("document/too-large", {"limit_bytes": limit_bytes}, Location(_name(path)))
-        raise BadInput([finding])
+        too_large = DocumentTooLarge(limit_bytes=limit_bytes, where=Location(_name(path)))
+        raise BadInput([too_large])
     return content
 
 
@@ -169,7 +178,7 @@ def refuse_second_reader(paths: Iterable[object]) -> None:
     """Raise ``BadInput`` if more than one of these files is the standard input."""
     count = sum(str(path) == STANDARD_INPUT for path in paths)
     if count > 1:
-        raise BadInput([Finding("explain/standard-input-twice", {"count": count})])
+        raise BadInput([ExplainStandardInputTwice(count=count)])
 
 
 def read_text(path: Path | str) -> str:
@@ -191,8 +200,11 @@ def decode(content: bytes, document: str) -> str:
         return content.decode(_ENCODING)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        fields = {"byte": f"0x{content[error.start]:02X}", "offset": error.start}
-        finding = Finding("document/not-utf8", fields, Location(document, "", line))
+        finding = DocumentNotUtf8(
+            byte=f"0x{content[error.start]:02X}",
+            offset=error.start,
+            where=Location(document, "", line),
+        )
         raise BadInput([finding]) from None
 
 
@@ -207,13 +219,19 @@ def load_documents(text: str, document: str) -> list[YamlDocument]:
         BadInput: it is neither YAML nor JSON, or breaks a limit.
     """
     if len(text) > LARGEST_BYTES:
-        finding = Finding("document/too-large", {"limit_bytes": LARGEST_BYTES}, Location(document))
+        finding = DocumentTooLarge(limit_bytes=LARGEST_BYTES, where=Location(document))
         raise BadInput([finding])
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        fields = {"problem": f"half of a character (surrogate) at offset {error.start}"}
-        raise BadInput([Finding("document/syntax", fields, Location(document))]) from None
+        raise BadInput(
+            [
+                DocumentSyntax(
+                    problem=f"half of a character (surrogate) at offset {error.start}",
+                    where=Location(document),
+                )
+            ]
+        ) from None
     if text.lstrip(_BLANKS)[:1] in ("{", "["):
         documents = _load_json(text, document)
         if documents is not None:
@@ -282,8 +300,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _too_deep(document: str) -> BadInput:
-    fields = {"limit": DEEPEST_NESTING}
-    return BadInput([Finding("document/too-deep", fields, Location(document))])
+    return BadInput([DocumentTooDeep(limit=DEEPEST_NESTING, where=Location(document))])
 
 
 def _is_too_deep(value: Any) -> bool:
@@ -307,5 +324,11 @@ def _refuse_halves(value: Any, text: str, document: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        fields = {"problem": "half of a character (a lone surrogate, as \\ud800 is)"}
-        raise BadInput([Finding("document/syntax", fields, Location(document))]) from None
+        raise BadInput(
+            [
+                DocumentSyntax(
+                    problem="half of a character (a lone surrogate, as \\ud800 is)",
+                    where=Location(document),
+                )
+            ]
+        ) from None

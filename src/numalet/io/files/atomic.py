@@ -22,9 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.files import intent
 from numalet.io.files.intent import ReplacedFile, refusing
+from numalet.io.findings.files import FilesNotAFile
 
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
@@ -276,5 +277,5 @@ def _target_and_mode(path: str) -> tuple[str, int | None]:
     except FileNotFoundError:
         return target, None
     if not stat.S_ISREG(mode):
-        raise BadInput([Finding("files/not-a-file", {"path": path}, Location(path))])
+        raise BadInput([FilesNotAFile(path=path, where=Location(path))])
     return target, stat.S_IMODE(mode)

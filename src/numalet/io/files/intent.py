@@ -25,7 +25,8 @@ from typing import Final
 
 import msgspec
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.findings.files import FilesForeignIntent, FilesUnfinished, FilesUnwritable
 
 NAME: Final = ".numalet-unfinished-write"
 RANDOM: Final = "[a-z0-9_]{8}"
@@ -164,8 +165,13 @@ def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
         try:
             _restore(place, step)
         except OSError as error:
-            fields = {"path": place, "error": error.strerror or str(error)}
-            raise Unfinished([Finding("files/unfinished", fields, Location(place))]) from None
+            raise Unfinished(
+                [
+                    FilesUnfinished(
+                        path=place, error=error.strerror or str(error), where=Location(place)
+                    )
+                ]
+            ) from None
 
 
 def _restore(place: str, step: ReplacedFile) -> None:
@@ -266,7 +272,7 @@ def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
             steps = _DECODER.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
             if all(_is_below(folder, step) for step in steps):
                 return steps
-    raise BadInput([Finding("files/foreign-intent", {"path": path}, Location(path))])
+    raise BadInput([FilesForeignIntent(path=path, where=Location(path))])
 
 
 def _is_below(folder: str, step: ReplacedFile) -> bool:
@@ -286,5 +292,6 @@ def refusing(path: Path | str) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        fields = {"path": str(path), "error": reason}
-        raise BadInput([Finding("files/unwritable", fields, Location(str(path)))]) from error
+        raise BadInput(
+            [FilesUnwritable(path=str(path), error=reason, where=Location(str(path)))]
+        ) from error

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
+from numalet.io.findings.files import FilesRecordName
 
 SUFFIX: Final = ".jsonl"
 
@@ -40,5 +41,5 @@ def read(path: Path) -> Recording:
     """
     if path.suffix != SUFFIX:
         where = Location("--record")
-        raise BadInput([Finding("files/record-name", {"path": str(path)}, where)])
+        raise BadInput([FilesRecordName(path=str(path), where=where)])
     return Recording(path, yaml_source.read_text(path) if path.exists() else "")

@@ -14,9 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
+from numalet.io.findings.documents import DocumentUnreadable
+from numalet.io.findings.files import FilesNoRegularFile, FilesNoSuchDirectory
 
 FILE_OF_ROOM: Mapping[str, str] = MappingProxyType(
     {
@@ -60,7 +62,7 @@ def read(path: Path) -> StateDirectory:
     with _readable(path):
         if not path.is_dir():
             where = Location("--state-dir")
-            raise BadInput([Finding("files/no-such-directory", {"path": str(path)}, where)])
+            raise BadInput([FilesNoSuchDirectory(path=str(path), where=where)])
         for name in FILE_NAMES:
             text = read_file(_path_of(path, name))
             if text is not None:
@@ -87,8 +89,7 @@ def read_file(path: Path) -> str | None:
     """
     with _readable(path):
         if path.exists() and not path.is_file():
-            fields = {"path": str(path)}
-            raise BadInput([Finding("files/no-regular-file", fields, Location(str(path)))])
+            raise BadInput([FilesNoRegularFile(path=str(path), where=Location(str(path)))])
     try:
         return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:
@@ -104,5 +105,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        fields = {"reason": error.strerror or str(error)}
-        raise BadInput([Finding("document/unreadable", fields, Location(str(path)))]) from None
+        raise BadInput(
+            [DocumentUnreadable(reason=error.strerror or str(error), where=Location(str(path)))]
+        ) from None

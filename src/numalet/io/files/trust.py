@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import Finding, Location
+from numalet.io.findings.files import FilesOthersOwn, FilesOthersWrite
 
 _MOST_LINKS: Final = 40
 _ACL: Final = "system.posix_acl_access"
@@ -79,15 +80,15 @@ def _of_one(path: Path, status: os.stat_result, *, is_last: bool) -> Finding | N
     is_like_tmp = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if is_like_tmp and not is_last:
         return None
-    fields = {"path": str(path), "mode": f"{stat.S_IMODE(status.st_mode):04o}"}
-    return Finding("files/others-write", fields, Location(str(path)))
+    return FilesOthersWrite(
+        path=str(path), mode=f"{stat.S_IMODE(status.st_mode):04o}", where=Location(str(path))
+    )
 
 
 def _of_owner(path: Path, status: os.stat_result) -> Finding | None:
     if status.st_uid == 0:
         return None
-    fields = {"path": str(path), "owner": status.st_uid}
-    return Finding("files/others-own", fields, Location(str(path)))
+    return FilesOthersOwn(path=str(path), owner=status.st_uid, where=Location(str(path)))
 
 
 def _others_may_write(path: Path, status: os.stat_result) -> bool:

@@ -19,7 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.io.findings.machines import (
+    ArchiveMember,
+    MachineArchiveDamaged,
+    MachineArchiveKind,
+    MachineArchiveName,
+    MachineArchiveTooLarge,
+)
 from numalet.io.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
 
 MOST_MEMBERS: Final = 500_000
@@ -40,7 +47,7 @@ _BROKEN = (EOFError, OSError, tarfile.TarError, zlib.error, lzma.LZMAError, Valu
 
 
 class _LimitPassedError(Exception):
-    """A limit was passed; carries the finding's code and fields."""
+    """A limit was passed; carries the fields of the finding."""
 
     def __init__(self, what: str, limit: int) -> None:
         self.what = what
@@ -122,7 +129,7 @@ def is_tarball(path: Path) -> bool:
 
 def read_archive(path: Path, document: str) -> Archive:
     """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
-    reader = _Reader(document)
+    reader, where = _Reader(document), Location(document)
     try:
         with path.open("rb") as raw, _unpacked(raw) as plain:
             meter = _Meter(plain)
@@ -133,11 +140,11 @@ def read_archive(path: Path, document: str) -> Archive:
             while meter.read(1 << 16):
                 pass
     except _LimitPassedError as passed:
-        raise BadInput(
-            [_finding("too-large", document, what=passed.what, limit=passed.limit)]
-        ) from None
+        too_large = MachineArchiveTooLarge(what=passed.what, limit=passed.limit, where=where)
+        raise BadInput([too_large]) from None
     except _BROKEN as error:
-        raise BadInput([_finding("damaged", document, problem=_first_line(error))]) from None
+        damaged = MachineArchiveDamaged(problem=_first_line(error), where=where)
+        raise BadInput([damaged]) from None
     return reader.finish()
 
 
@@ -145,10 +152,6 @@ def _first_line(error: Exception) -> str:
     """What a library says, short enough for one line."""
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]
-
-
-def _finding(code: str, document: str, **fields: object) -> Finding:
-    return Finding(f"machine/archive-{code}", fields, Location(document))
 
 
 def _unpacked(raw: IO[bytes]) -> IO[bytes]:
@@ -205,14 +208,14 @@ class _Reader:
         self._document = document
         self._roots: dict[str, _Root] = {}
         self._findings = Findings()
-        self._stored: set[str] = set()
+        self._stored: set[type[ArchiveMember]] = set()
         self._kept = 0
 
     def add(self, member: tarfile.TarInfo, content: bytes | None) -> None:
         """Keep a member if it is of interest."""
         name = _plain(member.name)
         if name.startswith("/") or ".." in name.split("/"):
-            self._refuse("name", member.name)
+            self._refuse(MachineArchiveName, member.name)
             return
         match = _wanted(name)
         if match is None:
@@ -238,14 +241,13 @@ class _Reader:
         elif member.issym():
             root.links[path] = member.linkname
         else:
-            self._refuse("kind", member.name)
+            self._refuse(MachineArchiveKind, member.name)
 
-    def _refuse(self, what: str, name: str) -> None:
+    def _refuse(self, problem: type[ArchiveMember], name: str) -> None:
         # One finding of a kind says enough; a hostile archive would fill the screen.
-        if what not in self._stored:
-            self._stored.add(what)
-            where = Location(self._document)
-            self._findings.add(f"machine/archive-{what}", where, name=name[:200])
+        if problem not in self._stored:
+            self._stored.add(problem)
+            self._findings.add(problem(name=name[:200], where=Location(self._document)))
 
     def finish(self) -> Archive:
         """The trees of all roots that hold a machine; raises ``BadInput`` for odd members."""

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.findings.machines import MachineCaptureFailed
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import Tree
 
@@ -75,8 +76,13 @@ def capture(tree: Tree, path: Path, document: str) -> int:
     try:
         _write(path, content)
     except OSError as error:
-        fields = {"value": str(path), "problem": error.strerror or str(error)}
-        raise BadInput([Finding("machine/capture-failed", fields, Location(str(path)))]) from None
+        raise BadInput(
+            [
+                MachineCaptureFailed(
+                    value=str(path), problem=error.strerror or str(error), where=Location(str(path))
+                )
+            ]
+        ) from None
     return len(content)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine import Machine, ProcFacts
+from numalet.io.findings.machines import MachineNothingThere
 from numalet.io.sysfs import cpus, kernel_text, nodes
 from numalet.io.sysfs.records import TreeSource
 from numalet.io.sysfs.trees import Tree
@@ -27,7 +28,7 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
         source=document,
     )
     if not machine.cpus and not machine.nodes:
-        raise BadInput([Finding("machine/nothing-there", {"value": document}, Location(document))])
+        raise BadInput([MachineNothingThere(value=document, where=Location(document))])
     return machine, source.warnings.all
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from numalet.core.model.findings import Findings, Location, Severity
+from numalet.core.model.findings import Findings, Location
+from numalet.io.findings.machines import MachineOddFile
 from numalet.io.sysfs import kernel_text
 from numalet.io.sysfs.trees import Tree
 
@@ -34,14 +35,16 @@ class TreeSource:
         try:
             return parse(self.tree.text(path))
         except kernel_text.KernelTextError as error:
-            self.warn("machine/odd-file", path, value=error.text[:100], wanted=error.wanted)
+            if len(self.warnings.all) < _MOST_WARNINGS:
+                self.warnings.add(
+                    MachineOddFile(
+                        path=path,
+                        value=error.text[:100],
+                        wanted=error.wanted,
+                        where=Location(self.document, path),
+                    )
+                )
             return None
-
-    def warn(self, code: str, path: str, /, **fields: object) -> None:
-        """Note something odd about a file."""
-        if len(self.warnings.all) < _MOST_WARNINGS:
-            where = Location(self.document, path)
-            self.warnings.add(code, where, Severity.WARNING, path=path, **fields)
 
     def numbered(self, path: str, prefix: str) -> dict[int, str]:
         """Entries of a directory such as ``node7``, by number ascending; names as they are.

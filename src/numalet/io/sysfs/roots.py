@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io.findings.machines import MachineNoMachine, MachineSeveral, MachineUnreadable
 from numalet.io.sysfs.trees import FolderTree
 
 _DEEPEST: Final = 4
@@ -27,13 +28,18 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
     try:
         os.scandir(folder).close()
     except OSError as error:
-        fields = {"value": document, "problem": error.strerror or str(error)}
-        raise BadInput([Finding("machine/unreadable", fields, Location(document))]) from None
+        raise BadInput(
+            [
+                MachineUnreadable(
+                    value=document, problem=error.strerror or str(error), where=Location(document)
+                )
+            ]
+        ) from None
     trees = list(_below(folder))
     if len(trees) == 1:
         return trees[0][1]
     if not trees:
-        raise BadInput([Finding("machine/no-machine", {"value": document}, Location(document))])
+        raise BadInput([MachineNoMachine(value=document, where=Location(document))])
     roots = [str(path.relative_to(folder)) for path, _ in trees]
     raise BadInput([several(document, roots, separator="/")])
 
@@ -41,8 +47,9 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
 def several(document: str, roots: list[str], separator: str) -> Finding:
     """What to say when several machines are there and none was chosen."""
     choices = ", ".join(f"{document.rstrip('/')}{separator}{root}" for root in roots[:20])
-    fields = {"value": document, "count": len(roots), "choices": choices}
-    return Finding("machine/several", fields, Location(document))
+    return MachineSeveral(
+        value=document, count=len(roots), choices=choices, where=Location(document)
+    )
 
 
 def _tree_at(folder: Path) -> FolderTree | None:

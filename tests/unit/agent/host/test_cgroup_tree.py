@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from numalet.agent.findings.runtime import CgroupNoCgroupV2
 from numalet.agent.host.cgroup_v2 import counters, reading, root, writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
@@ -89,9 +90,9 @@ def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> 
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_nodes=(3,)))
     assert isinstance(refused, SettingRefusal)
-    assert writing.NOT_IN_FORCE == refused.code
+    assert "cgroup/not-in-force" == refused.why.code
     assert ("cpuset.mems", "3", "0-2") == tuple(
-        refused.fields[name] for name in ("file", "value", "found")
+        refused.why.fields[name] for name in ("file", "value", "found")
     )
 
 
@@ -100,7 +101,7 @@ def test_an_offline_cpu_among_others_is_refused_too(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({6, 7})))
     assert isinstance(refused, SettingRefusal)
-    assert "6" == refused.fields["found"]
+    assert "6" == refused.why.fields["found"]
 
 
 def test_a_narrower_cgroup_above_is_noticed_without_a_write(tree: FakeCgroups) -> None:
@@ -115,15 +116,15 @@ def test_a_text_that_the_kernel_refuses_is_told_with_its_file(tree: FakeCgroups)
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
     assert isinstance(refused, SettingRefusal)
-    assert writing.REFUSED == refused.code
-    assert ("cpuset.cpus", "99") == (refused.fields["file"], refused.fields["value"])
+    assert "cgroup/refused" == refused.why.code
+    assert ("cpuset.cpus", "99") == (refused.why.fields["file"], refused.why.fields["value"])
 
 
 def test_what_the_kernel_rounds_away_is_refused(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_max_bytes=5000))
     assert isinstance(refused, SettingRefusal)
-    assert "4096" == refused.fields["found"]
+    assert "4096" == refused.why.fields["found"]
 
 
 def test_a_cgroup_that_vanished_is_a_refusal(tree: FakeCgroups) -> None:
@@ -196,7 +197,7 @@ def _mount(top: Path) -> str:
 
 def test_without_cgroup_v2_there_is_no_tree(tmp_path: Path) -> None:
     proc = _proc(tmp_path, "30 25 0:26 / /x rw - cgroup c rw,cpuset\n", "")
-    assert root.Unusable(root.NO_CGROUP_V2) == root.find(proc)
+    assert root.Unusable(CgroupNoCgroupV2()) == root.find(proc)
 
 
 def test_a_tree_of_our_own_is_made_at_the_top(tmp_path: Path, tree: FakeCgroups) -> None:
@@ -212,7 +213,7 @@ def test_without_the_controllers_the_tree_promises_nothing(
     (tree.top / "cgroup.controllers").write_text("hugetlb\n")
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/a\n"), at=tree.at)
     assert isinstance(found, root.Unusable)
-    assert "cpuset, memory" == found.fields["missing"]
+    assert "cpuset, memory" == found.why.fields["missing"]
     assert not tree.exists("numalet")
 
 
@@ -281,8 +282,8 @@ def test_a_place_that_can_not_be_written_is_told(tmp_path: Path, tree: FakeCgrou
     refusing = Refusing(tree.top)
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/\n"), at=refusing.at)
     assert isinstance(found, root.Unusable)
-    assert root.NOT_WRITABLE == found.code
-    assert "Permission denied" == found.fields["error"]
+    assert "cgroup/not-writable" == found.why.code
+    assert "Permission denied" == found.why.fields["error"]
 
 
 def test_a_kernel_without_a_file_for_it_kills_one_by_one(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from numalet.agent.host.cgroup_v2 import numa_stat
 from numalet.agent.host.procfs import kernel, numa_maps, status
 from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.core.model.findings import BadInput
-from numalet.wording import english
 
 MAPS = """\
 00400000 default file=/usr/bin/python3.11 mapped=31 mapmax=2 N0=30 N1=1 kernelpagesize_kB=4
@@ -64,7 +63,7 @@ def test_a_file_named_like_a_figure_is_no_figure() -> None:
 def test_a_line_that_is_no_area_is_shown(line: str) -> None:
     with pytest.raises(BadInput) as caught:
         numa_maps.parse(f"00400000 default\n{line}\n", "maps")
-    assert english.sentence(caught.value.findings[0]).startswith(f"maps:2: {line!r}")
+    assert caught.value.findings[0].located.startswith(f"maps:2: {line!r}")
 
 
 def test_a_process_that_is_gone_has_no_maps(tmp_path: Path) -> None:

@@ -11,14 +11,12 @@ from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.plugins import FromPlugins, Relay
 from numalet.agent.servers.device_plugins import DevicePlugins
 from numalet.core.managers.device.ledger import DeviceRecord
-from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.records import Records
 from numalet.core.workload.run import PodRun
 from numalet.core.workload.spec import ContainerSpec, Workload
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
-from numalet.wording import english
 from values import served_node
 from values.device_bench import GPU
 
@@ -54,7 +52,7 @@ def test_a_mount_under_another_path_is_refused_and_the_same_path_is_there() -> N
     assert {} == _before_start(fine.SerializeToString())
     refused = _before_start(messages.ContainerAllocateResponse(mounts=[other]).SerializeToString())
     assert isinstance(refused, NotStarted)
-    said = english.sentence(Finding(refused.code, dict(refused.fields)))
+    said = str(refused.why)
     assert "'/opt/gpu'" in said
     assert "'/lib/gpu'" in said
 
@@ -62,4 +60,4 @@ def test_a_mount_under_another_path_is_refused_and_the_same_path_is_there() -> N
 def test_without_its_plugin_a_container_does_not_start() -> None:
     refused = _before_start(b"", described=False)
     assert isinstance(refused, NotStarted)
-    assert "endpoint not found in cache" in refused.fields["error"]
+    assert "endpoint not found in cache" in refused.why.fields["error"]

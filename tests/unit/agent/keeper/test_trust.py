@@ -16,7 +16,6 @@ from numalet.agent.keeper.store import Store
 from numalet.agent.run.shared_state import SharedState
 from numalet.io.documents import pod_record
 from numalet.io.files import trust
-from numalet.wording import english
 from running import agents
 
 NOBODY = 65534
@@ -101,7 +100,7 @@ def test_one_that_others_can_change_is_refused_for_books_and_manifests(
     folder = make(tmp_path)
     finding = trust.doubt(folder)
     assert finding is not None
-    assert "ch" in english.sentence(finding)
+    assert "ch" in finding.located
     before = sorted(folder.iterdir()), folder.stat().st_mode
     codes = r"files/others-(own|write)|agent/root-not-ours"
     with refused_with(codes):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from numalet.agent.findings.kubelet import KubeletWouldNotStart
 from numalet.agent.kubelet import document as kubelet_document
 from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import (
@@ -24,9 +25,10 @@ from numalet.agent.telemetry import gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.reality import Reality
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import NoteFinding
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state import verify as state_verify
+from numalet.io.findings.files import FilesNotAFile
 from running import agents, kubelet_node
 from values import builders
 
@@ -116,10 +118,10 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     evidence: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = state_verify.verify(evidence.files, MACHINE)[0]
-    noted = replace(report, findings=(Finding("x/y", severity=Severity.NOTE),))
+    noted = replace(report, findings=(NoteFinding(),))
     monkeypatch.setattr(state_verify, "verify", lambda *_: (noted,))
-    unread = (Finding("files/not-a-file", {"path": "p", "error": "e"}),)
-    refusal = Finding("kubelet/would-not-start", {"text": "t", "config": "c"})
+    unread = (FilesNotAFile(path="p"),)
+    refusal = KubeletWouldNotStart(text="t", config="c")
     bad = replace(evidence, unread=unread, refusal=refusal)
     look = observed.observe(None, bad, MACHINE, NOW)
     assert (True, ()) == (look.is_unsettled, look.news)
@@ -131,7 +133,7 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
 
 def _refused(evidence: Evidence, text: str) -> Evidence:
     """The same in the middle of two writes: the file contradicts itself."""
-    refusal = Finding("kubelet/would-not-start", {"text": text, "config": "c"})
+    refusal = KubeletWouldNotStart(text=text, config="c")
     files = {**evidence.files, "cpu_manager_state": text}
     return replace(evidence, files=files, refusal=refusal)
 
@@ -221,7 +223,7 @@ def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: 
 
 def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -> None:
     assert kubelet_document.kubelet_document(None) is None
-    refusal = Finding("kubelet/would-not-start", {"text": "t", "config": "c"})
+    refusal = KubeletWouldNotStart(text="t", config="c")
     strange = replace(
         evidence, refusal=refusal, realities={KEY: _reality(*kubelet_node.EVERYTHING)}
     )

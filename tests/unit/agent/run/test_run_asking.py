@@ -11,11 +11,12 @@ import pytest
 
 from numalet.agent.run import beside_agent
 from numalet.agent.run.beside_agent import Agent
-from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.findings import BadInput
 from numalet.insight.explain import story
 from numalet.insight.output import explanation_document, json_schema
 from numalet.insight.output.explanation_types import Explanation
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query
+from numalet.io.findings.clients import ClientNoAgent
 from values.builders import simple
 from values.explain_bench import asking, case, narrow
 
@@ -95,7 +96,7 @@ def test_the_patience_begins_when_the_agent_goes_and_not_with_the_question(
 
 def _silent(*, waits_until: float) -> list[str]:
     """Codes of what is said of an agent that holds the books and never answers."""
-    problem = Finding("client/no-agent", {"path": "agent.sock", "problem": "gone"})
+    problem = ClientNoAgent(path="agent.sock", problem="gone")
     client = Answering(*[BadInput([problem])] * 3, told())
     root = Path("root")
     agent = Agent(client, root, simple("one", "1Gi"), ("one",), waits_until)

@@ -12,7 +12,6 @@ import pytest
 
 from numalet.agent.run.shared_state import SharedState
 from numalet.core.model.findings import BadInput
-from numalet.wording import english
 
 CODE = """
 import os, sys
@@ -77,7 +76,7 @@ def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: st
         pass
     (finding,) = bad.value.findings
     assert ("run/books-damaged", str(path)) == (finding.code, finding.where.document)
-    assert "runs" in english.sentence(finding)
+    assert "runs" in finding.located
     state.close()
 
 

@@ -14,7 +14,6 @@ from numalet.insight.explain.case import Case
 from numalet.insight.output import explanation_document, run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
-from numalet.wording import english
 from values.builders import simple
 from values.explain_bench import asking, case, narrow
 
@@ -31,7 +30,7 @@ def heard(told: Explanation | None, *, as_document: bool = False) -> list[Any]:
     said: list[Any] = []
 
     def tell(finding: Finding) -> None:
-        said.append(english.sentence(finding))
+        said.append(finding.located)
 
     def explained(_case: Case, _running: int) -> Explanation:
         raise AssertionError

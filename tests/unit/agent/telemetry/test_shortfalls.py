@@ -6,40 +6,39 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.findings import notes, runtime
 from numalet.agent.host.cgroup_v2 import root
-from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.host.runtime.watcher import watch
 from numalet.agent.telemetry import node_log
 from numalet.cli import describe_view
 from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.wording import english
 
 EVERY = (
-    *root.OPTIONAL.values(),
-    root.NO_CGROUP_V2,
-    root.NO_CONTROLLER,
-    root.NOT_WRITABLE,
-    host_capabilities.SIZES_NOT_LIMITED,
-    host_capabilities.CAN_BE_UNDONE,
-    host_capabilities.NO_MEMORY_POLICY,
+    *(each.code for each in root.OPTIONAL.values()),
+    runtime.CgroupNoCgroupV2.code,
+    runtime.CgroupNoCpusetOrMemory.code,
+    runtime.CgroupNotWritable.code,
+    runtime.RuntimeSizesNotLimited.code,
+    runtime.RuntimeCanBeUndone.code,
+    runtime.RuntimeNoMemoryPolicy.code,
     watch.NOT_SPARED,
 )
 
 
 @pytest.mark.parametrize("code", EVERY)
 def test_every_shortfall_has_a_sentence_without_values(code: str) -> None:
-    said = english.of_shortfall(code)
+    said = notes.sentence(code)
     assert said != code
     assert not {"{", "}"} & set(said)
 
 
 def test_a_code_without_such_a_sentence_stands_for_itself() -> None:
-    assert "cgroup/refused" == english.of_shortfall("cgroup/refused")
-    assert "new/one" == english.of_shortfall("new/one")
+    assert "cgroup/refused" == notes.sentence("cgroup/refused")
+    assert "new/one" == notes.sentence("new/one")
 
 
 def test_the_log_tells_at_the_start_what_will_not_be_enforced() -> None:
-    lines = node_log.of_guarantee(GuaranteeLevel.PROCESS, (root.NOT_WRITABLE,))
+    lines = node_log.of_guarantee(GuaranteeLevel.PROCESS, (runtime.CgroupNotWritable.code,))
     assert [("process", False), ("cgroup/not-writable", True)] == [
         (line.keys.get("guarantee") or line.keys["code"], line.is_error) for line in lines
     ]
@@ -53,7 +52,7 @@ def test_describe_tells_it_of_each_container() -> None:
         "memory": [],
         "devices": {},
         "guarantee": "process",
-        "shortfalls": [host_capabilities.SIZES_NOT_LIMITED, root.NOT_WRITABLE],
+        "shortfalls": [runtime.RuntimeSizesNotLimited.code, runtime.CgroupNotWritable.code],
         "audit": None,
     }
     metadata = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": "now"}

@@ -19,7 +19,6 @@ from numalet.insight.state import rebase
 from numalet.insight.state import verify as state_verify
 from numalet.insight.state.rebase import Rebased
 from numalet.insight.state.verify import Soundness
-from numalet.wording import english
 from values import state_builders
 from values.builders import GI
 from values.state_builders import CPU, DEVICE, MEMORY, Files, codes
@@ -34,7 +33,7 @@ def done(of: NodeRules, files: Files = FILES) -> Rebased:
     staff = state_builders.staff(of)
     result = rebase.rebase(staff, files)
     for lost in result.lost:
-        assert english.of_finding(lost.why)
+        assert str(lost.why)
     if not result.unusable:
         snapshot = state_files.restore(staff, {**files, **result.files})
         assert isinstance(snapshot, Snapshot), snapshot

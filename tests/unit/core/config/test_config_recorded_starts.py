@@ -17,7 +17,7 @@ from numalet.core.config.rules import NodeRules
 from numalet.core.model import kubelet_view
 from numalet.core.model.findings import Location
 from numalet.io.documents import kubelet_config, machine_file
-from numalet.wording import kubelet_config as wording
+from numalet.wording import kubelet_start as wording
 from oracles import recordings
 
 LATER_STAGES = ("cpu-manager-start", "memory-manager-start")
@@ -48,7 +48,7 @@ def outcome_of(config: Any, machine: Any) -> tuple[str | None, str | None]:
     refused = start.check_node_allocatable(found) if isinstance(found, NodeRules) else found
     if refused is None:
         return None, None
-    return refused.stage.value, wording.start_text(refused)
+    return refused.stage.value, wording.text(refused)
 
 
 @pytest.mark.parametrize("name", list(STARTS))

@@ -31,8 +31,7 @@ from numalet.core.model.machine_info import (
     OperatingSystem,
 )
 from numalet.core.model.quantity import Quantity
-from numalet.wording import english
-from numalet.wording import kubelet_config as wording
+from numalet.wording import kubelet_start as wording
 from values import builders
 
 GIB = 2**30
@@ -72,7 +71,7 @@ def refused(of: MachineInfo | None = None, **fields: Any) -> StartRefused:
     found = start.resolve(KubeletConfig(**fields), of or machine())
     assert isinstance(found, StartRefused)
     for finding in (*found.findings, *found.further):
-        assert english.of_finding(finding), "every finding has a sentence for people"
+        assert str(finding), "every finding has a sentence for people"
     return found
 
 
@@ -84,7 +83,7 @@ def accepted(of: MachineInfo | None = None, **fields: Any) -> NodeRules:
 
 def outcome(of: MachineInfo | None = None, **fields: Any) -> tuple[StartStage, str]:
     found = refused(of, **fields)
-    return found.stage, wording.start_text(found)
+    return found.stage, wording.text(found)
 
 
 def codes(of: MachineInfo | None = None, **fields: Any) -> list[str]:
@@ -142,7 +141,7 @@ def test_gates_of_the_command_line_fail_first_and_in_other_words() -> None:
         },
     )
 
-    assert wording.start_text(found) == (
+    assert wording.text(found) == (
         "failed to set feature gates from initial flags-based config: [unrecognized feature gate: "
         "B, cannot set feature gate CPUManager to false, feature is locked to true]"
     )
@@ -285,7 +284,7 @@ def test_more_kept_back_than_there_is_refuses_the_start_at_its_end() -> None:
 
     assert found is not None
     assert found.stage is StartStage.NODE_ALLOCATABLE
-    assert wording.start_text(found) == (
+    assert wording.text(found) == (
         'invalid Node Allocatable configuration. Resource "cpu" has a reservation of '
         "{{9 0} {<nil>}  DecimalSI} but capacity of {{8000 -3} {<nil>}  DecimalSI}. "
         'Expected capacity >= reservation. Resource "memory" has a reservation of '
@@ -664,8 +663,8 @@ def test_what_the_kubelet_would_crash_on_is_refused(
 
     assert found.stage is StartStage.NUMALET
     assert [finding.code for finding in found.findings] == [f"numalet/{code}"]
-    assert shown in wording.start_text(found)
-    assert "kubelet would" in wording.start_text(found) or "it would" in wording.start_text(found)
+    assert shown in wording.text(found)
+    assert "kubelet would" in wording.text(found) or "it would" in wording.text(found)
 
 
 @pytest.mark.parametrize(
@@ -692,7 +691,7 @@ def test_less_than_no_memory_on_a_node_is_refused_on_machines_of_more_than_twelv
     found = refused(with_a_small_node(13), **memory(n0="1124Mi"))
 
     assert [finding.code for finding in found.findings] == ["numalet/reservation-wraps"]
-    assert f"NUMA node 0 has {GIB - 8 * 2**20} bytes of memory" in wording.start_text(found)
+    assert f"NUMA node 0 has {GIB - 8 * 2**20} bytes of memory" in wording.text(found)
 
 
 @pytest.mark.parametrize(

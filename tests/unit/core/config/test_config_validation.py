@@ -11,16 +11,15 @@ from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Location
 from numalet.core.model.quantity import Quantity
-from numalet.wording import english
-from numalet.wording import kubelet_config as wording
+from numalet.wording import kubelet_start as wording
 
 
 def texts(**fields: Any) -> list[str]:
     config = KubeletConfig(**fields)
     gates = feature_gates.with_settings(config.feature_gates, release.DEFAULT)
     found = validation.validate(config, gates)
-    assert all(english.of_finding(finding) for finding in found)
-    return [wording.text(finding).removeprefix("invalid configuration: ") for finding in found]
+    assert all(str(finding) for finding in found)
+    return [finding.in_kubelet_words.removeprefix("invalid configuration: ") for finding in found]
 
 
 def entry(node: int, **limits: str) -> ReservedMemory:
@@ -212,7 +211,7 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
     ]
     assert [finding.where.line for finding in found] == [None, 3, None, None, None]
     assert found[3].where.path == "$.reservedMemory[0].limits.memory"
-    text = wording.start_text(StartRefused(StartStage.CONFIG_VALIDATION, found[1:3]))
+    text = wording.text(StartRefused(StartStage.CONFIG_VALIDATION, found[1:3]))
     assert text == (
         '[invalid configuration: topologyManagerPolicy (--topology-manager-policy) "x" must be '
         'one of: ["none" "best-effort" "restricted" "single-numa-node"], invalid configuration: '

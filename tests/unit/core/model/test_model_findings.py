@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.findings import BadInput, Findings, Location
+from values.made_up import First, OnlyWarned, Second, Third
 
 
 def test_findings_are_collected_and_raised_once() -> None:
     found = Findings()
-    found.add("a/first", Location("f.yaml", "$.x", 3), value=1)
-    found.extend([Finding("b/second")])
+    found.add(First(value=1, where=Location("f.yaml", "$.x", 3)))
+    found.extend([Second()])
 
     with refused_with("a/first") as raised:
         found.raise_errors()
@@ -19,12 +20,12 @@ def test_findings_are_collected_and_raised_once() -> None:
 
 
 def _broken() -> int:
-    raise BadInput([Finding("b/second"), Finding("c/third")])
+    raise BadInput([Second(), Third()])
 
 
 def test_the_findings_of_a_part_are_collected_with_the_others() -> None:
     found = Findings()
-    found.add("a/first")
+    found.add(First())
 
     assert found.collect(lambda: 7) == 7
     assert found.collect(_broken) is None
@@ -38,7 +39,7 @@ def test_a_bug_in_a_part_is_not_collected() -> None:
 
 def test_warnings_alone_raise_nothing() -> None:
     found = Findings()
-    found.add("a/warning", Location(), Severity.WARNING)
+    found.add(OnlyWarned())
 
     found.raise_errors()
 

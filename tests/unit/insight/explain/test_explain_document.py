@@ -14,7 +14,6 @@ from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu import reasons as cpu
 from numalet.core.managers.device import reasons as device
 from numalet.core.managers.memory import reasons as memory
-from numalet.core.model.findings import Finding
 from numalet.insight.explain import search, story
 from numalet.insight.explain.case import Case, OtherNode
 from numalet.insight.output import explanation_document, json_schema
@@ -33,6 +32,7 @@ from values.explain_bench import (
     shape,
     wide,
 )
+from values.made_up import MadeUp
 
 MI = 1 << 20
 GI = 1 << 30
@@ -181,7 +181,7 @@ def test_on_many_nodes_there_are_no_finalists() -> None:
 
 
 def test_the_document_of_a_start_error() -> None:
-    refused = StartRefused(StartStage.NUMALET, (Finding("numalet/x"),))
+    refused = StartRefused(StartStage.NUMALET, (MadeUp(),))
     assert json_schema.plain(explanation_document.not_started(refused)) == {
         "schema": "numalet.explanation/1",
         "start_error": kubelet_start.text(refused),

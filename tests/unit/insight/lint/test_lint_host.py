@@ -19,7 +19,6 @@ from numalet.insight.usecases import checking
 from numalet.insight.usecases.checking import CheckInputs
 from numalet.io.machines import MachineChoice
 from numalet.io.sysfs.trees import memory_tree
-from numalet.wording import english_lint
 from values import builders
 
 SWAPS = b"Filename\tType\tSize\n/dev/sda2 partition 1000 0 -2\n/swap.img file 9 0 -3\n"
@@ -56,9 +55,6 @@ def test_what_is_not_known_is_said_not_to_have_been_looked_at() -> None:
     )
     assert "soft-eviction" in soft.not_looked_at
     assert {} == codes(soft)
-    sentence = english_lint.not_looked_at(soft.not_looked_at)
-    assert sentence.startswith("Not looked at: whether swap is on, the cgroup version, the cont")
-    assert "" == english_lint.not_looked_at(())
 
 
 def test_windows_has_neither_swap_files_nor_cgroups() -> None:

@@ -121,7 +121,7 @@ def test_where_no_smaller_request_helps_this_is_said() -> None:
     (finding,) = found(five)
     assert finding.code == "lint/pod-never-admitted-at-all"
     assert finding.fields["ways"] == ""
-    assert "memory manager refused b" in finding.fields["why"]
+    assert "memory manager refused b" in finding.fields["cause"]
 
 
 def test_a_request_of_nothing_is_not_made_smaller() -> None:

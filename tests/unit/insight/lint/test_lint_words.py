@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from string import Formatter
 from typing import Any
 
 import pytest
 
-from architecture import codes, references, tree
+from architecture import references, tree
+from numalet.cli import code_index
 from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.findings.machine import MachineNoteCpuless
+from numalet.core.findings.managers import NumaletNodeIdTooHigh
+from numalet.core.findings.reservation import ConfigReservedMemorySum
+from numalet.core.findings.state_files import MemoryStateOtherPolicy
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.go_text import GoText
 from numalet.insight.lint import combining, github, rows, sarif
+from numalet.insight.lint.on_reservation import LintEvictionPercentage
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow
-from numalet.wording import english, english_lint, english_mends, kubelet_config, kubelet_start
+from numalet.wording import kubelet_start
 
 START_AREAS = ("config", "cpu-manager", "cpu-state", "memory-state", "numalet")
 
-SUM = Finding(
-    "config/reserved-memory-sum",
-    {"total": "3Gi", "type": GoText("memory"), "expected": "3172Mi"},
-    Location("kubelet.yaml", "$.reservedMemory", 12),
+SUM = ConfigReservedMemorySum(
+    total="3Gi",
+    type=GoText("memory"),
+    expected="3172Mi",
+    where=Location("kubelet.yaml", "$.reservedMemory", 12),
 )
-PERCENT = Finding(
-    "lint/eviction-percentage",
-    {"value": "5%", "amount_bytes": 3 << 30, "exactly": 3 << 30, "capacity_bytes": 60 << 30},
-    Location("--eviction-hard"),
-    Severity.WARNING,
+PERCENT = LintEvictionPercentage(
+    value="5%",
+    amount_bytes=3 << 30,
+    exactly=3 << 30,
+    capacity_bytes=60 << 30,
+    where=Location("--eviction-hard"),
+    severity=Severity.WARNING,
 )
 
 
@@ -41,7 +49,7 @@ def test_a_start_error_has_the_kubelets_text_a_rule_and_a_mend() -> None:
         'the total amount "3Gi" of type "memory" is not equal to the value "3172Mi" determined by'
         " Node Allocatable feature"
     )
-    assert found.sentence == english.of_finding(SUM)
+    assert found.sentence == str(SUM)
     assert "must equal kubeReserved + systemReserved" in found.rule
     assert found.mend == (
         "make the entries of memory add up to 3172Mi; 'numalet reserve' computes them"
@@ -59,7 +67,7 @@ def test_a_rule_of_ours_shows_sizes_as_people_read_them() -> None:
 
 
 def test_a_state_file_has_the_kubelets_whole_text() -> None:
-    finding = Finding("memory-state/other-policy", {"configured": "Static", "found": "None"})
+    finding = MemoryStateOtherPolicy(configured="Static", found="None")
     (found,) = rows.rows([finding])
     refused = StartRefused(StartStage.MEMORY_MANAGER_START, (finding,))
     assert found.kubelet_text == kubelet_start.text(refused)
@@ -68,53 +76,31 @@ def test_a_state_file_has_the_kubelets_whole_text() -> None:
 
 
 def test_what_the_kubelet_would_crash_on_has_no_text_of_its_own() -> None:
-    fields = {"field": "f", "policy": "p", "numa_node": 64, "highest": 63}
-    (found,) = rows.rows([Finding("numalet/node-id-too-high", fields)])
+    (found,) = rows.rows([NumaletNodeIdTooHigh(field="f", policy="p", numa_node=64, highest=63)])
     assert found.kubelet_text == ""
-    assert found.rule == english_mends.AREA_RULES["numalet"]
+    assert found.rule == NumaletNodeIdTooHigh.why
 
 
 def test_a_note_of_a_reader_has_neither_rule_nor_mend() -> None:
-    note = Finding("machine/note-cpuless", {"value": "1"}, severity=Severity.NOTE)
+    note = MachineNoteCpuless(value="1", severity=Severity.NOTE)
     (found,) = rows.rows([note])
     assert (found.rule, found.mend) == ("", "")
 
 
 def test_every_rule_of_ours_has_all_its_words() -> None:
-    found = {code for code in codes.texts() if code.startswith("lint/")}
-    assert found == set(english_lint.WORDS)
-    assert all(each.sentence and each.why and each.mend for each in english_lint.WORDS.values())
+    ours = [each for code, each in code_index.classes().items() if code.startswith("lint/")]
+    assert len(ours) > 40
+    assert all(each.sentence and each.why and each.mend for each in ours)
 
 
 def test_every_start_error_has_a_rule_and_a_mend() -> None:
-    used = {use.code for use in codes.uses()} | set(kubelet_config.SENTENCES)
-    start = {code for code in used if code.partition("/")[0] in START_AREAS}
+    start = [
+        each
+        for code, each in code_index.classes().items()
+        if code.partition("/")[0] in START_AREAS and issubclass(each, Finding)
+    ]
     assert len(start) > 60
-    assert {code for code in start if not rows.rule(code)} == set()
-    mends = {*english_mends.MENDS, *(f"{area}/" for area in english_mends.AREA_MENDS)}
-    lacking = {
-        code for code in start if code not in mends and f"{code.partition('/')[0]}/" not in mends
-    }
-    assert lacking == set()
-
-
-def test_words_for_start_errors_are_about_codes_that_exist() -> None:
-    known = codes.texts() | set(kubelet_config.SENTENCES)
-    assert {c for c in (*english_mends.MENDS, *english_mends.RULES) if c not in known} == set()
-
-
-def test_mends_use_only_fields_of_their_finding() -> None:
-    by_code = {use.code: use.fields for use in codes.uses() if use.fields is not None}
-    lacking = {
-        code: missing
-        for code, template in {
-            **{code: words.mend for code, words in english_lint.WORDS.items()},
-            **english_mends.MENDS,
-        }.items()
-        if code in by_code
-        and (missing := {n for _, n, _, _ in Formatter().parse(template) if n} - by_code[code])
-    }
-    assert lacking == {}
+    assert [each.code for each in start if not (each.why and each.mend)] == []
 
 
 def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
@@ -203,7 +189,9 @@ def test_workflow_commands_without_a_file_say_the_place_themselves() -> None:
 def test_the_page_of_rules_has_a_row_for_every_rule_with_its_reason() -> None:
     page = (tree.DOCS / "reference" / "lint-rules.md").read_text(encoding="utf-8")
     listed = {row.cells[0].strip("`"): row.cells[3] for row in references.rows(page)}
-    assert {code: words.why for code, words in english_lint.WORDS.items()} == listed
+    assert {
+        code: each.why for code, each in code_index.classes().items() if code.startswith("lint/")
+    } == listed
 
 
 def test_what_a_check_says_twice_comes_once_with_its_name() -> None:

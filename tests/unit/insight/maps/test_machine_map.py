@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from numalet.core.config.machine_notes import machine_notes
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Severity
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, ProcFacts
 from numalet.core.model.machine_shape import MachineShape, machine_of_shape
 from numalet.insight.maps.machine_map import MachineMap, View, machine_map
 from numalet.insight.output import json_schema, machine_document
-from numalet.wording import english
-from numalet.wording.english_machine import SENTENCES
+from numalet.io.findings.machines import MachineNoteUnreadable
 
 
 def document(chart: MachineMap) -> Any:
@@ -67,7 +66,7 @@ def test_both_views_of_an_even_machine_are_the_same(view: View) -> None:
 
 
 def test_notes_of_the_reader_come_first() -> None:
-    note = Finding("machine/note-unreadable", {"value": "x"})
+    note = MachineNoteUnreadable(value="x")
     machine = Machine(cpus=(Cpu(0, package_id=0, core_id=0),), has_numa=False)
     codes = [found.code for found in machine_map(machine, View.KERNEL, (note,)).notes]
     assert codes[:2] == ["machine/note-unreadable", "machine/note-no-numa"]
@@ -75,7 +74,7 @@ def test_notes_of_the_reader_come_first() -> None:
     assert plain["notes"][0] == {
         "code": "machine/note-unreadable",
         "value": "x",
-        "text": english.of_finding(note),
+        "text": str(note),
     }
 
 
@@ -113,9 +112,8 @@ def test_everything_odd_is_noted() -> None:
 
 
 def test_every_note_has_a_sentence_that_shows_its_values() -> None:
-    for code, fields in _notes(_odd_machine()).items():
-        sentence = SENTENCES[f"machine/note-{code}"].format(**fields)
-        assert all(str(value) in sentence for value in fields.values())
+    for note in machine_map(_odd_machine(), View.KERNEL, ()).notes:
+        assert all(str(value) in str(note) for value in note.fields.values())
 
 
 def test_more_than_eight_nodes_are_noted() -> None:

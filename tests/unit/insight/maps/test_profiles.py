@@ -17,7 +17,6 @@ from numalet.insight.usecases.profile_rows import profile_rows
 from numalet.io.devices import named_devices
 from numalet.io.documents import machine_file, profile_library
 from numalet.io.machines import open_machine
-from numalet.wording.english_machine import SENTENCES
 from values.profile_bench import asks, devices_of, held, machine_of, start_profile, started
 
 # Nodes, nodes with CPUs, nodes with memory, sockets, cores, CPUs, MiB of memory (rounded down),
@@ -194,7 +193,7 @@ def test_an_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(BadInput) as bad:
         open_machine("profile:gb200-36n")
     (finding,) = bad.value.findings
-    text = SENTENCES[finding.code].format(**finding.fields)
+    text = str(finding)
     assert text == (
         "no profile of a machine is called 'gb200-36n'; known: gh200-36n or gb200-34n (numalet "
         "machine --profiles lists them all)"
@@ -234,7 +233,7 @@ def test_huge_pages_of_a_profile_have_a_size_of_its_kernel() -> None:
         open_machine("profile:gb200-34n", hugepages_per_node={"1Gi": "4"})
     (finding,) = bad.value.findings
     assert finding.where == Location("--hugepages-per-node", "")
-    assert SENTENCES[finding.code].format(**finding.fields) == (
+    assert str(finding) == (
         "the machine of the profile gb200-34n has no hugepages-1Gi; it has hugepages-2Mi, "
         "hugepages-512Mi, hugepages-16Gi"
     )

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.model.findings import Finding
+from numalet.core.findings.state_files import MemoryStateCorrupted
 from numalet.insight.maps import memory_map
 from numalet.insight.output import json_schema, simulation_document
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Step
@@ -108,7 +108,9 @@ def test_removals_and_restarts_are_steps() -> None:
 
 
 def test_a_kubelet_that_does_not_start_has_no_steps() -> None:
-    refused = StartRefused(StartStage.MEMORY_MANAGER_START, (Finding("memory-state/corrupted"),))
+    refused = StartRefused(
+        StartStage.MEMORY_MANAGER_START, (MemoryStateCorrupted(checksum=1, expected=2),)
+    )
 
     told = json_schema.plain(simulation_document.not_started(refused))
 

@@ -14,15 +14,15 @@ from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.memory_document import MemoryDocument, with_early_groups
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.rules import StartStage
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Severity
 from numalet.core.model.machine_info import HugePages, MachineInfo, OperatingSystem
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.state import restart_check
-from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
-from numalet.wording import english
+from numalet.insight.state.memory_drift import DriftTotal
+from numalet.insight.state.restart_check import DriftPolicy, RestartAnswer, RestoreCheck
 from values import cpu_builders, state_builders
 from values.builders import GI
 from values.state_builders import CPU, DEVICE, MEMORY, PODS, Files
@@ -71,7 +71,7 @@ def check(
     """The check; every drift has a sentence."""
     found = restart_check.check(config, machine, of)
     for finding in found.drift:
-        assert english.of_finding(finding)
+        assert str(finding)
     return found
 
 
@@ -383,6 +383,8 @@ def test_a_table_of_memory_that_is_missing_is_no_change_of_memory() -> None:
 
 
 def test_a_drift_is_about_the_machine_or_about_the_configuration() -> None:
-    assert restart_check.is_about_machine([Finding("drift/policy"), Finding("drift/total")])
-    assert not restart_check.is_about_machine([Finding("drift/policy")])
+    policy = DriftPolicy(found="None", configured="Static")
+    total = DriftTotal(node=0, found=1, expected=2, difference="1 more")
+    assert restart_check.is_about_machine([policy, total])
+    assert not restart_check.is_about_machine([policy])
     assert not restart_check.is_about_machine([])

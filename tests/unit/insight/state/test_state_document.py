@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.model.findings import Finding
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.state import (
     reading,
@@ -21,6 +20,7 @@ from numalet.insight.state import (
     verify as state_verify,
 )
 from values import builders, state_builders
+from values.made_up import MadeUp
 from values.state_builders import CPU, MEMORY
 
 FILES = state_builders.files()
@@ -72,7 +72,7 @@ def test_a_check_has_the_kubelets_error() -> None:
 
 
 def test_where_the_kubelet_has_no_words_there_are_none() -> None:
-    crash = StartRefused(StartStage.NUMALET, (Finding("numalet/x"),))
+    crash = StartRefused(StartStage.NUMALET, (MadeUp(),))
 
     assert None is state_document.start_error(crash, "/x")
 

@@ -9,7 +9,6 @@ import pytest
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents import device_file
-from numalet.wording import english_devices, english_pods
 from values.device_bench import GPU, NIC
 
 WHERE = Location("devices.yaml", "$")
@@ -20,8 +19,7 @@ def problems(value: object, node_ids: tuple[int, ...] | None = None) -> list[tup
     with pytest.raises(BadInput) as caught:
         device_file.decode(value, WHERE, node_ids=node_ids)
     for finding in caught.value.findings:
-        sentences = {**english_pods.SENTENCES, **english_devices.SENTENCES}
-        assert sentences[finding.code].format(**finding.fields)
+        assert str(finding)
     return [(finding.code, finding.where.path) for finding in caught.value.findings]
 
 
@@ -30,10 +28,7 @@ def flag_problems(*texts: str, node_ids: tuple[int, ...] | None = None) -> list[
     with pytest.raises(BadInput) as caught:
         device_file.parse_device_flags(texts, node_ids)
     assert {"--device"} == {finding.where.document for finding in caught.value.findings}
-    return [
-        english_devices.SENTENCES[finding.code].format(**finding.fields)
-        for finding in caught.value.findings
-    ]
+    return [str(finding) for finding in caught.value.findings]
 
 
 def test_a_list_of_resources_is_read_in_its_order() -> None:

@@ -15,7 +15,6 @@ from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.machine_queries import NodeClass
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
-from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 OWN = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
@@ -47,7 +46,7 @@ def findings(action: Callable[[], object]) -> tuple[Finding, ...]:
     with pytest.raises(BadInput) as caught:
         action()
     for finding in caught.value.findings:
-        assert english.of_finding(finding), "every finding has a sentence"
+        assert str(finding), "every finding has a sentence"
     return caught.value.findings
 
 
@@ -334,7 +333,7 @@ def test_our_own_settings_have_their_lines(write: Write) -> None:
     (finding,) = findings(lambda: load(config_file=path))
 
     assert (6, "$.mode") == (finding.where.line, finding.where.path)
-    assert "'exactly' is not known here; allowed: exact, native" in english.sentence(finding)
+    assert "'exactly' is not known here; allowed: exact, native" in finding.located
 
 
 def test_classes_by_flag_have_their_place(write: Write) -> None:
@@ -342,7 +341,7 @@ def test_classes_by_flag_have_their_place(write: Write) -> None:
     (useless,) = findings(lambda: load(memory_node_classes=["cpu"]))
 
     assert ("--memory-node-classes", "[1]") == (unknown.where.document, unknown.where.path)
-    assert "add --native" in english.sentence(useless)
+    assert "add --native" in useless.located
 
 
 def test_a_drop_in_has_no_settings_of_ours(write: Write, tmp_path: Path) -> None:
@@ -455,4 +454,4 @@ def test_a_wrong_type_in_a_drop_in_names_the_drop_in(write: Write, tmp_path: Pat
     (finding,) = findings(lambda: load(config_dir=tmp_path / "d"))
 
     assert (finding.where.document, finding.where.line) == (str(path), 4)
-    assert "number" in english.of_finding(finding)
+    assert "number" in str(finding)

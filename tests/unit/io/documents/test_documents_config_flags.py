@@ -11,7 +11,6 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import BadInput
 from numalet.io.documents import kubelet_config, kubelet_flags
 from numalet.io.documents.kubelet_config import Base, ConfigSources
-from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
@@ -23,7 +22,7 @@ def load(*flags: tuple[str, str], file: Path | None = None, **sources: Any) -> K
 def sentences(*flags: tuple[str, str]) -> list[str]:
     with pytest.raises(BadInput) as caught:
         load(*flags)
-    return [english.of_finding(finding) for finding in caught.value.findings]
+    return [str(finding) for finding in caught.value.findings]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.io.documents import kubelet_config, kubelet_config_document, kubelet_config_edit
 from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 OWN = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
@@ -85,7 +84,7 @@ def refused(path: Path) -> tuple[Finding, ...]:
     with pytest.raises(BadInput) as caught:
         load(path)
     for finding in caught.value.findings:
-        assert english.of_finding(finding), "every finding has a sentence"
+        assert str(finding), "every finding has a sentence"
     return caught.value.findings
 
 
@@ -97,7 +96,7 @@ def place(config: KubeletConfig, field: str) -> tuple[str, int | None]:
 def note(loaded: LoadedConfig) -> str:
     (found,) = loaded.warnings
     assert Severity.NOTE is found.severity
-    return english.sentence(found)
+    return found.located
 
 
 def test_a_config_map_of_kubeadm(write: Write) -> None:

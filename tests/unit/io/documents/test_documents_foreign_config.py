@@ -11,7 +11,6 @@ import pytest
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
-from numalet.wording import english
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 TOML = """# user data
@@ -57,7 +56,7 @@ def load(path: Path, text: str | None = None) -> LoadedConfig:
 def refused(path: Path, text: str) -> Finding:
     with pytest.raises(BadInput) as caught:
         load(path, text)
-    assert english.of_finding(caught.value.findings[0]), "every finding has a sentence"
+    assert str(caught.value.findings[0]), "every finding has a sentence"
     return caught.value.findings[0]
 
 
@@ -94,7 +93,7 @@ def test_settings_of_bottlerocket_become_fields(given: Path) -> None:
     )
     (note,) = loaded.warnings
     assert Severity.NOTE is note.severity
-    assert "what Bottlerocket sets besides is not known here" in english.sentence(note)
+    assert "what Bottlerocket sets besides is not known here" in note.located
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_an_unknown_setting_is_a_warning(given: Path) -> None:
 
     (finding,) = [each for each in warnings if each.severity is Severity.WARNING]
     assert ("config-file/unknown-setting", 14) == (finding.code, finding.where.line)
-    assert "nearest: max-pods" in english.sentence(finding)
+    assert "nearest: max-pods" in finding.located
 
 
 @pytest.mark.parametrize(

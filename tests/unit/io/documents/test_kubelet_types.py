@@ -18,7 +18,6 @@ from numalet.io.documents.kubelet_types import (
     Scalar,
     Struct,
 )
-from numalet.wording import english
 
 VALUES: tuple[Any, ...] = ("x", "", 7, -1, 2**31, 2**63, 1.5, True, [], ["x"], [[]], {}, {"x": 1})
 
@@ -137,7 +136,7 @@ def test_a_wrong_type_is_told_as_go_tells_it(fields: dict[str, Any], text: str) 
     (finding,) = bad.value.findings
     what, _, of_type = text.rpartition(" of ")
     complaint = f"json: cannot unmarshal {what} of type {of_type}"
-    assert english.of_finding(finding).endswith(f": {complaint}")
+    assert str(finding).endswith(f": {complaint}")
 
 
 def places(of: GoType, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -11,7 +11,6 @@ import pytest
 from numalet.core.model.findings import BadInput
 from numalet.core.model.listed_pod import Holdings, ListedPod
 from numalet.io.documents import listed_pods
-from numalet.wording import english
 
 
 def file_of(folder: Path, name: str, value: Any) -> Path:
@@ -79,7 +78,7 @@ def test_bad_dumps_are_named(tmp_path: Path, value: Any, code: str) -> None:
         listed_pods.load([path, tmp_path / "missing.json"])
 
     assert [code, "document/unreadable"] == [finding.code for finding in bad.value.findings]
-    assert all(english.of_finding(finding) for finding in bad.value.findings)
+    assert all(str(finding) for finding in bad.value.findings)
 
 
 def test_no_paths_give_no_names() -> None:

@@ -16,8 +16,6 @@ from numalet.core.model.machine_info import (
     OperatingSystem,
 )
 from numalet.io.documents import machine_file
-from numalet.wording.english_machine import SENTENCES
-from numalet.wording.english_pods import SENTENCES as GENERAL
 
 HERE = Location("machine.yaml", "$")
 GIB = 1 << 30
@@ -31,8 +29,7 @@ def _found(value: object) -> list[tuple[str, str, dict[str, Any]]]:
     with pytest.raises(BadInput) as caught:
         machine_file.decode(value, HERE)
     for finding in caught.value.findings:
-        sentences = {**GENERAL, **SENTENCES}
-        assert sentences[finding.code].format(**finding.fields)
+        assert str(finding)
         assert finding.where.document == "machine.yaml"
     return [(f.code, f.where.path, dict(f.fields)) for f in caught.value.findings]
 

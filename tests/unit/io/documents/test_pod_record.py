@@ -15,7 +15,6 @@ from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import Evicted
 from numalet.io.documents import pod_record, pod_record_schema
-from numalet.wording import english
 from values.pod_runs import accepted, at, ran, up, workload
 
 RECORD = PodRecord(
@@ -41,7 +40,7 @@ def findings_of(damaged: Any) -> list[tuple[str, str]]:
     content = damaged if isinstance(damaged, bytes) else json.dumps(damaged).encode()
     with pytest.raises(BadInput) as caught:
         pod_record.decode(content, "u.json")
-    assert all(english.sentence(finding) for finding in caught.value.findings)
+    assert all(finding.located for finding in caught.value.findings)
     return [(finding.code, finding.where.path) for finding in caught.value.findings]
 
 

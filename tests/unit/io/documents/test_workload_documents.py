@@ -16,7 +16,6 @@ from numalet.io.documents.workload import (
     WorkloadOptions,
     decode_workload,
 )
-from numalet.wording import english
 
 PLACE = Place("pod.yaml")
 PLAIN = WorkloadOptions()
@@ -45,7 +44,7 @@ def read(
     findings = Findings()
     workload = decode_workload(value, PLACE, options, findings)
     for finding in findings.all:
-        assert english.sentence(finding)
+        assert finding.located
     return workload, findings.all
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.agent.findings.runtime import CgroupHeld
+from numalet.core.model.findings import BadInput, Location
 
 
 @contextmanager
@@ -39,8 +40,7 @@ def _held(folder: Path | None, how: int) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except BlockingIOError:
-            fields = {"path": str(folder)}
-            raise BadInput([Finding("cgroup/held", fields, Location(str(folder)))]) from None
+            raise BadInput([CgroupHeld(path=str(folder), where=Location(str(folder)))]) from None
         yield
     finally:
         os.close(descriptor)

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.agent.findings.host import ProcfsNoFigures
+from numalet.core.model.findings import BadInput, Location
 
 _FIELD: Final = re.compile(r"N([0-9]{1,5})=([0-9]{1,20})", re.ASCII)
 
@@ -39,6 +40,6 @@ def parse(text: str, document: str = "memory.numa_stat") -> NumaStat:
         matches = [_FIELD.fullmatch(field) for field in fields]
         if not kind or None in matches:
             where = Location(document, line=number)
-            raise BadInput([Finding("procfs/no-figures", {"value": line[:80]}, where)])
+            raise BadInput([ProcfsNoFigures(value=line[:80], where=where)])
         bytes_by_kind[kind] = {int(match[1]): int(match[2]) for match in matches if match}
     return bytes_by_kind

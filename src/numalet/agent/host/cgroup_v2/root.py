@@ -13,11 +13,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from numalet.agent.findings.runtime import (
+    CgroupNoCgroupV2,
+    CgroupNoCpuController,
+    CgroupNoCpusetOrMemory,
+    CgroupNoHugetlbController,
+    CgroupNoPidsController,
+    CgroupNotWritable,
+)
 from numalet.agent.host.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
+from numalet.core.model.findings import Finding
 
 NAME: Final = "numalet"
 OWN_LEAF: Final = "agent"
@@ -26,14 +35,11 @@ PODS: Final = "pods"
 PODS_UNIT: Final = "numalet-pods.service"
 """The unit whose subtree is for pods alone; it has a process that only keeps it there."""
 REQUIRED: Final = ("cpuset", "memory")
-OPTIONAL: Final[Mapping[str, str]] = {
-    "cpu": "cgroup/no-cpu-controller",
-    "hugetlb": "cgroup/no-hugetlb-controller",
-    "pids": "cgroup/no-pids-controller",
+OPTIONAL: Final[Mapping[str, type[Finding]]] = {
+    "cpu": CgroupNoCpuController,
+    "hugetlb": CgroupNoHugetlbController,
+    "pids": CgroupNoPidsController,
 }
-NO_CGROUP_V2: Final = "cgroup/no-cgroup-v2"
-NO_CONTROLLER: Final = "cgroup/no-cpuset-or-memory"
-NOT_WRITABLE: Final = "cgroup/not-writable"
 _DELEGATED: Final = ("trusted.delegate", "user.delegate")
 
 
@@ -47,10 +53,9 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why there is none: a code and the values of its sentence."""
+    """Why there is none."""
 
-    code: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    why: Finding
 
 
 Place: TypeAlias = Usable | Unusable
@@ -72,7 +77,7 @@ def find(
     """
     top = _mount_point(proc_self)
     if top is None:
-        return Unusable(NO_CGROUP_V2)
+        return Unusable(CgroupNoCgroupV2())
     unit = _delegated(top, proc_self)
     base, below = (top, name) if unit is None else (unit, PODS)
     try:
@@ -80,8 +85,8 @@ def find(
             _step_aside(at(unit))
         return _prepared(at(base), at(base / below), below)
     except OSError as error:
-        fields = {"path": str(base / below), "error": error.strerror or str(error)}
-        return Unusable(NOT_WRITABLE, fields)
+        problem = error.strerror or str(error)
+        return Unusable(CgroupNotWritable(path=str(base / below), error=problem))
 
 
 def of_watchers(tree: CgroupTree) -> Path | None:
@@ -100,11 +105,11 @@ def _prepared(base: CgroupTree, tree: CgroupTree, below: str) -> Place:
         on = (each.read("", CONTROLLERS) or "").split()
         missing = [name for name in REQUIRED if name not in on]
         if missing:
-            fields = {"path": str(each.root), "missing": ", ".join(missing)}
-            return Unusable(NO_CONTROLLER, fields)
+            why = CgroupNoCpusetOrMemory(path=str(each.root), missing=", ".join(missing))
+            return Unusable(why)
         if each is base:
             base.make(below)
-    return Usable(tree, tuple(code for name, code in OPTIONAL.items() if name not in on))
+    return Usable(tree, tuple(each.code for name, each in OPTIONAL.items() if name not in on))
 
 
 def _mount_point(proc_self: Path) -> Path | None:

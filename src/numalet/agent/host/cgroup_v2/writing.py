@@ -5,27 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
+from numalet.agent.findings.runtime import CgroupNotInForce, CgroupRefused
 from numalet.agent.host.cgroup_v2 import reading
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.core.enforcement import drift
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.core.model import cpu_set
 
-REFUSED: Final = "cgroup/refused"
-NOT_IN_FORCE: Final = "cgroup/not-in-force"
-
 
 @dataclass(frozen=True, slots=True)
 class SettingRefusal:
-    """The kernel does not hold the cgroup to a setting: its code and the values of its sentence.
+    """The kernel does not hold the cgroup to a setting.
 
     ``number`` is the errno, 0 without one.
     """
 
-    code: str
-    fields: Mapping[str, str]
+    why: CgroupRefused | CgroupNotInForce
     number: int = field(default=0, compare=False)
 
 
@@ -96,11 +92,9 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
 
 def _refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
     reason = error.strerror or os.strerror(error.errno or 0)
-    fields = {"cgroup": path, "file": file, "value": text, "error": reason}
-    return SettingRefusal(REFUSED, fields, error.errno or 0)
+    why = CgroupRefused(cgroup=path, file=file, value=text, error=reason)
+    return SettingRefusal(why, error.errno or 0)
 
 
 def _not_in_force(path: str, file: str, text: str, in_force: str) -> SettingRefusal:
-    return SettingRefusal(
-        NOT_IN_FORCE, {"cgroup": path, "file": file, "value": text, "found": in_force}
-    )
+    return SettingRefusal(CgroupNotInForce(cgroup=path, file=file, value=text, found=in_force))

@@ -16,9 +16,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.host import ProcfsNoArea
 from numalet.agent.host.procfs import process_file
 from numalet.agent.host.procfs.process_file import PROC
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 
 _KIB: Final = 1024
 _AREA: Final = re.compile(r"(?P<start>[0-9a-f]{1,16}) (?P<policy>\S+)(?P<words>(?: .*)?)", re.ASCII)
@@ -88,7 +89,7 @@ def _areas(text: str, document: str) -> Iterator[Area]:
         match = _AREA.fullmatch(line)
         if match is None:
             where = Location(document, line=number)
-            raise BadInput([Finding("procfs/no-area", {"value": line[:80]}, where)])
+            raise BadInput([ProcfsNoArea(value=line[:80], where=where)])
         words = match["words"].split()
         sizes = [int(size[1]) for size in map(_PAGE_SIZE.fullmatch, words) if size]
         counts = {int(f[1]): int(f[2]) for f in map(_NODE.fullmatch, words) if f}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Finding
+from numalet.agent.findings.host import ProcfsUnreadable
+from numalet.core.model.findings import BadInput
 
 PROC: Final = Path("/proc")
 
@@ -20,5 +21,4 @@ def text_of(path: Path, errors: str) -> str | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     except OSError as error:
-        fields = {"path": str(path), "error": error.strerror}
-        raise BadInput([Finding("procfs/unreadable", fields)]) from None
+        raise BadInput([ProcfsUnreadable(path=str(path), error=error.strerror)]) from None

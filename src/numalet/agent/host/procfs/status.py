@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.host import ProcfsNoList
 from numalet.agent.host.procfs import process_file
 from numalet.agent.host.procfs.process_file import PROC
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 
 _LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 
@@ -45,6 +46,13 @@ def parse(text: str, document: str = "status") -> Allowed:
         try:
             sets[name] = cpu_set.parse(lists[name])
         except (KeyError, cpu_set.CpuListError):
-            fields = {"name": f"{name}_allowed_list", "value": lists.get(name, "")}
-            raise BadInput([Finding("procfs/no-list", fields, Location(document))]) from None
+            raise BadInput(
+                [
+                    ProcfsNoList(
+                        name=f"{name}_allowed_list",
+                        value=lists.get(name, ""),
+                        where=Location(document),
+                    )
+                ]
+            ) from None
     return Allowed(sets["Cpus"], sets["Mems"])

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
+from numalet.agent.findings.runtime import CgroupRefused
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
@@ -29,8 +30,9 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
         tree.remove(path)
         tree.make(path)
     except OSError as error:
-        fields = {"cgroup": path, "file": path, "value": "", "error": error.strerror or str(error)}
-        return SettingRefusal(writing.REFUSED, fields, error.errno or 0)
+        problem = error.strerror or str(error)
+        why = CgroupRefused(cgroup=path, file=path, value="", error=problem)
+        return SettingRefusal(why, error.errno or 0)
     applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
     return applied if isinstance(applied, SettingRefusal) else None
 
@@ -44,7 +46,7 @@ def arrange(tree: CgroupTree, wanted: Mapping[str, CgroupSettings]) -> Arranged:
             tree.make(path)
         applied = writing.apply(tree, path, settings)
         if isinstance(applied, SettingRefusal):
-            not_held[path] = NotHeld(applied.code, applied.fields)
+            not_held[path] = NotHeld(applied.why)
         elif applied:
             written.append(path)
     return Arranged(tuple(written), not_held)

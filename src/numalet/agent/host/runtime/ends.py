@@ -8,17 +8,14 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
+from numalet.agent.findings.runtime import RuntimeNodesExhausted, RuntimeWatcherGone
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
-from numalet.core.model.findings import Finding
 from numalet.core.workload.run import Exit, ExitReason
-from numalet.wording import english
 
 _KILLED: Final = 128 + signal.SIGKILL
-NODES_EXHAUSTED: Final = "runtime/nodes-exhausted"
-WATCHER_GONE: Final = "runtime/watcher-gone"
 
 
 def of(attempt: AttemptFolder) -> Exit:
@@ -71,10 +68,10 @@ def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
 
 def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, str]:
     if end.get("unseen"):
-        return ExitReason.UNKNOWN, english.of_finding(Finding(WATCHER_GONE))
+        return ExitReason.UNKNOWN, str(RuntimeWatcherGone())
     # A shell says 137 of a program of its own that was killed.
     if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
         # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.
         hit = end.get("limit_hits", 0) > 0
-        return ExitReason.OOM_KILLED, "" if hit else english.of_finding(Finding(NODES_EXHAUSTED))
+        return ExitReason.OOM_KILLED, "" if hit else str(RuntimeNodesExhausted())
     return (ExitReason.COMPLETED if end["code"] == 0 else ExitReason.ERROR), ""

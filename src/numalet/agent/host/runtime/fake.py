@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from numalet.agent.findings.runtime import RuntimeNoForeground
 from numalet.agent.host.runtime import fake_files
 from numalet.agent.host.runtime.fake_files import KeptExit, KeptRun
 from numalet.agent.host.runtime.port import (
@@ -34,7 +35,6 @@ from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.workload.run import Exit, ExitReason
 
-NO_FOREGROUND: Final = "runtime/no-foreground"
 _SIGTERM: Final = 15
 _SIGKILL: Final = 9
 _FIRST_PID: Final = 1000
@@ -166,7 +166,7 @@ class FakeRuntime:
     async def start(self, launch: Launch) -> Started | NotStarted:
         """Start one attempt, as its fate says. No command can run on a machine not here."""
         if launch.runner is not None:
-            return NotStarted(NO_FOREGROUND, {})
+            return NotStarted(RuntimeNoForeground())
         there = self._entries.get(launch.key)
         if there is not None and there.attempt == launch.attempt:
             return _started(there)

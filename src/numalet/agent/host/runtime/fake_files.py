@@ -15,6 +15,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from numalet.agent.findings.runtime import RuntimeNotJson
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import Place
 
@@ -77,4 +78,4 @@ def forget(folder: Path, pod_uid: str) -> None:
 
 def _read(path: Path, shape: type[T]) -> T:
     content = yaml_source.read_bytes(path)
-    return typed.decode_json(content, shape, Place(str(path)), "runtime/not-json")
+    return typed.decode_json(content, shape, Place(str(path)), RuntimeNotJson)

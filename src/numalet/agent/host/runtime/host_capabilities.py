@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
+from numalet.agent.findings.runtime import (
+    RuntimeCanBeUndone,
+    RuntimeNoMemoryPolicy,
+    RuntimeSizesNotLimited,
+)
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.cgroup_v2.root import Place, Unusable
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.port import Capabilities
 from numalet.agent.host.runtime.watcher import begin
 from numalet.core.enforcement.levels import GuaranteeLevel
-
-SIZES_NOT_LIMITED: Final = "runtime/sizes-not-limited"
-CAN_BE_UNDONE: Final = "runtime/can-be-undone"
-NO_MEMORY_POLICY: Final = "runtime/no-memory-policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def ground(place: Place | None = None) -> HostCapabilities:
         return HostCapabilities(capabilities, usable.tree)
     binds = begin.can_bind_memory()
     lacking = (
-        usable.code,
-        SIZES_NOT_LIMITED,
-        CAN_BE_UNDONE,
-        *(() if binds else (NO_MEMORY_POLICY,)),
+        usable.why.code,
+        RuntimeSizesNotLimited.code,
+        RuntimeCanBeUndone.code,
+        *(() if binds else (RuntimeNoMemoryPolicy.code,)),
     )
     return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, usable, binds)

@@ -24,8 +24,6 @@ from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.core.workload.spec import Runner
 
-RUNNER_GONE: Final = "runtime/runner-gone"
-NOT_ACCEPTED: Final = "runtime/offer-not-taken"
 _PAUSE_SECONDS: Final = 0.05
 """Between two checks of an offer whose runner has ended, while its child holds the lock."""
 

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.reality import Reality as Reality
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Exit
 from numalet.core.workload.spec import ContainerSpec, Runner
@@ -56,14 +57,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """It does not run: ``code`` names the cause, ``fields`` the values that its sentence shows.
+    """It does not run, and why.
 
     ``is_passing`` says that the host lacked something at this moment and nothing is wrong with the
     container: the same attempt may be asked for again.
     """
 
-    code: str
-    fields: Mapping[str, str]
+    why: Finding
     is_passing: bool = False
 
 
@@ -74,10 +74,9 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class NotHeld:
-    """The kernel does not hold a cgroup to what is wanted; code and fields as ``NotStarted``'s."""
+    """The kernel does not hold a cgroup to what is wanted, and why."""
 
-    code: str
-    fields: Mapping[str, str]
+    why: Finding
 
 
 @dataclass(frozen=True, slots=True)

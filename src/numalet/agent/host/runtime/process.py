@@ -16,6 +16,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.findings.runtime import (
+    RuntimeForkFailed,
+    RuntimeNoCommand,
+    RuntimeOfferNotTaken,
+    RuntimeRunnerGone,
+    RuntimeStorage,
+)
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import (
@@ -47,11 +54,9 @@ from numalet.agent.host.runtime.watched import Watched
 from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 
-NO_COMMAND: Final = "runtime/no-command"
-SILENT: Final = "runtime/watcher-silent"
 _PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
 _PAUSE_SECONDS: Final = 0.01
 """Between two polls of what has no descriptor to wait for: an empty cgroup, a lock that is free."""
@@ -149,7 +154,7 @@ class ProcessRuntime:
                 (attempt.folder / attempt_files.REFUSED).unlink(missing_ok=True)
             return refused
         if state in (AttemptState.NOTHING, AttemptState.STARTING):
-            return _silent(attempt)
+            return starting.silent(attempt)
         if not self._watch(attempt):
             self._finish(attempt)
         return self._started(attempt)
@@ -176,7 +181,7 @@ class ProcessRuntime:
             return applied
         # One that ended meanwhile, and whose cgroup was removed, is held to nothing.
         gone = self._watched.get(key) is not watched
-        return () if gone else NotHeld(applied.code, applied.fields)
+        return () if gone else NotHeld(applied.why)
 
     async def reality(self, key: ContainerKey) -> Reality | None:
         """What the kernel says of a running container; None if it is not running."""
@@ -242,7 +247,7 @@ class ProcessRuntime:
     async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Give the order to a watcher and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
-            return NotStarted(NO_COMMAND, {"container": launch.key.container})
+            return NotStarted(RuntimeNoCommand(container=launch.key.container))
         refused = await self._prepare(launch, attempt)
         if refused is not None:
             return refused
@@ -250,22 +255,22 @@ class ProcessRuntime:
         try:
             await starting.hand_over(attempt, self._patience)
         except TimeoutError:
-            # It is an ``OSError`` too, so it comes first.
+            # It is an ``OSError`` too, so it comes first. The host is busy, nothing else is known.
             ends.kill(attempt, self._ground.tree)
-            return _silent(attempt)
+            return starting.silent(attempt)
         except OSError as error:
-            return starting.failed(starting.FORK_FAILED, error)
+            return starting.failed(RuntimeForkFailed, error)
         return None
 
     async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Make the cgroup and write the order; what prevented that."""
         refused = await cgroups.enclose(self._ground.tree, launch, self._until)
         if refused is not None:
-            return NotStarted(refused.code, refused.fields, refused.number in PASSING_ERRORS)
+            return NotStarted(refused.why, refused.number in PASSING_ERRORS)
         try:
             attempt.prepare(starting.order(launch, self._ground, attempt))
         except (BadInput, OSError) as error:
-            return starting.failed(starting.STORAGE, error)
+            return starting.failed(RuntimeStorage, error)
         return None
 
     async def _offer(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | Offered:
@@ -273,7 +278,7 @@ class ProcessRuntime:
         assert launch.runner is not None
         pidfd = offers.pidfd_of(launch.runner)
         if pidfd is None:
-            return NotStarted(offers.RUNNER_GONE, {"pid": str(launch.runner.pid)})
+            return NotStarted(RuntimeRunnerGone())
         lock = attempt.lock()
         try:
             # As long as the lock is held no runner accepts what is made anew.
@@ -292,8 +297,8 @@ class ProcessRuntime:
         self._offers[attempt.key] = StartOffer(
             pidfd,
             self._patience,
-            gone=lambda: self._poll(attempt, offers.RUNNER_GONE),
-            late=lambda: self._poll(attempt, offers.NOT_ACCEPTED),
+            gone=lambda: self._poll(attempt, RuntimeRunnerGone()),
+            late=lambda: self._poll(attempt, RuntimeOfferNotTaken()),
         )
         # The runner may have written to the fifo before it was open for reading.
         self._poll(attempt)
@@ -303,7 +308,7 @@ class ProcessRuntime:
         if attempt.key not in self._fifos:
             self._fifos[attempt.key] = NotifyFifo(attempt, lambda: self._poll(attempt))
 
-    def _poll(self, attempt: AttemptFolder, over: str = "") -> None:
+    def _poll(self, attempt: AttemptFolder, over: Finding | None = None) -> None:
         """See what became of an attempt in the foreground; ``over`` is why no more will."""
         state, key = attempt.state(), attempt.key
         if key not in self._offers:
@@ -314,7 +319,7 @@ class ProcessRuntime:
         if state in (AttemptState.NOTHING, AttemptState.STARTING):
             if not (over and offers.withdraw(attempt)):
                 return
-            result = NotStarted(over, {"pid": ""})
+            result = NotStarted(over)
         elif state is AttemptState.REFUSED:
             result = starting.refusal(attempt)
         else:
@@ -384,11 +389,6 @@ class ProcessRuntime:
         assert at is not None
         held = self._ground.capabilities
         return Started(at, document["pid"], held.level, (*held.shortfalls, *document["notes"]))
-
-
-def _silent(attempt: AttemptFolder) -> NotStarted:
-    """A watcher that did not come to answer: the host is busy, and nothing else is known."""
-    return NotStarted(SILENT, {"folder": str(attempt.folder)}, is_passing=True)
 
 
 def _busy(what: str) -> OSError:

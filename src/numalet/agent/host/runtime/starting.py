@@ -16,6 +16,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import numalet
+from numalet.agent.findings.runtime import (
+    RuntimeCgroupNotJoined,
+    RuntimeCpusRefused,
+    RuntimeForkFailed,
+    RuntimeMemoryNodesRefused,
+    RuntimeNotExecutable,
+    RuntimeNoWorkingDir,
+    RuntimeProgramNotFound,
+    RuntimeProgramRefused,
+    RuntimeStorage,
+    RuntimeUserRefused,
+    RuntimeWatcherSilent,
+)
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
@@ -24,33 +37,14 @@ from numalet.agent.host.runtime.watched import reap_when_ended
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
 """As the kubelet's defaults, ``containerLogMaxSize`` and ``containerLogMaxFiles``."""
 
-FORK_FAILED: Final = "runtime/fork-failed"
-STORAGE: Final = "runtime/storage"
-_NOT_FOUND: Final = "runtime/program-not-found"
-_NOT_EXECUTABLE: Final = "runtime/not-executable"
-_STAGES: Final[Mapping[str, str]] = {
-    FailedStep.CGROUP.value: "runtime/cgroup-not-joined",
-    FailedStep.CPUS.value: "runtime/cpus-refused",
-    FailedStep.MEMORY_POLICY.value: "runtime/memory-nodes-refused",
-    FailedStep.USER.value: "runtime/user-refused",
-    FailedStep.WORKING_DIR.value: "runtime/no-working-dir",
-    "fork": FORK_FAILED,
-}
-_PROGRAM: Final[Mapping[int, str]] = {
-    errno.ENOENT: _NOT_FOUND,
-    errno.ENOTDIR: _NOT_FOUND,
-    errno.EACCES: _NOT_EXECUTABLE,
-    errno.EPERM: _NOT_EXECUTABLE,
-    errno.ENOEXEC: _NOT_EXECUTABLE,
-    errno.EISDIR: _NOT_EXECUTABLE,
-}
-_OTHER: Final = "runtime/program-refused"
+_NOT_FOUND: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
+_NOT_EXECUTABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR})
 
 _SOURCE: Final = str(Path(numalet.__file__).parents[1])
 # The folder comes last, so that nothing in it can stand in for the standard library.
@@ -199,17 +193,41 @@ def refusal(attempt: AttemptFolder) -> NotStarted:
 
 def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted:
     """What a step that failed means to the user."""
-    code = _STAGES.get(stage) or _PROGRAM.get(number, _OTHER)
-    fields = {
-        "program": (given["argv"] or [""])[0],
-        "error": os.strerror(number),
-        "cpus": cpu_set.text(given["cpus"] or ()),
-        "nodes": cpu_set.text(given["memory_nodes"] or ()),
-        "user": str(given["user"]),
-        "folder": given["working_dir"],
-        "cgroup": given["cgroup"] or "",
-    }
-    return NotStarted(code, fields, number in PASSING_ERRORS)
+    return NotStarted(_why(stage, number, given), number in PASSING_ERRORS)
+
+
+def _why(stage: str, number: int, given: Mapping[str, Any]) -> Finding:
+    error = os.strerror(number)
+    match stage:
+        case FailedStep.CGROUP.value:
+            return RuntimeCgroupNotJoined(cgroup=given["cgroup"] or "", error=error)
+        case FailedStep.CPUS.value:
+            return RuntimeCpusRefused(cpus=cpu_set.text(given["cpus"] or ()), error=error)
+        case FailedStep.MEMORY_POLICY.value:
+            nodes = cpu_set.text(given["memory_nodes"] or ())
+            return RuntimeMemoryNodesRefused(nodes=nodes, error=error)
+        case FailedStep.USER.value:
+            return RuntimeUserRefused(user=str(given["user"]), error=error)
+        case FailedStep.WORKING_DIR.value:
+            return RuntimeNoWorkingDir(folder=given["working_dir"], error=error)
+        case "fork":
+            return RuntimeForkFailed(error=error)
+        case _:
+            return _of_program(number, given, error)
+
+
+def _of_program(number: int, given: Mapping[str, Any], error: str) -> Finding:
+    program = (given["argv"] or [""])[0]
+    if number in _NOT_FOUND:
+        return RuntimeProgramNotFound(program=program)
+    if number in _NOT_EXECUTABLE:
+        return RuntimeNotExecutable(program=program, error=error)
+    return RuntimeProgramRefused(program=program, error=error)
+
+
+def silent(attempt: AttemptFolder) -> NotStarted:
+    """A watcher that did not come to answer: the host is busy, and nothing else is known."""
+    return NotStarted(RuntimeWatcherSilent(folder=str(attempt.folder)), is_passing=True)
 
 
 def system_error(error: BadInput | OSError) -> str:
@@ -219,8 +237,8 @@ def system_error(error: BadInput | OSError) -> str:
     return error.strerror or str(error)
 
 
-def failed(code: str, error: BadInput | OSError) -> NotStarted:
+def failed(why: type[RuntimeForkFailed | RuntimeStorage], error: BadInput | OSError) -> NotStarted:
     """A start that the operating system did not let happen."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_passing = isinstance(cause, OSError) and cause.errno in PASSING_ERRORS
-    return NotStarted(code, {"error": system_error(error)}, is_passing)
+    return NotStarted(why(error=system_error(error)), is_passing)

@@ -94,7 +94,7 @@ async def revised(
     value = await applied(revision, pod)
     version = _checked_identity(value, pod)
     findings = Findings()
-    findings.extend(replace(each, severity=Severity.WARNING) for each in revision.duplicates)
+    findings.extend(each.of_severity(Severity.WARNING) for each in revision.duplicates)
     workload = await asyncio.to_thread(_read, value, record, pod, findings)
     check = field_validation.check_patched if revision.is_patch else field_validation.check_body
     check(wants, record.workload.pod.name, findings.all)

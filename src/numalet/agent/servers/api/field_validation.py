@@ -16,7 +16,6 @@ from starlette.requests import Request
 
 from numalet.agent.servers.api.status import Failure
 from numalet.core.model.findings import Finding
-from numalet.wording import english
 from numalet.wording import kubernetes_api as words
 
 _UNKNOWN: Final = "document/unknown-field"
@@ -104,7 +103,7 @@ def _path(finding: Finding) -> str:
 def _details(findings: Iterable[Finding]) -> dict[str, Any]:
     """A cause for each such field; that of an unknown one names the nearest that is known."""
     causes = [
-        {"reason": "FieldValueInvalid", "message": english.of_finding(each), "field": _path(each)}
+        {"reason": "FieldValueInvalid", "message": str(each), "field": _path(each)}
         for each in findings
         if each.code in (_UNKNOWN, _TWICE)
     ]

@@ -27,10 +27,11 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from numalet.agent.findings.servers import ApiSocket
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 
 MOST_CONNECTIONS: Final = 4096
 AT_ONE_GO: Final = 256
@@ -239,4 +240,4 @@ def _check_owner(path: Path) -> None:
 
 
 def _unusable(path: Path, problem: str) -> BadInput:
-    return BadInput([Finding("api/socket", {"problem": problem}, Location(str(path)))])
+    return BadInput([ApiSocket(problem=problem, where=Location(str(path)))])

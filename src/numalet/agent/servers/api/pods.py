@@ -225,7 +225,7 @@ def workload_of(
         unknown_fields=Severity.WARNING,
     )
     if document is not None:
-        findings.extend(replace(each, severity=Severity.WARNING) for each in document.duplicates)
+        findings.extend(each.of_severity(Severity.WARNING) for each in document.duplicates)
     workload = decode_workload(value, Place(""), options, findings)
     name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
     field_validation.check_body(wants, name, findings.all)

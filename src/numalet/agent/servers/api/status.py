@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, Response
 
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import Finding, Severity
-from numalet.wording import english
 from numalet.wording import kubernetes_api as words
 
 RETRY_SECONDS: Final = 1
@@ -112,7 +111,7 @@ def invalid_option(name: str, problem: str, value: str = "") -> Failure:
 
 def bad_body(findings: Iterable[Finding]) -> Failure:
     """A body that is no document at all."""
-    return Failure(400, "; ".join(english.sentence(finding) for finding in findings))
+    return Failure(400, "; ".join(finding.located for finding in findings))
 
 
 def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
@@ -121,7 +120,7 @@ def invalid(kind: str, name: str, findings: Iterable[Finding]) -> Failure:
     causes = [
         {
             "reason": "FieldValueInvalid",
-            "message": english.of_finding(finding),
+            "message": str(finding),
             "field": finding.where.path.removeprefix("$").removeprefix(".") or "<root>",
         }
         for finding in wrong
@@ -147,7 +146,7 @@ def warn(response: Response, texts: Iterable[str]) -> None:
 def warnings(findings: Iterable[Finding]) -> list[str]:
     """The texts of the findings that are warnings."""
     return [
-        english.sentence(finding).removeprefix("$.")
+        finding.located.removeprefix("$.")
         for finding in findings
         if finding.severity is Severity.WARNING
     ]

@@ -18,12 +18,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
 
+from numalet.agent.findings.servers import KubeApiCertificate, KubeApiListen
 from numalet.agent.servers.api import listening
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.api.guard import Guard, Peer
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import BadInput, Location
 
 MOST_UNKNOWN: Final = 1024
 """Each takes up to 300 kB; of a thousand that come at one moment most wait for their handshake."""
@@ -71,8 +72,16 @@ def bound(address: Address) -> tuple[Guarded, Address]:
         listener.listen()
     except OSError as error:
         listener.close()
-        fields = {"host": address.host, "port": address.port, "problem": error.strerror}
-        raise BadInput([Finding("kube-api/listen", fields, Location("--kube-api"))]) from None
+        raise BadInput(
+            [
+                KubeApiListen(
+                    host=address.host,
+                    port=address.port,
+                    problem=error.strerror,
+                    where=Location("--kube-api"),
+                )
+            ]
+        ) from None
     return listener, Address(address.host, listener.getsockname()[1])
 
 
@@ -86,7 +95,7 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
     except (OSError, ValueError) as error:
         problem = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
         where = Location(str(certificate))
-        raise BadInput([Finding("kube-api/certificate", {"problem": problem}, where)]) from None
+        raise BadInput([KubeApiCertificate(problem=problem, where=where)]) from None
     return context
 
 

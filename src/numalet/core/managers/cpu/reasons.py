@@ -13,6 +13,15 @@ class NotWholeCores:
     """full-pcpus-only: the request is no multiple of a core. A typed admission error."""
 
     code: ClassVar[str] = "cpu/not-whole-cores"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {requested} CPUs; with full-pcpus-only the number must be "
+        "a multiple of {cpus_per_core}, the threads of a core."
+    )
+    kubelet_text: ClassVar[str] = (
+        "SMT Alignment Error: requested {requested} cpus not multiple cpus per core = "
+        "{cpus_per_core}"
+    )
+    kubelet_reason: ClassVar[str] = "SMTAlignmentError"
     container: str
     requested: int
     cpus_per_core: int
@@ -27,6 +36,16 @@ class TooFewWholeCores:
     """
 
     code: ClassVar[str] = "cpu/too-few-whole-cores"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {requested} CPUs; with full-pcpus-only they must be on "
+        "cores that hold no reserved CPU, and of these {available} CPUs are free (a core has "
+        "{cpus_per_core})."
+    )
+    kubelet_text: ClassVar[str] = (
+        "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = "
+        "{available}, requested CPUs = {requested}, CPUs per core = {cpus_per_core}"
+    )
+    kubelet_reason: ClassVar[str] = "SMTAlignmentError"
     container: str
     requested: int
     available: int
@@ -38,6 +57,10 @@ class TooFewCpus:
     """Fewer CPUs are free than are to be taken, after those of the affinity were taken."""
 
     code: ClassVar[str] = "cpu/too-few-cpus"
+    sentence: ClassVar[str] = "{requested} more CPUs are needed, but only {available} are free."
+    kubelet_text: ClassVar[str] = (
+        "not enough cpus available to satisfy request: requested={requested}, available={available}"
+    )
     requested: int
     available: int
 
@@ -50,6 +73,13 @@ class AccountingError:
     """
 
     code: ClassVar[str] = "cpu/accounting-error"
+    sentence: ClassVar[str] = (
+        "The NUMA nodes that were to share the request could not give all of it: {remaining} CPUs "
+        "are missing. The kubelet v1.32 confuses the nodes that it has chosen with others."
+    )
+    kubelet_text: ClassVar[str] = (
+        "accounting error, not enough CPUs allocated, remaining: {remaining}"
+    )
     remaining: int
 
 
@@ -61,6 +91,10 @@ class WouldHang:
     """
 
     code: ClassVar[str] = "cpu/would-hang"
+    sentence: ClassVar[str] = (
+        "The kubelet v1.32 would look for ever for {remaining} more CPUs, in groups of "
+        "{group_size}, on NUMA nodes {mask}, which have no whole group left."
+    )
     mask: NumaMask
     remaining: int
     group_size: int
@@ -75,6 +109,9 @@ class OtherSize:
     """No hints: the container holds another number of CPUs than it asks for."""
 
     code: ClassVar[str] = "cpu/other-size"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {requested} CPUs, but holds {held} from before."
+    )
     container: str
     requested: int
     held: int
@@ -85,6 +122,10 @@ class NoNodesFit:
     """No hints: all NUMA nodes together have too few CPUs free, or not where the pod is."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
+    sentence: ClassVar[str] = (
+        "{requested} CPUs are asked for; {available} are free in all, or the pod holds CPUs which "
+        "do not go together with them."
+    )
     requested: int
     available: int
 
@@ -94,6 +135,10 @@ class TooFewCpusOnNodes:
     """Not offered: too few CPUs of these nodes are free."""
 
     code: ClassVar[str] = "cpu/too-few-on-nodes"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} have {available} CPUs free; {requested} are asked for."
+    )
+    brief: ClassVar[str] = "{short} CPUs short ({available} free)"
     mask: NumaMask
     requested: int
     available: int
@@ -104,6 +149,10 @@ class ReuseElsewhere:
     """Not offered: CPUs that the pod may use again, or holds, are on other nodes too."""
 
     code: ClassVar[str] = "cpu/reuse-elsewhere"
+    sentence: ClassVar[str] = (
+        "The pod holds CPUs on NUMA nodes {nodes}, and {mask} does not contain all of these."
+    )
+    brief: ClassVar[str] = "the pod already has CPUs on {nodes}"
     mask: NumaMask
     nodes: NumaMask
 
@@ -113,5 +162,9 @@ class NoCpusOnNodes:
     """Not offered: the set is empty, or some of its nodes have no CPUs."""
 
     code: ClassVar[str] = "cpu/no-cpus-on-nodes"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} are no set of nodes with CPUs; without CPUs are {nodes}."
+    )
+    brief: ClassVar[str] = "nodes without CPUs: {nodes}"
     mask: NumaMask
     nodes: NumaMask

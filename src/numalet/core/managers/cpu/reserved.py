@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numalet.core.findings.managers import (
+    CpuManagerCanNotReserve,
+    CpuManagerReservingWouldHang,
+    CpuManagerUnknownReservedCpu,
+)
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.picking import Picker
@@ -33,21 +38,19 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
         picked = picker.take(topology.cpus, rules.reserved_count)
         if isinstance(picked, WouldHang):
             nodes = numa_mask.text(picked.mask)
-            return Finding(
-                "cpu-manager/reserving-would-hang",
-                {"count": rules.reserved_count, "nodes": nodes, "group_size": picked.group_size},
+            return CpuManagerReservingWouldHang(
+                count=rules.reserved_count, nodes=nodes, group_size=picked.group_size
             )
         # Any other failure is swallowed, and the empty set has the wrong size.
         chosen = picked if isinstance(picked, int) else cpu_mask.EMPTY
     if chosen.bit_count() != rules.reserved_count:
-        return Finding(
-            "cpu-manager/can-not-reserve",
-            {"cpus": cpu_set.text(cpu_mask.ids(chosen)), "count": rules.reserved_count},
+        return CpuManagerCanNotReserve(
+            cpus=cpu_set.text(cpu_mask.ids(chosen)), count=rules.reserved_count
         )
     cores = cpu_mask.EMPTY
     for cpu in cpu_mask.ids(chosen):
         if cpu not in topology.core_of_cpu:
             machine = cpu_set.text(cpu_mask.ids(topology.cpus))
-            return Finding("cpu-manager/unknown-reserved-cpu", {"cpu": cpu, "cpus": machine})
+            return CpuManagerUnknownReservedCpu(cpu=cpu, cpus=machine)
         cores |= topology.core_of_cpu[cpu]
     return ReservedCpus(chosen, cores)

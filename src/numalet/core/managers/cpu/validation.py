@@ -8,6 +8,13 @@ Kubelet: ``staticPolicy.validateState``, v1.32.
 
 from __future__ import annotations
 
+from numalet.core.findings.state_files import (
+    CpuStateEmptyDefault,
+    CpuStateOtherCpus,
+    CpuStateOverlap,
+    CpuStateReservedInDefault,
+    CpuStateReservedNotInDefault,
+)
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.ledger import CpuLedger
@@ -22,7 +29,7 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
     base = policy.initial_default
     if not ledger.default:
         if ledger.exclusive:
-            return Finding("cpu-state/empty-default", {"pods": sorted(ledger.exclusive)})
+            return CpuStateEmptyDefault(pods=sorted(ledger.exclusive))
         return CpuLedger(base)
     default = cpu_set.text(ledger.default)
     misplaced = _misplaced_reserved(policy, ledger.default, default)
@@ -31,18 +38,13 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
     for uid, containers in sorted(ledger.exclusive.items()):
         for name, cpus in sorted(containers.items()):
             if cpus & ledger.default:
-                where = {"pod": uid, "container": name}
-                return Finding(
-                    "cpu-state/overlap",
-                    {**where, "cpus": cpu_set.text(cpus), "default": default},
+                return CpuStateOverlap(
+                    pod=uid, container=name, cpus=cpu_set.text(cpus), default=default
                 )
     records = [cpus for pod in ledger.exclusive.values() for cpus in pod.values()]
     union = ledger.default.union(*records)
     if union != base:
-        return Finding(
-            "cpu-state/other-cpus",
-            {"available": cpu_set.text(base), "found": cpu_set.text(union)},
-        )
+        return CpuStateOtherCpus(available=cpu_set.text(base), found=cpu_set.text(union))
     return ledger
 
 
@@ -52,13 +54,11 @@ def _misplaced_reserved(policy: CpuStaticPolicy, cpus: CpuSet, default: str) -> 
     reserved = policy.reserved.cpus
     if policy.rules.strict_cpu_reservation:
         if reserved & pool:
-            return Finding(
-                "cpu-state/reserved-in-default",
-                {"reserved": cpu_set.text(cpu_mask.ids(reserved & pool)), "default": default},
+            return CpuStateReservedInDefault(
+                reserved=cpu_set.text(cpu_mask.ids(reserved & pool)), default=default
             )
     elif reserved & ~pool:
-        return Finding(
-            "cpu-state/reserved-not-in-default",
-            {"reserved": cpu_set.text(cpu_mask.ids(reserved)), "default": default},
+        return CpuStateReservedNotInDefault(
+            reserved=cpu_set.text(cpu_mask.ids(reserved)), default=default
         )
     return None

@@ -13,6 +13,14 @@ class ChangedRequest:
     """The container has a record of another number of devices than it asks for now."""
 
     code: ClassVar[str] = "device/changed-request"
+    sentence: ClassVar[str] = (
+        "Container {container} of pod {pod_uid} holds {recorded} of {resource} and asks for "
+        "{requested} now; the number of a container that has its devices may not change."
+    )
+    kubelet_text: ClassVar[str] = (
+        'pod "{pod_uid}" container "{container}" changed request for resource "{resource}" from '
+        "{recorded} to {requested}"
+    )
     pod_uid: str
     container: str
     resource: str
@@ -25,6 +33,11 @@ class NotRegistered:
     """Devices of the resource are in use, but no plugin stands for it."""
 
     code: ClassVar[str] = "device/not-registered"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {resource}, for which no device plugin is registered any "
+        "more."
+    )
+    kubelet_text: ClassVar[str] = "cannot allocate unregistered device {resource}"
     container: str
     resource: str
 
@@ -34,6 +47,12 @@ class NoneHealthy:
     """The resource has no healthy device; even a request for none is refused then."""
 
     code: ClassVar[str] = "device/none-healthy"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {resource}, which has no healthy device."
+    )
+    kubelet_text: ClassVar[str] = (
+        "no healthy devices present; cannot allocate unhealthy devices {resource}"
+    )
     container: str
     resource: str
 
@@ -43,6 +62,14 @@ class HeldNotHealthy:
     """A device that the container holds is not healthy any more."""
 
     code: ClassVar[str] = "device/held-not-healthy"
+    sentence: ClassVar[str] = (
+        "Container {container} holds the device {device} of {resource}, which is not healthy any "
+        "more."
+    )
+    kubelet_text: ClassVar[str] = (
+        "previously allocated devices are no longer healthy; cannot allocate unhealthy devices "
+        "{resource}"
+    )
     container: str
     resource: str
     device: str
@@ -53,6 +80,13 @@ class TooFewFree:
     """Too few devices are free. ``needed`` is what is left after those used again."""
 
     code: ClassVar[str] = "device/too-few-free"
+    sentence: ClassVar[str] = (
+        "Container {container} needs {needed} more of {resource}; {free} are free."
+    )
+    kubelet_text: ClassVar[str] = (
+        "requested number of devices unavailable for {resource}. Requested: {needed}, Available: "
+        "{free}"
+    )
     container: str
     resource: str
     needed: int
@@ -64,6 +98,13 @@ class PreferenceFailed:
     """The plugin could not say which devices it prefers."""
 
     code: ClassVar[str] = "device/preference-failed"
+    sentence: ClassVar[str] = (
+        "The device plugin of {resource} could not say which devices it prefers for container "
+        "{container}: {error}"
+    )
+    kubelet_text: ClassVar[str] = (
+        "device plugin GetPreferredAllocation rpc failed with err: {error}"
+    )
     container: str
     resource: str
     error: str
@@ -74,6 +115,11 @@ class Vetoed:
     """The plugin did not accept the chosen devices."""
 
     code: ClassVar[str] = "device/vetoed"
+    sentence: ClassVar[str] = (
+        "The device plugin of {resource} did not accept the devices of container {container}: "
+        "{error}"
+    )
+    kubelet_text: ClassVar[str] = "{error}"
     container: str
     resource: str
     error: str
@@ -84,6 +130,11 @@ class EmptyResponse:
     """The plugin accepted, and its answer names no container."""
 
     code: ClassVar[str] = "device/empty-response"
+    sentence: ClassVar[str] = (
+        "The device plugin of {resource} was asked for container {container} and answered for no "
+        "container at all: {answer}"
+    )
+    kubelet_text: ClassVar[str] = "no containers return in allocation response {answer}"
     container: str
     resource: str
     answer: str
@@ -94,6 +145,10 @@ class OtherNumberHeld:
     """No hint: what is held already is not as much as is asked for."""
 
     code: ClassVar[str] = "device/other-number-held"
+    sentence: ClassVar[str] = (
+        "{held} of {resource} are held already, and {requested} are asked for; only the same "
+        "number can be placed again."
+    )
     resource: str
     held: int
     requested: int
@@ -104,6 +159,9 @@ class FewerThanAsked:
     """No hint: too few devices are free or can be used again, wherever they are."""
 
     code: ClassVar[str] = "device/fewer-than-asked"
+    sentence: ClassVar[str] = (
+        "{requested} of {resource} are asked for; {usable} are free on the whole machine."
+    )
     resource: str
     usable: int
     requested: int
@@ -117,6 +175,10 @@ class NoSetOfNodes:
     """
 
     code: ClassVar[str] = "device/no-set-of-nodes"
+    sentence: ClassVar[str] = (
+        "{requested} of {resource} are asked for, and no set of NUMA nodes has as many; devices "
+        "without a NUMA node do not count."
+    )
     resource: str
     requested: int
 
@@ -126,6 +188,10 @@ class LeavesOutReused:
     """Not offered: a device that the pod uses again is not attached to this set."""
 
     code: ClassVar[str] = "device/leaves-out-reused"
+    sentence: ClassVar[str] = (
+        "The device {device} of {resource}, which the pod uses again, is not on NUMA nodes {mask}."
+    )
+    brief: ClassVar[str] = "without {device}, which the pod uses again"
     mask: NumaMask
     resource: str
     device: str
@@ -136,6 +202,10 @@ class TooFewDevicesOnNodes:
     """Not offered: too few usable devices are attached to this set."""
 
     code: ClassVar[str] = "device/too-few-on-nodes"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} have {usable} of {resource} to give; {requested} are asked for."
+    )
+    brief: ClassVar[str] = "{short} of {resource} short ({usable} to give)"
     mask: NumaMask
     resource: str
     usable: int

@@ -13,6 +13,11 @@ class NotAnInteger:
     """A request that is no whole number of bytes in the form that the kubelet needs."""
 
     code: ClassVar[str] = "memory/not-an-integer"
+    sentence: ClassVar[str] = (
+        "Container {container} asks for {quantity} of {resource}, which the kubelet can not hold "
+        "as a whole number of bytes; write it as a plain integer with or without a unit."
+    )
+    kubelet_text: ClassVar[str] = "[memorymanager] failed to represent quantity as int64"
     container: str
     resource: str
     quantity: str
@@ -23,6 +28,13 @@ class NoNodeFits:
     """No set of nodes has room, so that there is no default affinity."""
 
     code: ClassVar[str] = "memory/no-node-fits"
+    sentence: ClassVar[str] = (
+        "No set of NUMA nodes has enough free memory for container {container}."
+    )
+    kubelet_text: ClassVar[str] = (
+        "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "
+        "memory is available"
+    )
     container: str
 
 
@@ -31,6 +43,7 @@ class NothingOffered:
     """No hint: no set of nodes has room. Native mode only, the kubelet has no preference then."""
 
     code: ClassVar[str] = "memory/nothing-offered"
+    sentence: ClassVar[str] = "No set of NUMA nodes has enough free memory."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,11 @@ class DefaultNotPreferred:
     """A preferred affinity is needed, and the best set is larger than need be."""
 
     code: ClassVar[str] = "memory/default-not-preferred"
+    sentence: ClassVar[str] = (
+        "Container {container} needs a preferred placement, but the best that is free is {best}, "
+        "which is more NUMA nodes than it would need on an empty machine."
+    )
+    kubelet_text: ClassVar[str] = "[memorymanager] failed to find the default preferred hint"
     container: str
     best: NumaMask
 
@@ -47,6 +65,13 @@ class CanNotExtend:
     """The affinity is too small, and no set that contains it has room."""
 
     code: ClassVar[str] = "memory/can-not-extend"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {affinity} have too little free memory for container {container}, and no "
+        "larger set that contains them may be used."
+    )
+    kubelet_text: ClassVar[str] = (
+        "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
+    )
     container: str
     affinity: NumaMask
 
@@ -56,6 +81,11 @@ class ExtendedNotPreferred:
     """The affinity is too small, and the best set that contains it is not preferred."""
 
     code: ClassVar[str] = "memory/extended-not-preferred"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {affinity} have too little free memory for container {container}; the best "
+        "larger set is {best}, which is not preferred."
+    )
+    kubelet_text: ClassVar[str] = "[memorymanager] failed to find the extended preferred hint"
     container: str
     affinity: NumaMask
     best: NumaMask
@@ -66,6 +96,11 @@ class CutsGroup:
     """The affinity holds a node that is in use alone or in another group."""
 
     code: ClassVar[str] = "memory/cuts-group"
+    sentence: ClassVar[str] = (
+        "Container {container} would use NUMA nodes {affinity}, but node {node} is in use as "
+        "{group}; nodes that hold memory of a pod are used again only as the same set."
+    )
+    kubelet_text: ClassVar[str] = "[memorymanager] preferred hint violates NUMA node allocation"
     container: str
     affinity: NumaMask
     node: int
@@ -77,6 +112,9 @@ class UnknownMemoryType:
     """A node has no table for a requested type: the kubelet would crash here."""
 
     code: ClassVar[str] = "memory/unknown-type"
+    sentence: ClassVar[str] = (
+        "{resource} is asked for, but NUMA node {node} does not offer pages of that size at all."
+    )
     resource: str
     node: int
 
@@ -86,6 +124,8 @@ class NoSuchPages:
     """No node has pages of this size. Native mode only, the kubelet would crash over it."""
 
     code: ClassVar[str] = "memory/no-such-pages"
+    sentence: ClassVar[str] = "{resource} is asked for, and no NUMA node has pages of that size."
+    kubelet_text: ClassVar[str] = "[memorymanager] no NUMA node has {resource}"
     resource: str
 
 
@@ -94,6 +134,10 @@ class GivesNoMemory:
     """Not offered: these nodes are of a class that gives no memory to pods. Native mode only."""
 
     code: ClassVar[str] = "memory/gives-no-memory"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {nodes} give no memory to pods, by their class (memoryNodeClasses)."
+    )
+    brief: ClassVar[str] = "nodes {nodes} give no memory to pods"
     nodes: NumaMask
 
 
@@ -102,6 +146,13 @@ class TooLittleAllocatable:
     """Not offered: even empty, these nodes could not hold the request."""
 
     code: ClassVar[str] = "memory/too-little-allocatable"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable in all; "
+        "{asked_bytes} is asked for."
+    )
+    brief: ClassVar[str] = (
+        "{short_bytes} of {resource} short, even empty ({allocatable_bytes} allocatable)"
+    )
     mask: NumaMask
     resource: str
     asked_bytes: int
@@ -113,6 +164,8 @@ class NodeInGroup:
     """Not offered: this node is used as part of a group."""
 
     code: ClassVar[str] = "memory/node-in-group"
+    sentence: ClassVar[str] = "NUMA node {node} is used as part of the group {group}."
+    brief: ClassVar[str] = "node {node} belongs to group {group} of {holders}"
     node: int
     group: NumaMask
 
@@ -122,6 +175,10 @@ class NodeInUse:
     """Not offered: a node of the set is in use, alone or in another group."""
 
     code: ClassVar[str] = "memory/node-in-use"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} can not be used together: node {node} is in use as {group}."
+    )
+    brief: ClassVar[str] = "would cut through {group}, in use by {holders}"
     mask: NumaMask
     node: int
     group: NumaMask
@@ -132,6 +189,10 @@ class TooLittleFree:
     """Not offered: too much of these nodes is reserved already."""
 
     code: ClassVar[str] = "memory/too-little-free"
+    sentence: ClassVar[str] = (
+        "NUMA nodes {mask} have {free_bytes} of {resource} free; {asked_bytes} is asked for."
+    )
+    brief: ClassVar[str] = "{short_bytes} of {resource} short ({free_bytes} free)"
     mask: NumaMask
     resource: str
     asked_bytes: int

@@ -15,6 +15,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.findings.state_files import (
+    MemoryStateDiffers,
+    MemoryStateNoMachineState,
+    MemoryStateUnknownNode,
+    MemoryStateUnknownType,
+    MemoryStateWouldCrash,
+)
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
 from numalet.core.model import numa_mask
@@ -24,7 +31,6 @@ NamedTwice = Mapping[int, tuple[int, ...]]
 """Groups that name a node more than once, as they were written, by the node that has them."""
 
 _NOTHING_TWICE: Final[NamedTwice] = MappingProxyType({})
-_CRASH: Final = "memory-state/would-crash"
 
 
 def restored(
@@ -39,7 +45,7 @@ def restored(
     """
     if not ledger.nodes:
         if ledger.blocks:
-            return Finding("memory-state/no-machine-state", {"pods": sorted(ledger.blocks)})
+            return MemoryStateNoMachineState(pods=sorted(ledger.blocks))
         return MemoryLedger(initial, {})
     expected = _rebuilt(ledger, initial)
     if isinstance(expected, Finding):
@@ -56,17 +62,15 @@ def _rebuilt(
         for container, blocks in containers.items():
             for block in blocks:
                 for node_id in block.nodes:
-                    where = {
-                        "pod": uid,
-                        "container": container,
-                        "node": node_id,
-                        "type": block.resource,
-                    }
                     node = nodes.get(node_id)
                     if node is None:
-                        return Finding("memory-state/unknown-node", where)
+                        return MemoryStateUnknownNode(
+                            pod=uid, container=container, node=node_id, type=block.resource
+                        )
                     if block.resource not in node.tables:
-                        return Finding("memory-state/unknown-type", where)
+                        return MemoryStateUnknownType(
+                            pod=uid, container=container, node=node_id, type=block.resource
+                        )
                     nodes[node_id] = replace(node, assignments=node.assignments + 1)
                 tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
     return nodes
@@ -114,7 +118,7 @@ def _difference(
             return _differs("types", node_id, sorted(mine.tables), sorted(theirs.tables))
         for name in sorted(mine.tables):
             different = _different_table(name, node_id, restored, expected)
-            if different is not None and different.code == _CRASH:
+            if isinstance(different, MemoryStateWouldCrash):
                 # Which node the kubelet looks at first is chance; a difference may save it.
                 crash = crash or different
             elif different is not None:
@@ -137,8 +141,7 @@ def _different_table(
     group = numa_mask.ids(restored[node_id].group)
     for other in group:
         if name not in restored[other].tables or name not in expected[other].tables:
-            fields = {"node": node_id, "type": name, "other": other}
-            return Finding(_CRASH, fields)
+            return MemoryStateWouldCrash(node=node_id, type=name, other=other)
     for what in ("free", "reserved"):
         value = sum(getattr(restored[i].tables[name], what) for i in group) & UINT64
         wanted = sum(getattr(expected[i].tables[name], what) for i in group) & UINT64
@@ -152,7 +155,4 @@ def _listed(node_ids: list[int]) -> str:
 
 
 def _differs(what: str, node_id: int | None, restored: object, expected: object) -> Finding:
-    return Finding(
-        "memory-state/differs",
-        {"what": what, "node": node_id, "found": restored, "expected": expected},
-    )
+    return MemoryStateDiffers(what=what, node=node_id, found=restored, expected=expected)

@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.findings import Findings, Location, Severity
 from numalet.io.documents import pod_resources, typed
 from numalet.io.documents.pod_table.kinds import (
     INT32,
-    UNKNOWN_VALUE,
     Kind,
     ListOf,
     MapOf,
@@ -28,6 +27,7 @@ from numalet.io.documents.pod_table.kinds import (
     Whole,
 )
 from numalet.io.documents.typed import Place
+from numalet.io.findings.documents import DocumentOneOf, DocumentType, DocumentUnknownField
 
 MOST_FINDINGS: Final = 100
 """Of one object; a hostile one may have millions, and no one reads them."""
@@ -108,15 +108,15 @@ class _Walk:
     def is_over(self) -> bool:
         return len(self.findings.all) >= MOST_FINDINGS
 
-    def add(self, code: str, path: str, severity: Severity = Severity.ERROR, **fields: Any) -> None:
-        """Add one finding about the part of the object at this path."""
-        if not self.is_over:
-            where = self.place._replace(path=path).location
-            self.findings.add(code, where, severity, **fields)
+    def at(self, path: str) -> Location:
+        """The place of the part of the object at this path."""
+        return self.place._replace(path=path).location
 
     def wrong_type(self, value: object, expected: str, path: str) -> None:
         """Something else is expected here."""
-        self.add("document/type", path, expected=expected, got=typed.described(value))
+        if not self.is_over:
+            got = typed.described(value)
+            self.findings.add(DocumentType(expected=expected, got=got, where=self.at(path)))
 
 
 def _value(walk: _Walk, value: Any, kind: Kind, path: str) -> None:
@@ -139,17 +139,24 @@ def _object(walk: _Walk, value: Any, kind: ObjectType, path: str) -> None:
         elif member is not None:
             _CHECKS[type(field.kind)](walk, member, field.kind, f"{path}.{name}")
     if walk.needs:
-        for name, code in kind.needed:
-            if value.get(name) is None:
-                noun = kind.name.lower()
-                walk.add(code, path, walk.strictness.value, name=name, what=noun)
+        for name, missing in kind.needed:
+            if value.get(name) is None and not walk.is_over:
+                noun, severity = kind.name.lower(), walk.strictness.value
+                walk.findings.add(
+                    missing(name=name, what=noun, where=walk.at(path), severity=severity)
+                )
 
 
 def _unknown(walk: _Walk, name: object, kind: ObjectType, path: str) -> None:
     if not walk.is_over:
         near = typed.nearest(str(name)[:100], kind.fields)
-        walk.add(
-            "document/unknown-field", path, walk.strictness.unknown, name=str(name), nearest=near
+        walk.findings.add(
+            DocumentUnknownField(
+                name=str(name),
+                nearest=near,
+                where=walk.at(path),
+                severity=walk.strictness.unknown,
+            )
         )
 
 
@@ -176,18 +183,25 @@ def _map(walk: _Walk, value: Any, kind: MapOf, path: str) -> None:
 def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
     if not isinstance(value, str):
         walk.wrong_type(value, "a text", path)
-    elif not kind.is_free and not kind.accepts(value):
-        allowed = ", ".join(kind.allowed)
-        severity = walk.strictness.value if kind.finding == UNKNOWN_VALUE else Severity.ERROR
-        walk.add(kind.finding, path, severity, value=typed.described(value), allowed=allowed)
+    elif not kind.is_free and not kind.accepts(value) and not walk.is_over:
+        # A newer release may allow a value that this one does not know.
+        severity = walk.strictness.value if kind.finding is DocumentOneOf else Severity.ERROR
+        walk.findings.add(
+            kind.finding(
+                value=typed.described(value),
+                allowed=", ".join(kind.allowed),
+                where=walk.at(path),
+                severity=severity,
+            )
+        )
 
 
 def _whole(walk: _Walk, value: Any, kind: Whole, path: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         walk.wrong_type(value, "a whole number", path)
-    elif not kind.least <= value <= kind.most:
-        shown = typed.described(value)
-        walk.add(kind.finding, path, value=shown, least=kind.least, most=kind.most)
+    elif not kind.least <= value <= kind.most and not walk.is_over:
+        shown, where = typed.described(value), walk.at(path)
+        walk.findings.add(kind.finding(value=shown, least=kind.least, most=kind.most, where=where))
 
 
 def _plain(walk: _Walk, value: Any, kind: PlainKind, path: str) -> None:

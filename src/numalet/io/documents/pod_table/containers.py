@@ -34,9 +34,19 @@ from numalet.io.documents.pod_table.references import (
     SECRET_KEY_SELECTOR,
 )
 from numalet.io.documents.pod_table.security import SECURITY_CONTEXT
+from numalet.io.findings.pods import PodsNameMissing
+from numalet.io.findings.workloads import (
+    WorkloadEnvFrom,
+    WorkloadLifecycleHooks,
+    WorkloadMounts,
+    WorkloadResourceClaims,
+    WorkloadRestartPolicy,
+    WorkloadRestartRules,
+    WorkloadValueFrom,
+)
 
 PULL_POLICY: Final = one_of("Always", "IfNotPresent", "Never")
-RESTART_POLICY: Final = one_of("Always", "Never", "OnFailure", finding="workload/restart-policy")
+RESTART_POLICY: Final = one_of("Always", "Never", "OnFailure", finding=WorkloadRestartPolicy)
 NO_PROBES: Final = "A container counts as started and ready as soon as it runs."
 NO_MOUNTS: Final = "The program would find the host's own files at that path."
 
@@ -56,7 +66,7 @@ ENV_VAR: Final = object_type(
     value=honoured(TEXT, "$(NAME) is replaced by a variable that is defined before it."),
     valueFrom=refused(
         ENV_VAR_SOURCE,
-        "workload/value-from",
+        WorkloadValueFrom,
         "There are no config maps, secrets and fields to get a value from.",
     ),
 )
@@ -111,7 +121,7 @@ RESOURCE_REQUIREMENTS: Final = object_type(
     "CPUs, memory, huge pages and devices; a limit is also the request.",
     claims=refused(
         ListOf(RESOURCE_CLAIM),
-        "workload/resource-claims",
+        WorkloadResourceClaims,
         "Claims are not allotted; devices are asked for by resource name.",
     ),
     limits=honoured(
@@ -167,19 +177,19 @@ CONTAINER: Final = object_type(
     env=honoured(ListOf(ENV_VAR, "name"), "In the order of the manifest; variables need a value."),
     envFrom=refused(
         ListOf(ENV_FROM_SOURCE),
-        "workload/env-from",
+        WorkloadEnvFrom,
         "There are no config maps and secrets to get variables from.",
     ),
     image=ignored(TEXT, "Kept and shown. It may change while the pod lives."),
     imagePullPolicy=ignored(PULL_POLICY),
     lifecycle=refused(
         LIFECYCLE,
-        "workload/lifecycle-hooks",
+        WorkloadLifecycleHooks,
         "No hook is run, so the program would begin or end otherwise than it expects.",
     ),
     livenessProbe=warned(PROBE, NO_PROBES),
     name=needed(
-        honoured(DNS_LABEL, "Every container of a pod has a name of its own."), "pods/name-missing"
+        honoured(DNS_LABEL, "Every container of a pod has a name of its own."), PodsNameMissing
     ),
     ports=honoured(
         ListOf(CONTAINER_PORT, "containerPort"),
@@ -198,7 +208,7 @@ CONTAINER: Final = object_type(
         "1.34",
         refused(
             ListOf(CONTAINER_RESTART_RULE),
-            "workload/restart-rules",
+            WorkloadRestartRules,
             "Only the restart policy of the pod is followed.",
         ),
     ),
@@ -209,8 +219,8 @@ CONTAINER: Final = object_type(
     terminationMessagePath=ignored(TEXT),
     terminationMessagePolicy=ignored(one_of("FallbackToLogsOnError", "File")),
     tty=ignored(FLAG),
-    volumeDevices=refused(ListOf(VOLUME_DEVICE, "devicePath"), "workload/mounts", NO_MOUNTS),
-    volumeMounts=refused(ListOf(VOLUME_MOUNT, "mountPath"), "workload/mounts", NO_MOUNTS),
+    volumeDevices=refused(ListOf(VOLUME_DEVICE, "devicePath"), WorkloadMounts, NO_MOUNTS),
+    volumeMounts=refused(ListOf(VOLUME_MOUNT, "mountPath"), WorkloadMounts, NO_MOUNTS),
     workingDir=honoured(TEXT, "An absolute path of the host."),
 )
 

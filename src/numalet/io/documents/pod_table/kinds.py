@@ -14,8 +14,16 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, TypeAlias
 
-UNKNOWN_VALUE: Final = "document/one-of"
-"""The finding about a text that is none of those that are allowed; a newer release may allow it."""
+from numalet.core.model.findings import Finding
+from numalet.io.findings.documents import (
+    DocumentFieldMissing,
+    DocumentOneOf,
+    DocumentRange,
+    NumberNotAllowed,
+    PartMissing,
+    ValueNotAllowed,
+)
+from numalet.io.findings.pods import PodsLabel, PodsSubdomain
 
 INT32: Final = (-(2**31), 2**31 - 1)
 INT64: Final = (-(2**63), 2**63 - 1)
@@ -42,13 +50,13 @@ class TextKind:
 
     ``allowed`` are its only values, if there are any. ``pattern`` is what a whole text that is not
     empty matches, in the regular expressions that Python and ECMAScript share; ``most`` bounds its
-    length. ``finding`` is the code of a finding about a value that is not so.
+    length. ``finding`` is the finding about a value that is not so.
     """
 
     allowed: tuple[str, ...] = ()
     pattern: str = ""
     most: int | None = None
-    finding: str = UNKNOWN_VALUE
+    finding: type[ValueNotAllowed] = DocumentOneOf
 
     @property
     def is_free(self) -> bool:
@@ -66,11 +74,11 @@ class TextKind:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number within bounds; ``finding`` is the code of a finding about one beyond them."""
+    """A whole number within bounds; ``finding`` is the finding about one beyond them."""
 
     least: int
     most: int
-    finding: str = "document/range"
+    finding: type[NumberNotAllowed] = DocumentRange
 
 
 class PlainKind(Enum):
@@ -105,18 +113,18 @@ class Field:
 
     ``words`` say what it does here. ``rule`` is the rule of ``core.config.behaviour`` under which
     alone it is honoured, empty if it always is. ``since`` is the release that brought it, empty for
-    those of v1.32. ``finding`` is the code of the finding about a field that is refused,
-    ``missing`` that of the one about a needed field that is not there.
+    those of v1.32. ``finding`` is the finding about a field that is refused, ``missing`` the one
+    about a needed field that is not there.
     """
 
     kind: Kind
     is_needed: bool = False
-    missing: str = "document/field-missing"
+    missing: type[PartMissing] = DocumentFieldMissing
     use: FieldUse | None = None
     words: str = ""
     rule: str = ""
     since: str = ""
-    finding: str = ""
+    finding: type[Finding] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +151,8 @@ class ObjectType:
         }
 
     @cached_property
-    def needed(self) -> tuple[tuple[str, str], ...]:
-        """Names of the fields that are needed, with the codes of findings about missing ones."""
+    def needed(self) -> tuple[tuple[str, type[PartMissing]], ...]:
+        """Names of the fields that are needed, with the findings about missing ones."""
         return tuple((name, each.missing) for name, each in self.fields.items() if each.is_needed)
 
     def names(self, *uses: FieldUse) -> frozenset[str]:
@@ -168,9 +176,9 @@ TEXT_MAP: Final = MapOf(TEXT)
 AMOUNTS: Final = MapOf(QUANTITY)
 
 _PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-DNS_LABEL: Final = TextKind(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding="pods/label")
+DNS_LABEL: Final = TextKind(pattern=r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", finding=PodsLabel)
 """A name without dots, of 63 characters at most (RFC 1123)."""
-DNS_SUBDOMAIN: Final = TextKind(pattern=rf"{_PART}(\.{_PART})*", most=253, finding="pods/subdomain")
+DNS_SUBDOMAIN: Final = TextKind(pattern=rf"{_PART}(\.{_PART})*", most=253, finding=PodsSubdomain)
 """A name with dots, of 253 characters at most (RFC 1123)."""
 
 
@@ -191,12 +199,12 @@ def written_by_servers(given: ObjectType) -> ObjectType:
     return replace(given, is_of_servers=True)
 
 
-def one_of(*allowed: str, finding: str = UNKNOWN_VALUE) -> TextKind:
+def one_of(*allowed: str, finding: type[ValueNotAllowed] = DocumentOneOf) -> TextKind:
     """A text of these values."""
     return TextKind(allowed=allowed, finding=finding)
 
 
-def needed(given: Field | Kind, missing: str = "") -> Field:
+def needed(given: Field | Kind, missing: type[PartMissing] | None = None) -> Field:
     """The field has to be there; perhaps with a finding of its own if it is not."""
     optional = _field(given)
     return replace(optional, is_needed=True, missing=missing or optional.missing)
@@ -227,8 +235,8 @@ def ignored(kind: Kind, words: str = "") -> Field:
     return Field(kind=kind, use=FieldUse.IGNORED, words=words)
 
 
-def refused(kind: Kind, finding: str, words: str) -> Field:
-    """A pod with this field is refused, with a finding of this code."""
+def refused(kind: Kind, finding: type[Finding], words: str) -> Field:
+    """A pod with this field is refused, with this finding."""
     return Field(kind=kind, use=FieldUse.REFUSED, finding=finding, words=words)
 
 

@@ -44,6 +44,13 @@ from numalet.io.documents.pod_table.scheduling import (
 from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT
 from numalet.io.documents.pod_table.status import POD_STATUS
 from numalet.io.documents.pod_table.volumes import VOLUME
+from numalet.io.findings.pods import PodsNoContainers
+from numalet.io.findings.workloads import (
+    WorkloadDeadline,
+    WorkloadEphemeralContainers,
+    WorkloadResourceClaims,
+    WorkloadSchedulingGates,
+)
 
 IS_SO: Final = "That is how it is for every program of the host."
 
@@ -87,7 +94,7 @@ POD_SPEC: Final = object_type(
     "PodSpec",
     "What is to run, and what it asks for. It is decided on once, when the pod comes.",
     activeDeadlineSeconds=refused(
-        LONG, "workload/deadline", "The pod would not be ended at its deadline."
+        LONG, WorkloadDeadline, "The pod would not be ended at its deadline."
     ),
     affinity=honoured(
         AFFINITY,
@@ -98,13 +105,13 @@ POD_SPEC: Final = object_type(
     automountServiceAccountToken=kept(FLAG),
     containers=needed(
         honoured(ListOf(CONTAINER, "name"), "They run side by side, after all initContainers."),
-        "pods/no-containers",
+        PodsNoContainers,
     ),
     dnsConfig=ignored(POD_DNS_CONFIG),
     dnsPolicy=ignored(one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     enableServiceLinks=kept(FLAG),
     ephemeralContainers=refused(
-        ListOf(EPHEMERAL_CONTAINER, "name"), "workload/ephemeral-containers", "They are not run."
+        ListOf(EPHEMERAL_CONTAINER, "name"), WorkloadEphemeralContainers, "They are not run."
     ),
     evictionResponders=since("1.37", ignored(ListOf(EVICTION_RESPONDER))),
     hostAliases=ignored(ListOf(HOST_ALIAS, "ip")),
@@ -139,7 +146,7 @@ POD_SPEC: Final = object_type(
     readinessGates=ignored(ListOf(POD_READINESS_GATE)),
     resourceClaims=refused(
         ListOf(POD_RESOURCE_CLAIM, "name"),
-        "workload/resource-claims",
+        WorkloadResourceClaims,
         "Claims are not allotted; devices are asked for by resource name.",
     ),
     resources=kept(
@@ -152,7 +159,7 @@ POD_SPEC: Final = object_type(
     schedulerName=ignored(TEXT),
     schedulingGates=refused(
         ListOf(POD_SCHEDULING_GATE, "name"),
-        "workload/scheduling-gates",
+        WorkloadSchedulingGates,
         "The pod should not run yet, and nothing here removes the gates.",
     ),
     schedulingGroup=since("1.36", ignored(POD_SCHEDULING_GROUP)),

@@ -17,9 +17,10 @@ from numalet.io.documents.pod_table.kinds import (
     one_of,
     warned,
 )
+from numalet.io.findings.workloads import WorkloadId
 
 PROFILE_TYPE: Final = one_of("Localhost", "RuntimeDefault", "Unconfined")
-USER_ID: Final = Whole(0, INT32[1], "workload/id")
+USER_ID: Final = Whole(0, INT32[1], WorkloadId)
 USER: Final = (
     "The id of the user; that of the agent if none is given. HOME and USER are set from its entry"
     " in the system's user database."

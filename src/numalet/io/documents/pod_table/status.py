@@ -23,6 +23,7 @@ from numalet.io.documents.pod_table.kinds import (
     since,
     written_by_servers,
 )
+from numalet.io.findings.pods import PodsPhase, PodsQosClass
 
 PHASES: Final = ("Failed", "Pending", "Running", "Succeeded", "Unknown")
 
@@ -212,11 +213,11 @@ POD_STATUS: Final = written_by_servers(
         ),
         nominatedNodeName=TEXT,
         observedGeneration=since("1.33", LONG),
-        phase=kept(one_of(*PHASES, finding="pods/phase")),
+        phase=kept(one_of(*PHASES, finding=PodsPhase)),
         podIP=TEXT,
         podIPs=ListOf(POD_IP, "ip"),
         qosClass=kept(
-            one_of("BestEffort", "Burstable", "Guaranteed", finding="pods/qos-class"),
+            one_of("BestEffort", "Burstable", "Guaranteed", finding=PodsQosClass),
             "Guaranteed pods alone get memory and CPUs of their own.",
         ),
         reason=kept(TEXT, "Why the pod was refused, such as TopologyAffinityError."),

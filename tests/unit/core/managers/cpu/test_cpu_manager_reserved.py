@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from numalet.core.findings.managers import (
+    CpuManagerCanNotReserve,
+    CpuManagerReservingWouldHang,
+    CpuManagerUnknownReservedCpu,
+)
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
@@ -37,13 +42,11 @@ def test_reserved_cpus_are_chosen_by_the_policys_own_assignment_or_named(
 
 
 def test_more_cpus_than_there_are_can_not_be_reserved() -> None:
-    assert Finding("cpu-manager/can-not-reserve", {"cpus": "", "count": 9}) == refused(MACHINE, 9)
+    assert CpuManagerCanNotReserve(cpus="", count=9) == refused(MACHINE, 9)
 
 
 def test_a_reserved_cpu_must_exist() -> None:
-    assert Finding("cpu-manager/unknown-reserved-cpu", {"cpu": 8, "cpus": "0-7"}) == refused(
-        MACHINE, "1,8-9"
-    )
+    assert CpuManagerUnknownReservedCpu(cpu=8, cpus="0-7") == refused(MACHINE, "1,8-9")
 
 
 def test_a_choice_that_would_never_end_is_refused() -> None:
@@ -58,9 +61,9 @@ def test_a_choice_that_would_never_end_is_refused() -> None:
         )
     )
 
-    assert Finding(
-        "cpu-manager/reserving-would-hang", {"count": 14, "nodes": "{0,1}", "group_size": 2}
-    ) == refused(on, 14, "distribute-cpus-across-numa", "full-pcpus-only")
+    assert CpuManagerReservingWouldHang(count=14, nodes="{0,1}", group_size=2) == refused(
+        on, 14, "distribute-cpus-across-numa", "full-pcpus-only"
+    )
 
 
 def test_strictly_reserved_cpus_are_not_in_the_shared_pool() -> None:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from numalet.core.findings.state_files import (
+    CpuStateEmptyDefault,
+    CpuStateOtherCpus,
+    CpuStateOverlap,
+    CpuStateReservedInDefault,
+    CpuStateReservedNotInDefault,
+)
 from numalet.core.managers.cpu import validation
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model.findings import Finding
@@ -48,26 +55,23 @@ def test_records_that_share_cpus_are_not_noticed() -> None:
     [
         (
             ledger("", v_c="1", u_c="2"),
-            Finding("cpu-state/empty-default", {"pods": ["u", "v"]}),
+            CpuStateEmptyDefault(pods=["u", "v"]),
         ),
         (
             ledger("1-7", u_c="0"),
-            Finding("cpu-state/reserved-not-in-default", {"reserved": "0,4", "default": "1-7"}),
+            CpuStateReservedNotInDefault(reserved="0,4", default="1-7"),
         ),
         (
             ledger("0-6", u_c="7", v_b="6", v_a="5-6"),
-            Finding(
-                "cpu-state/overlap",
-                {"pod": "v", "container": "a", "cpus": "5-6", "default": "0-6"},
-            ),
+            CpuStateOverlap(pod="v", container="a", cpus="5-6", default="0-6"),
         ),
         (
             ledger("0-5", u_c="6"),
-            Finding("cpu-state/other-cpus", {"available": "0-7", "found": "0-6"}),
+            CpuStateOtherCpus(available="0-7", found="0-6"),
         ),
         (
             ledger("0-7", u_c="8"),
-            Finding("cpu-state/other-cpus", {"available": "0-7", "found": "0-8"}),
+            CpuStateOtherCpus(available="0-7", found="0-8"),
         ),
     ],
 )
@@ -76,12 +80,12 @@ def test_a_state_that_does_not_fit_is_refused(state: CpuLedger, expected: Findin
 
 
 def test_strictly_reserved_cpus_must_not_be_in_the_pool() -> None:
-    assert Finding(
-        "cpu-state/reserved-in-default", {"reserved": "4", "default": "1-7"}
-    ) == validation.restored(ledger("1-7"), STRICT)
+    assert CpuStateReservedInDefault(reserved="4", default="1-7") == validation.restored(
+        ledger("1-7"), STRICT
+    )
 
 
 def test_a_strict_state_must_not_hold_reserved_cpus_at_all() -> None:
-    assert Finding(
-        "cpu-state/other-cpus", {"available": "1-3,5-7", "found": "0-3,5-7"}
-    ) == validation.restored(ledger("1-3,5-7", u_c="0"), STRICT)
+    assert CpuStateOtherCpus(available="1-3,5-7", found="0-3,5-7") == validation.restored(
+        ledger("1-3,5-7", u_c="0"), STRICT
+    )

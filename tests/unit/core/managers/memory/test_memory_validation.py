@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from numalet.core.findings.state_files import MemoryStateWouldCrash
 from numalet.core.managers.memory import tables, validation
 from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
 from numalet.core.model.findings import Finding
@@ -126,8 +127,7 @@ def test_a_group_of_nodes_with_other_page_sizes_is_where_the_kubelet_crashes() -
 
     finding = validation.restored(ledger, initial)
 
-    fields = {"node": 0, "type": "hugepages-2Mi", "other": 1}
-    assert finding == Finding("memory-state/would-crash", fields)
+    assert finding == MemoryStateWouldCrash(node=0, type="hugepages-2Mi", other=1)
 
 
 def test_a_difference_elsewhere_comes_before_the_crash() -> None:

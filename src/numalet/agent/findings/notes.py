@@ -1,0 +1,41 @@
+"""Findings that are kept, and sent to clients, as their codes alone, without values.
+
+They say what is not enforced here, and what is wrong with the agent at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from numalet.agent.findings import agent, runtime
+
+_SENTENCES: Final[Mapping[str, str]] = {
+    runtime.CgroupNoCpusetOrMemory.code: (
+        "cgroup v2 has no controllers cpuset and memory to use here"
+    ),
+    runtime.CgroupNotWritable.code: "cgroups can not be made here",
+    **{
+        each.code: each.sentence
+        for each in (
+            agent.AgentBooksUnwritable,
+            agent.AgentDriftNotMended,
+            agent.AgentJournalUnwritable,
+            agent.AgentPodsUnpromised,
+            agent.AgentRuntimeFailed,
+            runtime.CgroupNoCgroupV2,
+            runtime.CgroupNoCpuController,
+            runtime.CgroupNoHugetlbController,
+            runtime.CgroupNoPidsController,
+            runtime.RuntimeCanBeUndone,
+            runtime.RuntimeNoMemoryPolicy,
+            runtime.RuntimeOomScoreNotSet,
+            runtime.RuntimeSizesNotLimited,
+        )
+    },
+}
+
+
+def sentence(code: str) -> str:
+    """What a code means; the code itself if this build does not know it."""
+    return _SENTENCES.get(code, code)

@@ -1,0 +1,82 @@
+"""All codes of findings and reasons, with the classes that say what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+_MODULES: Final = (
+    "agent.findings.agent",
+    "agent.findings.host",
+    "agent.findings.kubelet",
+    "agent.findings.run",
+    "agent.findings.runtime",
+    "agent.findings.servers",
+    "agent.host.runtime.fake",
+    "agent.host.runtime.fake_files",
+    "cli.findings",
+    "core.admission.reasons",
+    "core.findings.config",
+    "core.findings.machine",
+    "core.findings.managers",
+    "core.findings.policy_options",
+    "core.findings.reservation",
+    "core.findings.state_files",
+    "core.hints.hint",
+    "core.hints.walking",
+    "core.managers.cpu.reasons",
+    "core.managers.device.reasons",
+    "core.managers.memory.reasons",
+    "core.model.machine_shape",
+    "insight.decision_notes",
+    "insight.explain.change",
+    "insight.lint.choosing",
+    "insight.lint.on_host",
+    "insight.lint.on_nodes",
+    "insight.lint.on_pods",
+    "insight.lint.on_requests",
+    "insight.lint.on_reservation",
+    "insight.lint.option_findings",
+    "insight.simulate.runner",
+    "insight.state.block_rules",
+    "insight.state.cpu_drift",
+    "insight.state.cpu_rules",
+    "insight.state.device_rules",
+    "insight.state.memory_drift",
+    "insight.state.memory_rules",
+    "insight.state.missing",
+    "insight.state.native_rules",
+    "insight.state.rebase",
+    "insight.state.restart_check",
+    "insight.state.verify",
+    "insight.usecases.explaining",
+    "insight.usecases.findings",
+    "insight.usecases.replaying",
+    "insight.usecases.reserving",
+    "insight.usecases.scenario_file",
+    "insight.usecases.simulating",
+    "insight.usecases.state_doctor",
+    "io.findings.clients",
+    "io.findings.config_files",
+    "io.findings.devices",
+    "io.findings.documents",
+    "io.findings.files",
+    "io.findings.machines",
+    "io.findings.pods",
+    "io.findings.workloads",
+    "lab.findings",
+)
+"""Where they are, below ``numalet``; a test finds what is missing."""
+
+
+def classes() -> Mapping[str, type[Any]]:
+    """The class of every code, in alphabetical order of the codes."""
+    every = {each.code: each for name in _MODULES for each in _of_module(name)}
+    return dict(sorted(every.items()))
+
+
+def _of_module(name: str) -> Iterator[type[Any]]:
+    for each in vars(import_module(f"numalet.{name}")).values():
+        if isinstance(each, type) and isinstance(getattr(each, "code", None), str):
+            yield each

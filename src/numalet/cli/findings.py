@@ -1,0 +1,196 @@
+"""What is wrong with a command line."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding
+
+
+class ClientNoPods(Finding):
+    code = "client/no-pods"
+    sentence = "no pods in {path}"
+    path: str
+
+
+class ClientNoObject(Finding):
+    code = "client/no-object"
+    sentence = "an object is expected here, a Pod or a list of Pods"
+
+
+class FlagTwoValues(Finding):
+    code = "flag/two-values"
+    sentence = (
+        "{flag} gives {key} two values, {first} and {second}, of which the kubelet would use the "
+        "last; write the one that is meant"
+    )
+    flag: str
+    key: str
+    first: str
+    second: str
+
+
+class FilesExtraMissing(Finding):
+    code = "files/extra-missing"
+    sentence = (
+        "this command needs the package {module!r}, which is not installed; install numalet with "
+        "what the agent needs: pip install 'numalet[agent]'"
+    )
+    module: str
+
+
+class CliUsage(Finding):
+    code = "cli/usage"
+    sentence = "{problem}"
+    problem: str
+
+
+class FilesOutputUnwritable(Finding):
+    code = "files/output-unwritable"
+    sentence = "the output can not be written: {error}"
+    error: str | None
+
+
+class FilesRecordingNeedsManifests(Finding):
+    code = "files/recording-needs-manifests"
+    sentence = (
+        "--record can not record a simulation that begins with state files which hold assignments "
+        "of pods ({pods}); begin without --state-dir, or with an empty one"
+    )
+    pods: str
+
+
+class LabNoCommand(Finding):
+    code = "lab/no-command"
+    sentence = "no command was given; write it after '--'"
+
+
+class LabNoTerminal(Finding):
+    code = "lab/no-terminal"
+    sentence = (
+        "a shell needs a terminal on both sides; use 'numalet lab run ... -- COMMAND' without one"
+    )
+
+
+class LabTimedOut(Finding):
+    code = "lab/timed-out"
+    sentence = "the guest was ended after {seconds} s; its console ended with:\n{console}"
+    seconds: str
+    console: str
+
+
+class LabGuestDied(Finding):
+    code = "lab/guest-died"
+    sentence = "the guest ended before its command did; end of its console:\n{console}"
+    console: str
+
+
+class MachineTwoMachines(Finding):
+    code = "machine/two-machines"
+    sentence = "{one!r} and {other!r} both name a machine; give one of them"
+    one: str
+    other: str
+
+
+class MachineListAlone(Finding):
+    code = "machine/list-alone"
+    sentence = (
+        "--profiles lists the machines that come with numalet and needs none; {value!r} is one "
+        "too many"
+    )
+    value: str
+
+
+class MachineCaptureSource(Finding):
+    code = "machine/capture-source"
+    sentence = (
+        "{value!r} can not be captured: only what was read from a /sys tree can, live, from a "
+        "folder or from a tarball"
+    )
+    value: str
+
+
+class RpcRefused(Finding):
+    code = "rpc/refused"
+    sentence = "the server at {path!r} refused: {status}: {text}"
+    status: str
+    text: str
+    path: str
+
+
+class RpcPodNameMissing(Finding):
+    code = "rpc/pod-name-missing"
+    sentence = "'podresources get' needs the name of a pod"
+
+
+class RpcPodNameUnasked(Finding):
+    code = "rpc/pod-name-unasked"
+    sentence = (
+        "'podresources {question}' takes no name, but {name!r} was given; 'get {name}' asks for "
+        "one pod"
+    )
+    question: str
+    name: str
+
+
+class RpcNotInThisApi(Finding):
+    code = "rpc/not-in-this-api"
+    sentence = "{api} has no {question!r}; it knows 'list' only"
+    api: str
+    question: str
+
+
+class RunOutputWithoutDryRun(Finding):
+    code = "run/output-without-dry-run"
+    sentence = "only --dry-run prints a document; the output is the command's"
+
+
+class RunNoCommand(Finding):
+    code = "run/no-command"
+    sentence = "no command was given; put it behind the options, best after '--'"
+
+
+class RunDuration(Finding):
+    code = "run/duration"
+    sentence = "{value!r} is no time, such as 30 (seconds), 90s or 1h30m: {problem}"
+    value: str
+    problem: str
+
+
+class RunWaitApart(Finding):
+    code = "run/wait-apart"
+    sentence = (
+        "a time must be joined to --wait with '=', because --wait is also valid without one: did "
+        "you mean --wait={time}?"
+    )
+    time: str
+
+
+class RunOtherProgramsFlag(Finding):
+    code = "run/other-programs-flag"
+    sentence = (
+        "{flag} is an option of {whose}; did you mean {own}? Request amounts here; numalet "
+        "chooses the CPUs and NUMA nodes (--dry-run shows them)"
+    )
+    flag: str
+    whose: str
+    own: str
+
+
+class RunCpusAsConfig(Finding):
+    code = "run/cpus-as-config"
+    sentence = (
+        "-c names a configuration file, and there is no file {value!r}; did you mean --cpus "
+        "{value} (srun's -c)?"
+    )
+    value: str
+
+
+class SamplesNoPluginFolder(Finding):
+    code = "samples/no-plugin-folder"
+    sentence = "there is no folder {path!r}; start the node first, or name its root with --root"
+    path: str
+
+
+class SamplesDevice(Finding):
+    code = "samples/device"
+    sentence = "{value!r} is no device; write ID, ID@NODE or ID@NODE+NODE, such as gpu0@1"
+    value: str

@@ -1,0 +1,227 @@
+"""What is wrong with a kubelet configuration, as the kubelet checks it when it starts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.core.model.findings import Finding
+from numalet.core.model.go_text import GoText
+
+_GATES: Final = (
+    "A feature gate can be set only if the release has it and has not locked it to one value."
+)
+
+
+class GateUnknown(Finding):
+    """A feature gate that the release does not have."""
+
+    gate: str
+    release: str
+
+
+class ConfigGateUnknownInFlag(GateUnknown):
+    code = "config/gate-unknown-in-flag"
+    sentence = "there is no feature gate {gate!r} in release {release}"
+    why = _GATES
+    mend = "remove {gate} from --feature-gates"
+    kubelet_text = "unrecognized feature gate: {gate}"
+
+
+class ConfigGateUnknownInFile(GateUnknown):
+    code = "config/gate-unknown-in-file"
+    sentence = "there is no feature gate {gate!r} in release {release}"
+    why = _GATES
+    mend = "remove {gate} from featureGates"
+    kubelet_text = "unrecognized feature gate: {gate}"
+
+
+class GateLocked(Finding):
+    """A feature gate that the release has locked to one value."""
+
+    gate: str
+    value: str
+    locked_to: str
+
+
+class ConfigGateLockedInFlag(GateLocked):
+    code = "config/gate-locked-in-flag"
+    why = _GATES
+    mend = "remove {gate} from --feature-gates; it is {locked_to} anyway"
+    sentence = kubelet_text = (
+        "cannot set feature gate {gate} to {value}, feature is locked to {locked_to}"
+    )
+
+
+class ConfigGateLockedInFile(GateLocked):
+    code = "config/gate-locked-in-file"
+    why = _GATES
+    mend = "remove {gate} from featureGates; it is {locked_to} anyway"
+    sentence = kubelet_text = (
+        "cannot set feature gate {gate} to {value}, feature is locked to {locked_to}"
+    )
+
+
+class ConfigMaxPods(Finding):
+    code = "config/max-pods"
+    sentence = "invalid configuration: maxPods (--max-pods) {count} must not be a negative number"
+    why = "Numbers of pods can not be negative."
+    mend = "set maxPods to 110, the default, or to what the node shall take"
+    kubelet_text = (
+        "invalid configuration: maxPods (--max-pods) {count} must not be a negative number"
+    )
+    count: int
+
+
+class ConfigPodsPerCore(Finding):
+    code = "config/pods-per-core"
+    why = "Numbers of pods can not be negative."
+    mend = "set podsPerCore to 0, the default, for no limit"
+    sentence = kubelet_text = (
+        "invalid configuration: podsPerCore (--pods-per-core) {count} must not be a negative number"
+    )
+    count: int
+
+
+class ConfigPort(Finding):
+    code = "config/port"
+    why = "Port numbers are 1 to 65535; 0 switches the health or read-only port off."
+    mend = "set {field} to a number from {lowest} to 65535"
+    sentence = kubelet_text = (
+        "invalid configuration: {field} ({flag}) {port} must be between {lowest} and 65535, "
+        "inclusive"
+    )
+    field: str
+    flag: str
+    port: int
+    lowest: int
+
+
+class ConfigQuotaPeriodNeedsGate(Finding):
+    code = "config/quota-period-needs-gate"
+    why = "Another period of the CPU quota needs a feature gate."
+    mend = "set cpuCFSQuotaPeriod to 100ms, the default, or CustomCPUCFSQuotaPeriod to true"
+    sentence = kubelet_text = (
+        "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} requires "
+        "feature gate CustomCPUCFSQuotaPeriod"
+    )
+    period: str
+
+
+class ConfigQuotaPeriod(Finding):
+    code = "config/quota-period"
+    why = "The kernel takes a period of the CPU quota from 1 ms to 1 s."
+    mend = "set cpuCFSQuotaPeriod to 100ms, the default"
+    sentence = kubelet_text = (
+        "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} must be "
+        "between 1ms and 1sec, inclusive"
+    )
+    period: str
+
+
+class ConfigSwapNeedsGate(Finding):
+    code = "config/swap-needs-gate"
+    why = "Settings of swap need the feature gate NodeSwap."
+    mend = "remove memorySwap.swapBehavior, or set NodeSwap to true"
+    sentence = kubelet_text = (
+        "invalid configuration: memorySwap.swapBehavior cannot be set when NodeSwap feature flag "
+        "is disabled"
+    )
+    behavior: str
+
+
+class ConfigSwapBehavior(Finding):
+    code = "config/swap-behavior"
+    why = "There are two ways to use swap."
+    mend = "write LimitedSwap or NoSwap"
+    sentence = kubelet_text = (
+        'invalid configuration: memorySwap.swapBehavior {behavior:q} must be one of: "", '
+        '"LimitedSwap" or "NoSwap"'
+    )
+    behavior: GoText
+
+
+class ConfigThrottlingFactor(Finding):
+    code = "config/throttling-factor"
+    why = "Memory is throttled at a part of its limit, at most at all of it."
+    mend = "set memoryThrottlingFactor to 0.9, the default"
+    sentence = kubelet_text = (
+        "invalid configuration: memoryThrottlingFactor {factor} must be greater than 0 and less "
+        "than or equal to 1.0"
+    )
+    factor: float
+
+
+class ConfigTopologyPolicy(Finding):
+    code = "config/topology-policy"
+    sentence = (
+        "topologyManagerPolicy {policy!r} is unknown; allowed are none, best-effort, restricted "
+        "and single-numa-node"
+    )
+    why = "The Topology Manager has four policies."
+    mend = "write none, best-effort, restricted or single-numa-node"
+    kubelet_text = (
+        "invalid configuration: topologyManagerPolicy (--topology-manager-policy) {policy:q} must "
+        'be one of: ["none" "best-effort" "restricted" "single-numa-node"]'
+    )
+    policy: GoText
+
+
+class ConfigTopologyScope(Finding):
+    code = "config/topology-scope"
+    sentence = "topologyManagerScope {scope!r} is unknown; allowed are container and pod"
+    why = "The Topology Manager has two scopes."
+    mend = "write container or pod"
+    kubelet_text = (
+        "invalid configuration: topologyManagerScope (--topology-manager-scope) {scope:q} must be "
+        'one of: "container", or "pod"'
+    )
+    scope: GoText
+
+
+class ConfigReservedCpusWithCgroups(Finding):
+    code = "config/reserved-cpus-with-cgroups"
+    sentence = (
+        "reservedSystemCPUs {cpus!r} can not be used together with systemReservedCgroup or "
+        "kubeReservedCgroup; leave out one of them"
+    )
+    why = (
+        "Reserved CPUs are for everything that is not a pod, so cgroups of their own contradict "
+        "them."
+    )
+    mend = "remove reservedSystemCPUs, or systemReservedCgroup and kubeReservedCgroup"
+    kubelet_text = (
+        "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
+        "systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup "
+        "(--kube-reserved-cgroup)"
+    )
+    cpus: str
+
+
+class ConfigReservedCpus(Finding):
+    code = "config/reserved-cpus"
+    sentence = "reservedSystemCPUs {cpus!r} is no list of CPUs such as 0-3,8: {problem}"
+    why = "reservedSystemCPUs is a list in the kernel's form: 0-3,8."
+    mend = "write a list such as 0-3,8"
+    kubelet_text = (
+        "invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) {cpus}, "
+        "error: {problem}"
+    )
+    cpus: str
+    problem: str
+
+
+class ConfigReservedCpusNoTopology(Finding):
+    code = "config/reserved-cpus-no-topology"
+    why = "Reserved CPUs are looked up in the CPU topology."
+    mend = "remove reservedSystemCPUs, or use another machine"
+    sentence = kubelet_text = "unable to discover CPU topology info: {problem}"
+    problem: str
+
+
+class ConfigReservedCpusOffline(Finding):
+    code = "config/reserved-cpus-offline"
+    why = "Reserved CPUs must be online when the kubelet starts."
+    mend = "choose from the CPUs {online}"
+    sentence = kubelet_text = "reserved-cpus: {cpus} is not a subset of online-cpus: {online}"
+    cpus: str
+    online: str

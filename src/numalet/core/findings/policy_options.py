@@ -1,0 +1,179 @@
+"""What is wrong with options of the topology and CPU policies."""
+
+from __future__ import annotations
+
+from numalet.core.findings.phrases import OPTIONS
+from numalet.core.model.findings import Finding
+from numalet.core.model.go_text import GoText
+
+
+class OptionsNeedGate(Finding):
+    """Options of a manager's policy, without the gate that allows any."""
+
+    options: str
+    gate: str
+
+
+class OptionUnknown(Finding):
+    """An option that a manager's policy does not have."""
+
+    option: GoText
+    allowed: str
+
+
+class OptionNeedsGate(Finding):
+    """An option whose level of maturity is not enabled."""
+
+    option: GoText
+    maturity: str
+    gate: str
+
+
+class OptionNotBoolean(Finding):
+    """An option whose value is neither true nor false."""
+
+    option: GoText
+    value: str
+    problem: str
+
+
+class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
+    code = "config/topology-options-need-gate"
+    why = OPTIONS
+    mend = "set featureGates.{gate} to true, or remove the options"
+    sentence = kubelet_text = (
+        "topology manager policy options {options} require feature gates "
+        '"TopologyManagerPolicyOptions" enabled'
+    )
+
+
+class ConfigTopologyOptionUnknown(OptionUnknown):
+    code = "config/topology-option-unknown"
+    sentence = "there is no option {option!r} of the topology policy; allowed are {allowed}"
+    why = OPTIONS
+    mend = "remove {option}; allowed are {allowed}"
+    kubelet_text = "unknown Topology Manager Policy option: {option:q}"
+
+
+class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
+    code = "config/topology-option-needs-gate"
+    sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
+    why = OPTIONS
+    mend = "set featureGates.{gate} to true, or remove {option}"
+    kubelet_text = (
+        "Topology Manager Policy {maturity}-level Options not enabled, but option {option:q} "
+        "provided"
+    )
+
+
+class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
+    code = "config/topology-option-not-boolean"
+    sentence = "option {option!r} must be true or false, and {value!r} is neither"
+    why = OPTIONS
+    mend = "write true or false, in quotes"
+    kubelet_text = "bad value for option {option:q}: {problem}"
+
+
+class ConfigTopologyOptionNotInteger(Finding):
+    code = "config/topology-option-not-integer"
+    sentence = (
+        "option {option!r} must be a whole number from {minimum} upwards, and {value!r} is none"
+    )
+    why = OPTIONS
+    mend = (
+        "write a whole number from {minimum} upwards, in quotes: as many as the machine has NUMA "
+        "nodes"
+    )
+    kubelet_text = "unable to convert policy option to integer {option:q}: {problem}"
+    option: GoText
+    value: str
+    minimum: int
+    problem: str
+
+
+class ConfigTopologyNodeLimit(Finding):
+    code = "config/topology-node-limit"
+    sentence = (
+        "option {option!r} must be a whole number from {minimum} upwards, and {value} is less"
+    )
+    why = OPTIONS
+    mend = "write {minimum} or more, or remove the option"
+    kubelet_text = "the minimum value of {option:q} should not be less than {minimum}"
+    option: GoText
+    value: str
+    minimum: int
+
+
+class ConfigCpuOptionsNeedGate(OptionsNeedGate):
+    code = "config/cpu-options-need-gate"
+    why = OPTIONS
+    mend = "set featureGates.{gate} to true, or remove the options"
+    sentence = kubelet_text = (
+        'CPU Manager policy options {options} require feature gates "CPUManager", '
+        '"CPUManagerPolicyOptions" enabled'
+    )
+
+
+class ConfigCpuOptionUnknown(OptionUnknown):
+    code = "config/cpu-option-unknown"
+    sentence = "there is no option {option!r} of the CPU policy; allowed are {allowed}"
+    why = OPTIONS
+    mend = "remove {option}; allowed are {allowed}"
+    kubelet_text = "new static policy error: unknown CPU Manager Policy option: {option:q}"
+
+
+class ConfigCpuOptionNeedsGate(OptionNeedsGate):
+    code = "config/cpu-option-needs-gate"
+    sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
+    why = OPTIONS
+    mend = "set featureGates.{gate} to true, or remove {option}"
+    kubelet_text = (
+        "new static policy error: CPU Manager Policy {maturity}-level Options not enabled, but "
+        "option {option:q} provided"
+    )
+
+
+class ConfigCpuOptionNotBoolean(OptionNotBoolean):
+    code = "config/cpu-option-not-boolean"
+    sentence = "option {option!r} must be true or false, and {value!r} is neither"
+    why = OPTIONS
+    mend = "write true or false, in quotes"
+    kubelet_text = "new static policy error: bad value for option {option:q}: {problem}"
+
+
+class ConfigCpuOptionsExclude(Finding):
+    code = "config/cpu-options-exclude"
+    why = OPTIONS
+    mend = "keep one of {first} and {second}"
+    sentence = kubelet_text = (
+        "new static policy error: static policy options {first} and {second} can not be used at "
+        "the same time"
+    )
+    first: str
+    second: str
+
+
+class ConfigAlignBySocketSingleNode(Finding):
+    code = "config/align-by-socket-single-node"
+    why = OPTIONS
+    mend = "remove align-by-socket, or use another topology policy than single-numa-node"
+    sentence = kubelet_text = (
+        "new static policy error: Topolgy manager single-numa-node policy is incompatible with "
+        "CPUManager align-by-socket policy option"
+    )
+
+
+class ConfigAlignBySocketSockets(Finding):
+    code = "config/align-by-socket-sockets"
+    sentence = (
+        "option align-by-socket does not fit a machine with more sockets ({sockets}) than NUMA "
+        "nodes with CPUs ({numa_nodes})"
+    )
+    why = OPTIONS
+    mend = "remove align-by-socket"
+    kubelet_text = (
+        "new static policy error: Align by socket is not compatible with hardware where number of "
+        "sockets are more than number of NUMA"
+    )
+    sockets: int
+    numa_nodes: int

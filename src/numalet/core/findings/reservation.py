@@ -1,0 +1,375 @@
+"""What is wrong with what is kept back: reserved amounts, thresholds, enforcement, CPUs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.core.findings.phrases import FORMULA
+from numalet.core.model.findings import Finding
+from numalet.core.model.go_text import GoText
+from numalet.core.model.quantity import Quantity
+
+_ENFORCE: Final = (
+    "What enforceNodeAllocatable names is enforced by cgroups, which must be there and be named."
+)
+_RESERVABLE: Final = (
+    "kubeReserved and systemReserved take cpu, memory, ephemeral-storage and pid, each with a "
+    "quantity that is not negative."
+)
+_THRESHOLDS: Final = (
+    "A hard eviction threshold is a known signal with an amount above 0, or with a percentage "
+    "from 0% to 100%."
+)
+
+
+class ConfigEnforceBothForms(Finding):
+    code = "config/enforce-both-forms"
+    why = _ENFORCE
+    mend = "keep one of {whole} and {compressible}"
+    sentence = kubelet_text = (
+        "invalid configuration: both {whole:q} and {compressible:q} cannot be specified together "
+        "in enforceNodeAllocatable (--enforce-node-allocatable)"
+    )
+    whole: GoText
+    compressible: GoText
+
+
+class ConfigEnforceDuplicate(Finding):
+    code = "config/enforce-duplicate"
+    why = _ENFORCE
+    mend = "name {key} once"
+    sentence = kubelet_text = (
+        "invalid configuration: duplicated enforcements {key:q} in enforceNodeAllocatable "
+        "(--enforce-node-allocatable)"
+    )
+    key: GoText
+
+
+class ConfigEnforceNoneWithOthers(Finding):
+    code = "config/enforce-none-with-others"
+    why = _ENFORCE
+    mend = "write none alone, or leave it out"
+    sentence = kubelet_text = (
+        "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not "
+        'contain additional enforcements when "none" is specified'
+    )
+
+
+class ConfigEnforceUnknown(Finding):
+    code = "config/enforce-unknown"
+    why = _ENFORCE
+    mend = "remove {key}"
+    sentence = kubelet_text = (
+        "invalid configuration: option {key:q} specified for enforceNodeAllocatable "
+        '(--enforce-node-allocatable). Valid options are "pods", "system-reserved", '
+        '"system-reserved-compressible", "kube-reserved", "kube-reserved-compressible" or "none"'
+    )
+    key: GoText
+
+
+class ConfigEnforceWithoutCgroup(Finding):
+    code = "config/enforce-without-cgroup"
+    why = _ENFORCE
+    mend = "set {owner}ReservedCgroup, or remove {key}"
+    sentence = kubelet_text = (
+        "invalid configuration: {owner}ReservedCgroup (--{owner}-reserved-cgroup) must be "
+        'specified when "{owner}-reserved" or "{owner}-reserved-compressible" included in '
+        "enforceNodeAllocatable (--enforce-node-allocatable)"
+    )
+    owner: str
+    key: GoText
+
+
+class ConfigEnforceWithoutQosCgroups(Finding):
+    code = "config/enforce-without-qos-cgroups"
+    why = _ENFORCE
+    mend = "set cgroupsPerQOS to true, or remove {key}"
+    sentence = kubelet_text = (
+        "invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "
+        "{key:q} contained in enforceNodeAllocatable (--enforce-node-allocatable)"
+    )
+    key: GoText
+
+
+class ReservedMemoryEntryFinding(Finding):
+    """Something about one type of memory in one entry of reservedMemory."""
+
+    numa_node: int
+    type: GoText
+
+
+class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
+    code = "config/reserved-memory-type"
+    sentence = (
+        "memory type {type!r} of NUMA node {numa_node} can not be reserved; allowed are memory "
+        "and hugepages-<size>"
+    )
+    why = "reservedMemory takes memory and hugepages-<size>."
+    mend = (
+        "write memory, hugepages-2Mi or hugepages-1Gi, or remove {type} from NUMA node {numa_node}"
+    )
+    kubelet_text = (
+        "invalid configuration: the limit type {type:q} for NUMA node {numa_node} is not "
+        "supported, only [memory hugepages-<HugePageSize>] is accepted"
+    )
+
+
+class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
+    code = "config/reserved-memory-zero"
+    why = "An entry that keeps nothing back is taken for a mistake."
+    mend = "remove {type} from NUMA node {numa_node}"
+    sentence = kubelet_text = (
+        "invalid configuration: reserved memory may not be zero for NUMA node {numa_node} and "
+        "resource {type:q}"
+    )
+
+
+class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
+    code = "config/reserved-memory-duplicate"
+    why = "A type comes once for each NUMA node."
+    mend = "merge the entries of {type} on NUMA node {numa_node}"
+    sentence = kubelet_text = (
+        "invalid configuration: the reserved memory has a duplicate value for NUMA node "
+        "{numa_node} and resource {type:q}"
+    )
+
+
+class ConfigReservedResource(Finding):
+    code = "config/reserved-resource"
+    sentence = (
+        "{resource!r} can not be reserved here; allowed are cpu, memory, ephemeral-storage and pid"
+    )
+    why = _RESERVABLE
+    mend = "write cpu, memory, ephemeral-storage or pid, or remove {resource}"
+    kubelet_text = "cannot reserve {resource:q} resource"
+    resource: GoText
+
+
+class ConfigReservedQuantity(Finding):
+    code = "config/reserved-quantity"
+    sentence = (
+        "{value!r} is no quantity for {resource!r} (allowed are such as 500m or 1Gi): {problem}"
+    )
+    why = _RESERVABLE
+    mend = "write an amount such as 500m or 1Gi for {resource}"
+    kubelet_text = "failed to parse quantity {value:q} for {resource:q} resource: {problem}"
+    resource: GoText
+    value: GoText
+    problem: str
+
+
+class ConfigReservedNegative(Finding):
+    code = "config/reserved-negative"
+    why = _RESERVABLE
+    mend = "write an amount of 0 or more for {resource}"
+    sentence = kubelet_text = "resource quantity for {resource:q} cannot be negative: {value}"
+    resource: GoText
+    value: GoText
+
+
+class EvictionThreshold(Finding):
+    """Something about the threshold of one signal in evictionHard."""
+
+    signal: str
+    value: str
+
+
+class ConfigEvictionSignal(EvictionThreshold):
+    code = "config/eviction-signal"
+    sentence = (
+        "{signal!r} is no eviction signal; allowed are memory.available, nodefs.available, "
+        "imagefs.available, pid.available and the like"
+    )
+    why = _THRESHOLDS
+    mend = "remove {signal}, or use memory.available"
+    kubelet_text = "unsupported eviction signal {signal}"
+
+
+class ConfigEvictionNumber(EvictionThreshold):
+    code = "config/eviction-number"
+    sentence = "threshold {value!r} of {signal} is no percentage such as 5%: {problem}"
+    why = _THRESHOLDS
+    mend = "write a percentage such as 5%"
+    kubelet_text = "{problem}"
+    problem: str
+
+
+class ConfigEvictionQuantity(EvictionThreshold):
+    code = "config/eviction-quantity"
+    sentence = (
+        "threshold {value!r} of {signal} is neither a quantity such as 100Mi nor a percentage "
+        "such as 5%: {problem}"
+    )
+    why = _THRESHOLDS
+    mend = "write an amount such as 100Mi, or a percentage such as 5%"
+    kubelet_text = "{problem}"
+    problem: str
+
+
+class ConfigEvictionBelowZero(EvictionThreshold):
+    code = "config/eviction-below-zero"
+    sentence = "threshold {value!r} of {signal} is below 0%; allowed are 0% to 100%"
+    why = _THRESHOLDS
+    mend = "write a percentage from 0% to 100%"
+    kubelet_text = "eviction percentage threshold {signal} must be >= 0%: {value}"
+
+
+class ConfigEvictionAboveAll(EvictionThreshold):
+    code = "config/eviction-above-all"
+    sentence = "threshold {value!r} of {signal} is above 100%; allowed are 0% to 100%"
+    why = _THRESHOLDS
+    mend = "write a percentage from 0% to 100%"
+    kubelet_text = "eviction percentage threshold {signal} must be <= 100%: {value}"
+
+
+class ConfigEvictionNotPositive(EvictionThreshold):
+    code = "config/eviction-not-positive"
+    why = _THRESHOLDS
+    mend = "write an amount above 0, or 0% for no threshold"
+    sentence = kubelet_text = "eviction threshold {signal} must be positive: {value}"
+
+
+class ConfigReservedMoreThanCapacity(Finding):
+    code = "config/reserved-more-than-capacity"
+    sentence = "{reserved} of {resource} are kept back, and the machine has only {capacity}"
+    why = "A node can not keep back more than it has."
+    mend = "keep back less than {capacity} of {resource}"
+    kubelet_text = (
+        "Resource {resource:q} has a reservation of {reserved_raw} but capacity of "
+        "{capacity_raw}. Expected capacity >= reservation."
+    )
+    resource: GoText
+    reserved: Quantity
+    capacity: Quantity
+    reserved_raw: str
+    capacity_raw: str
+
+
+class ConfigMemoryPolicy(Finding):
+    code = "config/memory-policy"
+    sentence = (
+        "memoryManagerPolicy {policy!r} is unknown; allowed are None, Static and, on Windows, "
+        "BestEffort"
+    )
+    why = "The Memory Manager has the policies None, Static and BestEffort."
+    mend = "write None or Static"
+    kubelet_text = 'unknown policy: "{policy}"'
+    policy: GoText
+
+
+class ConfigMemoryPolicyNotOnWindows(Finding):
+    code = "config/memory-policy-not-on-windows"
+    why = "Windows can not confine memory to NUMA nodes."
+    mend = "write None or BestEffort"
+    sentence = kubelet_text = "policy {policy:q} is not available on Windows"
+    policy: GoText
+
+
+class ConfigMemoryPolicyPlatform(Finding):
+    code = "config/memory-policy-platform"
+    why = "BestEffort is the memory policy of Windows alone."
+    mend = "write None or Static"
+    sentence = kubelet_text = "policy {policy:q} is not available for platform {platform:q}"
+    policy: GoText
+    platform: GoText
+
+
+class ConfigReservedMemoryNode(Finding):
+    code = "config/reserved-memory-node"
+    sentence = (
+        "reservedMemory names NUMA node {numa_node}, and the machine has the nodes {existing}"
+    )
+    why = "Entries name NUMA nodes that the machine has."
+    mend = "choose from the NUMA nodes {existing}"
+    kubelet_text = (
+        "the reserved memory configuration references a NUMA node {numa_node} that does not exist "
+        "on this machine"
+    )
+    numa_node: int
+    existing: str
+
+
+class ConfigReservedMemorySum(Finding):
+    code = "config/reserved-memory-sum"
+    sentence = (
+        "reservedMemory keeps back {total} of {type} in all; it must be exactly {expected}, the "
+        "sum of kubeReserved, systemReserved and the hard eviction threshold"
+    )
+    why = FORMULA
+    mend = "make the entries of {type} add up to {expected}; 'numalet reserve' computes them"
+    kubelet_text = (
+        'the total amount "{total}" of type {type:q} is not equal to the value "{expected}" '
+        "determined by Node Allocatable feature"
+    )
+    total: str
+    type: GoText
+    expected: str
+
+
+class ConfigReservedMemoryNotInteger(Finding):
+    code = "config/reserved-memory-not-integer"
+    sentence = (
+        "an amount of reservedMemory must be whole bytes written without decimals, such as 1536Mi "
+        "instead of 1.5Gi; this one, which comes to {amount}, is not"
+    )
+    why = "The Memory Manager takes a quantity only if it is held as a whole number."
+    mend = "write whole units, such as 1536Mi instead of 1.5Gi"
+    kubelet_text = "could not covert a variable of type Quantity to int64"
+    amount: str
+
+
+class ConfigReservedMemoryMissing(Finding):
+    code = "config/reserved-memory-missing"
+    sentence = (
+        "memoryManagerPolicy Static needs reservedMemory of type memory on at least one NUMA node"
+    )
+    why = FORMULA + " A sum of 0 is refused."
+    mend = "add reservedMemory with an amount above 0; 'numalet reserve' computes it"
+    kubelet_text = "[memorymanager] you should specify the system reserved memory"
+
+
+class ReserveNothingToReserve(Finding):
+    code = "reserve/nothing-to-reserve"
+    sentence = (
+        "kubeReserved, systemReserved and the hard eviction threshold come to 0 bytes of memory; "
+        "the memory policy Static needs more than 0, so give one of them an amount"
+    )
+
+
+class ReserveNotWholeBytes(Finding):
+    code = "reserve/not-whole-bytes"
+    sentence = (
+        "kubeReserved, systemReserved and the hard eviction threshold come to {total} of memory, "
+        "which is no whole number of bytes; reservedMemory accepts whole bytes only"
+    )
+    total: Quantity
+
+
+class ReserveTooLittleMemory(Finding):
+    code = "reserve/too-little-memory"
+    sentence = (
+        "{total} of memory are to be kept back, and the NUMA nodes have {usable} in all that is "
+        "not in huge pages"
+    )
+    total: Quantity
+    usable: Quantity
+
+
+class ReserveUnknownNode(Finding):
+    code = "reserve/unknown-node"
+    sentence = (
+        "NUMA node {numa_node} is to keep all its memory, and the machine has the nodes {known}"
+    )
+    numa_node: int
+    known: str
+
+
+class ReserveSpareNeeded(Finding):
+    code = "reserve/spare-needed"
+    sentence = (
+        "NUMA node {numa_node} can not keep all its memory: the other nodes have {missing} too "
+        "little for the {total} that must be kept back"
+    )
+    numa_node: int | None
+    total: Quantity
+    missing: Quantity

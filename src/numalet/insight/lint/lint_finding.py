@@ -1,0 +1,24 @@
+"""What all findings of our own rules about a configuration have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numalet.core.model.findings import Finding
+from numalet.wording import english
+
+
+class LintFinding(Finding):
+    """A finding that shows sizes as people read them."""
+
+    def __str__(self) -> str:
+        return self.sentence.format(**with_sizes(self.fields))
+
+
+def with_sizes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a finding; numbers of bytes, whose names end in ``_bytes``, as sizes."""
+    return {
+        name: english.size(value) if name.endswith("_bytes") else value
+        for name, value in fields.items()
+    }

@@ -1,0 +1,213 @@
+"""What the rules about policies and their options find."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Severity
+from numalet.core.model.quantity import Quantity
+from numalet.insight.lint.lint_finding import LintFinding
+
+
+class LintMaxAllowableNotANumber(LintFinding):
+    code = "lint/max-allowable-not-a-number"
+    sentence = "max-allowable-numa-nodes is {value!r}; it must be a number of NUMA nodes"
+    why = "The option is read with strconv.Atoi. A page of the Kubernetes documentation said true."
+    mend = "write {nodes}, in quotes"
+    value: str
+    nodes: int
+
+
+class LintManyNodes(LintFinding, kw_only=True):
+    code = "lint/many-nodes"
+    sentence = (
+        "the machine has {nodes} NUMA nodes; every topology policy but none refuses more than "
+        "{limit} unless max-allowable-numa-nodes is set"
+    )
+    why = "The Topology Manager goes through all combinations of hints."
+    mend = (
+        "set max-allowable-numa-nodes to {nodes} together with the policy, and expect slow "
+        "admissions"
+    )
+    nodes: int
+    limit: int
+    severity: Severity = Severity.NOTE
+
+
+class LintManyNodesAreSlow(LintFinding, kw_only=True):
+    code = "lint/many-nodes-are-slow"
+    sentence = (
+        "with {nodes} NUMA nodes, more than {limit}, the admission of one pod can take the "
+        "kubelet v1.32 minutes"
+    )
+    why = (
+        "The kubelet v1.32 goes through every combination of the hints of all resources, and "
+        "there are up to 2^nodes hints for each."
+    )
+    mend = "measure the admission of a pod with several resources first, or use the policy none"
+    nodes: int
+    limit: int
+    severity: Severity = Severity.WARNING
+
+
+class LintTopologyOptionsNotRead(LintFinding, kw_only=True):
+    code = "lint/topology-options-not-read"
+    sentence = (
+        "topologyManagerPolicyOptions ({options}) are given, but the topology policy none reads "
+        "none of them"
+    )
+    why = "Options belong to a policy; none has no use for any."
+    mend = "set topologyManagerPolicy, or remove the options"
+    options: str
+    severity: Severity = Severity.WARNING
+
+
+class LintOptionWithoutGate(LintFinding, kw_only=True):
+    code = "lint/option-without-gate"
+    sentence = "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
+    why = "As soon as a policy reads the option, the kubelet does not start without the gate."
+    mend = "set featureGates.{gate} to true, or remove the option"
+    option: str
+    maturity: str
+    gate: str
+    severity: Severity = Severity.WARNING
+
+
+class LintAlignmentWithoutHints(LintFinding, kw_only=True):
+    code = "lint/alignment-without-hints"
+    sentence = (
+        "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy "
+        "is None: nothing but device plugins says where a container should be"
+    )
+    why = (
+        "The Topology Manager merges the hints of the CPU Manager, the Memory Manager and of "
+        "device plugins. Containers without such devices are admitted as under the policy none."
+    )
+    mend = (
+        "set cpuManagerPolicy to static or memoryManagerPolicy to Static, unless only devices are "
+        "to be aligned"
+    )
+    policy: str
+    severity: Severity = Severity.WARNING
+
+
+class LintCpuReservationOverridden(LintFinding, kw_only=True):
+    code = "lint/cpu-reservation-overridden"
+    sentence = (
+        "{field} is {amount} and counts for nothing: reservedSystemCPUs sets the CPUs that are "
+        "reserved, here {cpus}"
+    )
+    why = (
+        "With reservedSystemCPUs the kubelet v1.32 drops kubeReserved.cpu and sets "
+        "systemReserved.cpu to the number of the CPUs, under every CPU policy."
+    )
+    mend = "remove {field}, or name other CPUs in reservedSystemCPUs"
+    field: str
+    amount: Quantity
+    cpus: int
+    severity: Severity = Severity.WARNING
+
+
+class LintReservedCpusSplitCores(LintFinding, kw_only=True):
+    code = "lint/reserved-cpus-split-cores"
+    sentence = "CPUs {reserved} are reserved, but not CPUs {siblings}, which are on the same cores"
+    why = (
+        "Threads of one core share its caches and units: a container that gets the sibling of a "
+        "reserved CPU is disturbed by the system. With full-pcpus-only, which gives whole cores, "
+        "no container gets it."
+    )
+    mend = "set reservedSystemCPUs to {whole}"
+    reserved: str
+    siblings: str
+    whole: str
+    severity: Severity = Severity.WARNING
+
+
+class LintPartOfACpuReserved(LintFinding, kw_only=True):
+    code = "lint/part-of-a-cpu-reserved"
+    sentence = (
+        "{reserved} of cpu are kept back; the static CPU policy rounds that up to {cpus}, but the "
+        "node offers the difference to pods"
+    )
+    why = (
+        "The static policy keeps whole CPUs back. The scheduler goes by the exact number, and "
+        "sends pods whose CPUs are not there."
+    )
+    mend = "keep back {cpus} of cpu, or name CPUs in reservedSystemCPUs"
+    reserved: Quantity
+    cpus: int
+    severity: Severity = Severity.WARNING
+
+
+class LintCpuPolicyMayHang(LintFinding, kw_only=True):
+    code = "lint/cpu-policy-may-hang"
+    sentence = (
+        "full-pcpus-only with distribute-cpus-across-numa, and only some threads of the cores "
+        "{cores} are reserved: some requests make the kubelet v1.32 loop for ever"
+    )
+    why = (
+        "Distributing hands out whole cores in turns; on NUMA nodes with an odd number of free "
+        "threads the turns never end."
+    )
+    mend = "name all threads of these cores in reservedSystemCPUs, or none"
+    cores: str
+    severity: Severity = Severity.WARNING
+
+
+class LintStrictReservation(LintFinding, kw_only=True):
+    code = "lint/strict-reservation"
+    sentence = (
+        "with strict-cpu-reservation, pods that hold all {cpus} CPUs that are not reserved leave "
+        "the shared pool empty; the kubelet v1.32 then fails at its next start"
+    )
+    why = (
+        "The reserved CPUs are not part of the shared pool then, and a state file with an empty "
+        "pool is refused."
+    )
+    mend = "keep one CPU more than the largest sum of exclusive CPUs"
+    cpus: int
+    severity: Severity = Severity.WARNING
+
+
+class LintDistancesBeyondRows(LintFinding, kw_only=True):
+    code = "lint/distances-beyond-rows"
+    sentence = (
+        "with prefer-closest-numa-nodes the kubelet v1.32 panics at pods for which it compares "
+        "sets with NUMA node {numa_node} by distance: it looks for that distance at place "
+        "{numa_node} of rows that have {places} places (nodes: {numa_nodes})"
+    )
+    why = (
+        "The Topology Manager takes the distance to a NUMA node from the place of a row that has "
+        "the node's id as its number; where ids have gaps, rows are too short for the highest."
+    )
+    mend = "remove prefer-closest-numa-nodes"
+    numa_node: int
+    places: int
+    numa_nodes: str
+    severity: Severity = Severity.WARNING
+
+
+class LintPageSizeNotEverywhere(LintFinding, kw_only=True):
+    code = "lint/page-size-not-everywhere"
+    sentence = (
+        "NUMA nodes {numa_nodes} do not know {type}, other nodes do: a Guaranteed pod that asks "
+        "for such pages makes the kubelet v1.32 panic"
+    )
+    why = "The Memory Manager looks the size up on every node, without asking whether it is there."
+    mend = "keep pods with {type} off this node, or let the kernel offer the size on every node"
+    type: str
+    numa_nodes: str
+    severity: Severity = Severity.WARNING
+
+
+class LintNumaBalancing(LintFinding, kw_only=True):
+    code = "lint/numa-balancing"
+    sentence = (
+        "kernel.numa_balancing is {value}: the kernel moves pages of containers that are pinned "
+        "to NUMA nodes anyway"
+    )
+    why = (
+        "Automatic balancing unmaps pages to see who uses them. Where memory is confined to NUMA "
+        "nodes by hand it costs time and gains nothing."
+    )
+    mend = "sysctl kernel.numa_balancing=0"
+    value: int
+    severity: Severity = Severity.WARNING

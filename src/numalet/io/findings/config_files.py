@@ -1,0 +1,183 @@
+"""What is wrong with configuration files and flags."""
+
+from __future__ import annotations
+
+from numalet.core.findings.phrases import OPTIONS
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.core.model.go_text import GoText
+
+
+class ConfigFileEmpty(Finding):
+    code = "config-file/empty"
+    sentence = "this configuration file is empty; it must hold a KubeletConfiguration"
+
+
+class ConfigFileSeveralDocuments(Finding):
+    code = "config-file/several-documents"
+    sentence = (
+        "this file holds {count} documents; a configuration file holds one KubeletConfiguration, "
+        "and may hold one NumaletConfiguration and other objects of Kubernetes beside it, drop-in "
+        "files excepted"
+    )
+    count: int
+
+
+class ConfigFileNotAMapping(Finding):
+    code = "config-file/not-a-mapping"
+    sentence = "a KubeletConfiguration is a mapping, and this is {found}"
+    found: str
+
+
+class ConfigFileKind(Finding):
+    code = "config-file/kind"
+    sentence = (
+        "apiVersion {api_version!r} and kind {kind!r} are not known here; allowed are "
+        "'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration', or an object that holds one: "
+        "a ConfigMap, a KubeletConfig of OpenShift, the answer of /configz, a machine "
+        "configuration of Talos, user data of Bottlerocket, a kubelet's command line"
+    )
+    api_version: object
+    kind: object
+
+
+class ConfigFileCommandLine(Finding):
+    code = "config-file/command-line"
+    sentence = "this begins as a kubelet's command line, and is none: {problem}"
+    problem: str
+
+
+class ConfigFileExtraConfig(Finding):
+    code = "config-file/extra-config"
+    sentence = (
+        "kubelet-extra-config must be fields of a KubeletConfiguration, as YAML in base64, and "
+        "{value} is not"
+    )
+    value: str
+
+
+class ConfigFileNoSettings(Finding):
+    code = "config-file/no-settings"
+    sentence = (
+        "there is no table [settings.kubernetes], which has the settings of Bottlerocket's kubelet"
+    )
+
+
+class ConfigFileToml(Finding):
+    code = "config-file/toml"
+    sentence = "this begins as TOML, and is none: {problem}"
+    problem: str
+
+
+class ConfigFileUnknownSetting(WarningFinding):
+    code = "config-file/unknown-setting"
+    sentence = (
+        "Bottlerocket has no setting {name!r} of Kubernetes that is known here; nearest: {nearest}"
+    )
+    name: str
+    nearest: str
+
+
+class ConfigFileReadFrom(NoteFinding):
+    code = "config-file/read-from"
+    sentence = "read from here: {source}"
+    source: str
+
+
+class ConfigFileReadInPart(NoteFinding):
+    code = "config-file/read-in-part"
+    sentence = (
+        "read from here: {source}; what {system} sets besides is not known here, so give the "
+        "answer of /configz for the whole configuration of a node"
+    )
+    source: str
+    system: str
+
+
+class ConfigFileUnknownField(WarningFinding):
+    code = "config-file/unknown-field"
+    sentence = "there is no field {field!r}; it is ignored, as the kubelet does"
+    field: str
+
+
+class ConfigFileWrongType(Finding):
+    code = "config-file/wrong-type"
+    sentence = "{field} must be {expected}, and {value} is {found}: {go_text}"
+    field: str
+    expected: str
+    value: str
+    found: str
+    go_text: str
+
+
+class ConfigFileOutOfRange(Finding):
+    code = "config-file/out-of-range"
+    sentence = "{field} must be a number from {lowest} to {highest}, and {value} is not: {go_text}"
+    field: str
+    value: str
+    lowest: str
+    highest: int
+    go_text: str
+
+
+class ConfigFileQuantity(Finding):
+    code = "config-file/quantity"
+    sentence = "{field} must be a quantity such as '1Gi', and {value!r} is none: {problem}"
+    field: str
+    value: str
+    problem: str
+
+
+class ConfigFileDuration(Finding):
+    code = "config-file/duration"
+    sentence = "{field} must be a duration such as '100ms', and {value!r} is none: {problem}"
+    field: str
+    value: str
+    problem: str
+
+
+class ConfigFileDirectory(Finding):
+    code = "config-file/directory"
+    sentence = "the directory of drop-in files can not be read: {reason}"
+    reason: str
+
+
+class NumaletConfigNeedsNative(Finding):
+    code = "numalet-config/needs-native"
+    sentence = "{field} has a meaning in native mode only; add --native, or mode: native"
+    field: str
+
+
+class NumaletConfigUnknownValue(Finding):
+    code = "numalet-config/unknown-value"
+    sentence = "{value} is not known here; allowed: {allowed}"
+    value: str
+    allowed: str
+
+
+class FlagUnknown(Finding):
+    code = "flag/unknown"
+    sentence = "failed to parse kubelet flag: unknown flag: {flag}"
+    flag: str
+    known: str
+
+
+class FlagInvalid(Finding):
+    code = "flag/invalid"
+    sentence = (
+        "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
+    )
+    flag: GoText
+    value: GoText
+    problem: str
+
+
+class ConfigSizeWithoutUnit(WarningFinding):
+    code = "config/size-without-unit"
+    sentence = (
+        "{field} {value} has no unit, so it is {value} bytes; write the unit that is meant, such "
+        "as {value}Mi"
+    )
+    why = OPTIONS
+    mend = "write the size with its unit: Ki, Mi or Gi"
+    field: str
+    value: str

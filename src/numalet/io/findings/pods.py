@@ -1,0 +1,220 @@
+"""What is wrong with the manifest of a pod."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, WarningFinding
+from numalet.io.findings.documents import PartMissing, ValueNotAllowed
+
+
+class PodsDuplicateContainer(Finding):
+    code = "pods/duplicate-container"
+    sentence = (
+        "two containers are called {name!r}; every container of a pod, init containers included, "
+        "needs a name of its own"
+    )
+    name: str
+
+
+class PodsDuplicateName(WarningFinding):
+    code = "pods/duplicate-name"
+    sentence = (
+        "{count} pods are called {pod}; they are treated as different pods, though a cluster has "
+        "one of a name at a time: is one of them there by mistake?"
+    )
+    pod: str
+    count: int
+
+
+class PodsDuplicateUid(Finding):
+    code = "pods/duplicate-uid"
+    sentence = "{pod} and {other} both have the uid {uid!r}; every pod needs a uid of its own"
+    uid: str
+    pod: str
+    other: str
+
+
+class PodsEmptyDocument(Finding):
+    code = "pods/empty-document"
+    sentence = "nothing is in it; a Pod or another object with pods is needed"
+
+
+class ResourceRefused(Finding):
+    """An amount of a resource that can not be so."""
+
+    resource: str
+    value: str
+    nearest: str
+
+
+class PodsHugePageSize(ResourceRefused):
+    code = "pods/huge-page-size"
+    sentence = (
+        "{resource!r} names no size of huge pages; write hugepages-2Mi or hugepages-1Gi, for "
+        "example"
+    )
+
+
+class PodsHugePagesAlone(Finding):
+    code = "pods/huge-pages-alone"
+    sentence = (
+        "{resource!r} is asked for without cpu and without memory; huge pages need one of them"
+    )
+    resource: str
+
+
+class PodsKind(Finding):
+    code = "pods/kind"
+    sentence = "the kind is {value}, and nothing is known about such objects; known: {nearest}"
+    value: str
+    nearest: str
+
+
+class PodsLimitMissing(Finding):
+    code = "pods/limit-missing"
+    sentence = "{request} of {resource!r} are requested without a limit; the two must be equal"
+    resource: str
+    request: str
+
+
+class PodsNameMissing(PartMissing):
+    code = "pods/name-missing"
+    sentence = "the {what} has no name; every {what} needs one"
+
+
+class PodsNegative(ResourceRefused):
+    code = "pods/negative"
+    sentence = "{value} of {resource!r} is negative; 0 or more is allowed"
+
+
+class PodsNestedList(Finding):
+    code = "pods/nested-list"
+    sentence = "a {kind} is inside a list; lists hold single objects only"
+    kind: str
+
+
+class PodsTooManyContainers(Finding):
+    code = "pods/too-many-containers"
+    sentence = "the pod has {count} containers; {most} are possible"
+    count: int
+    most: int
+
+
+class PodsNoContainers(PartMissing):
+    code = "pods/no-containers"
+    sentence = "the pod has no containers; at least one is needed"
+
+
+class PodsNotWhole(ResourceRefused):
+    code = "pods/not-whole"
+    sentence = "{value} of {resource!r} is not whole; devices are counted in ones"
+
+
+class PodsPartOfAHugePage(ResourceRefused):
+    code = "pods/part-of-a-huge-page"
+    sentence = (
+        "{value} of {resource!r} is not a whole number of pages; a multiple of the page size is "
+        "needed"
+    )
+
+
+class PodsPhase(ValueNotAllowed):
+    code = "pods/phase"
+    sentence = "{value!r} is no phase of a pod; Pending, Running, Succeeded, Failed and Unknown are"
+
+
+class PodsPodLevelResources(WarningFinding):
+    code = "pods/pod-level-resources"
+    sentence = (
+        "resources of the whole pod are ignored, as the kubelet v1.32 does while the feature gate "
+        "PodLevelResources is off"
+    )
+
+
+class PodsQosClass(ValueNotAllowed):
+    code = "pods/qos-class"
+    sentence = "{value!r} is no QoS class; Guaranteed, Burstable and BestEffort are"
+
+
+class PodsQuantity(Finding):
+    code = "pods/quantity"
+    sentence = "{value} is no quantity: {cause}; write 500m, 4Gi or 100M, for example"
+    value: str
+    cause: str
+
+
+class PodsReplicas(Finding):
+    code = "pods/replicas"
+    sentence = "{value} pods are asked for; 0 to {most} are allowed"
+    value: str
+    most: int
+
+
+class RequestBesideLimit(Finding):
+    """A request that does not fit its limit."""
+
+    resource: str
+    request: str
+    limit: str
+
+
+class PodsRequestAboveLimit(RequestBesideLimit):
+    code = "pods/request-above-limit"
+    sentence = (
+        "{request} of {resource!r} are requested, but the limit is {limit}; a request may be as "
+        "large as the limit at most"
+    )
+
+
+class PodsRequestIsNotLimit(RequestBesideLimit):
+    code = "pods/request-is-not-limit"
+    sentence = (
+        "{request} of {resource!r} are requested and the limit is {limit}; for this resource the "
+        "two must be equal"
+    )
+
+
+class PodsRestartPolicy(Finding):
+    code = "pods/restart-policy"
+    sentence = (
+        "an init container has the restart policy {value!r}; only 'Always' (a sidecar) is "
+        "allowed, or none"
+    )
+    value: str
+
+
+class PodsSeveralNodes(Finding):
+    code = "pods/several-nodes"
+    sentence = (
+        "the pods are on several nodes ({names}); name the node whose pods are meant (--node-name)"
+    )
+    names: str
+
+
+class PodsTemplateMissing(Finding):
+    code = "pods/template-missing"
+    sentence = "the {kind} has no pod template; spec.template is needed"
+    kind: str
+
+
+class PodsUnknownResource(ResourceRefused):
+    code = "pods/unknown-resource"
+    sentence = (
+        "{value} of {resource!r} are asked for, but no resource has that name; known: {nearest}, "
+        "hugepages-<size>, and names with a domain such as example.com/gpu"
+    )
+
+
+class PodsLabel(ValueNotAllowed):
+    code = "pods/label"
+    sentence = (
+        "{value} is no legal name; lower-case letters, digits and '-' are allowed, 63 of them "
+        "at most, with a letter or digit at both ends"
+    )
+
+
+class PodsSubdomain(ValueNotAllowed):
+    code = "pods/subdomain"
+    sentence = (
+        "{value} is no legal name; lower-case letters, digits, '-' and '.' are allowed, 253 of "
+        "them at most, with a letter or digit at both ends and beside every '.'"
+    )
