@@ -108,8 +108,8 @@ sample: $(READY)  ## two minutes of what `make thorough` does
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.bounded_rate --seconds 45
 
 # Tests that draw a few of many cases in every run; here they try all of them.
-DRAWING_TESTS := tests/conformance/test_mutations.py tests/integration/test_open_api.py \
-  tests/property/test_cpu_assignment.py
+DRAWING_TESTS := tests/agent/test_front_door.py tests/conformance/test_mutations.py \
+  tests/integration/test_open_api.py tests/property/test_cpu_assignment.py
 
 thorough: $(READY)  ## 20,000 cases of each law of merging, all of what is drawn, 20 minutes of searches
 	$(PYTEST) $(PARALLEL) -q --hypothesis-profile=thorough --timeout=7200 $(SCALE_TESTS)

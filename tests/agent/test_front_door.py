@@ -3,31 +3,32 @@
 Every agent is a process that runs the command line ``numalet agent --exact --runtime fake``, is
 given files, asked over its Unix socket, and ended by a signal; a restart is another one on the same
 root folder. How a scenario is played: ``front_door``; how agents are started: ``agent_processes``.
+
+That every recorded decision comes out is tested in ``tests/conformance``, in one process. Here
+every run plays those that show something new of how a decision ends under which policies;
+``make thorough`` plays all.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from harness import thoroughness
 from numalet.insight.simulate import comparison
 from oracles import recordings
 from running import agent_processes, front_door
 from running.agent_log import Plain
 from running.agent_processes import Forks, Interpreters, Starter
 
-CHUNK: Final = 30
-CHUNKS: Final = [
-    (name, start)
-    for name in ("mixed", "restart")
-    for start in range(0, recordings.COUNTS[name], CHUNK)
-]
+NAMES: Final = ("mixed", "restart")
+PARTS: Final = 8
 AS_TYPED: Final = {
     "mixed-10006": "devices, init containers, removals",
     "mixed-10047": "the exact texts of the state files",
@@ -45,17 +46,27 @@ def forks() -> Iterator[Forks]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "start"), CHUNKS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", NAMES)
 def test_recorded_decisions_come_out_of_the_whole_agent(
-    name: str, start: int, forks: Forks, quick_path: Path
+    name: str, part: int, forks: Forks, quick_path: Path
 ) -> None:
     found = {}
-    for scenario in itertools.islice(scenarios(name), start, start + CHUNK):
+    for scenario in itertools.islice(played_here(name), part, None, PARTS):
         actual = played(scenario, forks, quick_path / scenario["name"])
         difference = comparison.first_difference(scenario["expect"], actual)
         if difference is not None:
             found[scenario["name"]] = difference
-    assert {} == found
+    assert found == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_way_in_which_a_decision_ends_is_played(name: str) -> None:
+    def shown(those: Iterable[Plain]) -> set[object]:
+        return {each for scenario in those for each in facts(scenario)}
+
+    assert shown(played_here(name)) == shown(scenarios(name))
 
 
 @pytest.mark.slow
@@ -71,6 +82,36 @@ def test_a_command_that_is_typed_does_the_same_as_a_copy_of_a_process(
 
     assert comparison.first_difference(scenario["expect"], typed) is None
     assert typed == copied
+
+
+def played_here(name: str) -> Iterator[Plain]:
+    """The scenarios of a file that show something which none before them shows, or all."""
+    shown: set[object] = set()
+    for scenario in scenarios(name):
+        if thoroughness.of(0, 1) or not shown >= facts(scenario):
+            shown |= facts(scenario)
+            yield scenario
+
+
+def facts(scenario: Plain) -> set[object]:
+    """What a scenario shows: its tags and options, and each end of a decision or a start under
+    these policies."""
+    config, expect = scenario["kubelet_config"], scenario["expect"]
+    steps = [expect, *expect["steps"]]
+    ends = [*steps, *(each for step in steps for each in step.get("readmitted", ()))]
+    policies = (
+        *(config.get(f"{name}ManagerPolicy") for name in ("cpu", "memory", "topology")),
+        config.get("topologyManagerScope"),
+    )
+    options = (config.get(f"{name}ManagerPolicyOptions", {}) for name in ("cpu", "topology"))
+    return {
+        *scenario["tags"],
+        *(option for each in options for option in each.items()),
+        *(
+            (policies, *(end.get(name) for name in ("admitted", "reason", "start_error_stage")))
+            for end in ends
+        ),
+    }
 
 
 def played(scenario: Plain, starter: Starter, folder: Path) -> Plain:

@@ -1,7 +1,7 @@
 """How many cases a test tries that could try any number: few in every run, all when asked for.
 
 Only for cases that are drawn, or that are of a kind with many others. What was recorded of a
-kubelet is always tried whole.
+kubelet is always tried whole, once: a second way to the same decisions tries those of each kind.
 """
 
 from __future__ import annotations

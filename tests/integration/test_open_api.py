@@ -30,8 +30,8 @@ from servers.pods import pod
 
 GROUPS = ("api/v1", "apis/numalet.dev/v1alpha1", "other")
 EXAMPLES = thoroughness.of(6, 20)
-WATCHES = 2
-"""So many of each kind, as each takes a second."""
+WATCHES = thoroughness.of(1, 4)
+"""So many of each operation, as each takes a second; so does what follows a log."""
 CHECKS = (
     checks.not_a_server_error,
     checks.content_type_conformance,
@@ -82,10 +82,12 @@ def operations(document: dict[str, Any]) -> Iterator[APIOperation[Any, Any, Any,
 
 
 def check(
-    served: Served, operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode
+    served: Served,
+    operation: APIOperation[Any, Any, Any, Any],
+    mode: GenerationMode,
+    watches: Iterator[int],
 ) -> None:
-    """Ask for one operation again and again."""
-    watches = iter(range(WATCHES))
+    """Ask for one operation again and again; with ``watches`` it may stay for a second."""
 
     @settings(
         max_examples=EXAMPLES,
@@ -97,12 +99,13 @@ def check(
     )
     @given(operation.as_strategy(mode))
     def ask(case: Case[Any]) -> None:
-        is_watch = "watch" in case.query
-        if is_watch and next(watches, None) is None:
-            is_watch = False
-            del case.query["watch"]
-        if is_watch or "follow" in case.query:
+        stays = {"watch", "follow"} & case.query.keys()
+        if stays and next(watches, None) is None:
+            for name in stays:
+                del case.query[name]
+        elif stays:
             case.query["timeoutSeconds"] = 1
+        is_watch = "watch" in case.query
         case.call_and_validate(
             base_url=served.url,
             session=served.session,
@@ -120,6 +123,7 @@ def test_every_answer_is_of_a_kind_that_the_document_names(served: Served, group
         warnings.simplefilter("ignore")
         found = [*operations(served.document(f"/openapi/v3/{group}"))]
         for operation in found:
+            watches = iter(range(WATCHES))
             for mode in GenerationMode:
-                check(served, operation, mode)
+                check(served, operation, mode, watches)
     assert found
