@@ -35,7 +35,7 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
     """The snapshot after a pod was deleted and its containers stopped."""
     gone = snapshot.without_pod(pod_uid).without_affinities(pod_uid).next_revision()
-    # Before all sources are ready, pods that were not seen yet look as if they were gone too.
+    # Before all sources are ready, pods that were not seen yet are missing, as if they were gone.
     is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
     return release_stale(roster, gone) if is_now else gone
 

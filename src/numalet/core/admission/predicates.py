@@ -12,10 +12,10 @@ the pod is rejected only if all of them together hold too little. Which ones: se
 What is not known is not guessed. A predicate that would need it is named in the answer, and does
 not reject; one that fails on what is known fails, whatever else there is.
 
-What is never asked: taints, which a node without a control plane has only if it was told to
-register with them. Extended resources that the node does not know are left out, as in the kubelet.
-Recorded scenarios end before this stage, so it follows the documentation of v1.32 and not
-recordings.
+What is not checked: taints, which a node without a control plane has only if it was configured
+to register with them. Extended resources that the node does not know are left out, as in the
+kubelet. Recorded scenarios end before this stage, so it follows the documentation of v1.32 and
+not recordings.
 Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fits``, v1.32.
 """
 

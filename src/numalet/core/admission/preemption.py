@@ -6,7 +6,7 @@ the sum, over the resources that are needed, of the square of the share that the
 missing; of equally close ones it is the pod that asks for less memory, then for less CPU, then
 the later one. The evicted end in the order BestEffort, Burstable, Guaranteed.
 
-The kubelet looks at its pods in random order, which decides between equals; here it is the
+The kubelet examines its pods in random order, which decides between equals; here it is the
 order in which they came. An evicted pod has its own grace period to end.
 Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
 """

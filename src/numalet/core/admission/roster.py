@@ -114,7 +114,7 @@ def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
 
 
 def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[DeviceLedger]:
-    # On Windows the Device Manager is not told of NUMA nodes.
+    # On Windows the Device Manager does not learn of NUMA nodes.
     has_nodes = rules.machine.os is OperatingSystem.LINUX
     known = numa_mask.of(rules.machine.node_ids) if has_nodes else numa_mask.EMPTY
     return ManagerSlot(

@@ -20,7 +20,7 @@ from numalet.core.hints.hint import Hint
 
 
 def run(attempt: AdmissionAttempt) -> Rejection | None:
-    """Take the pod through the scope that the rules name; None if no provider refuses."""
+    """Admit the pod in the scope that the rules name; None if no provider refuses."""
     rules = attempt.roster.rules.topology
     if rules.policy is TopologyPolicy.NONE:
         return _none(attempt)

@@ -2,7 +2,7 @@
 
 The checkpoint keeps the answer of the plugin as it came; what is in it matters only to the
 container runtime. But the kubelet decodes it when it starts and skips an entry that it can not
-decode, so this module walks over the message and looks at its shape.
+decode, so this module walks over the message and checks its shape.
 Kubelet: ``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
 """
 

@@ -69,7 +69,7 @@ class CpuReading:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the kubelet takes the checksum; 0, or none, is as good as a right one."""
+        """Whether the kubelet accepts the checksum; 0, or none, is as good as a right one."""
         return self.checksum in (0, self.expected)
 
 
@@ -138,7 +138,7 @@ def _texts_or_nil(value: object, place: str) -> dict[str, str] | None:
 
 
 def _is_nil(fields: Fields) -> bool:
-    """Whether the entries are null, which the checksum tells apart from none at all."""
+    """Whether the entries are null; the checksum distinguishes that from none at all."""
     return fields.has("entries") and fields.get("entries") is None
 
 

@@ -1,6 +1,6 @@
 """The content of ``kubelet_internal_checkpoint`` as it stands in the file, nulls included.
 
-The checksum is taken over what Go prints of this content, and tells absent from empty; so the
+The checksum covers what Go prints of this content, and distinguishes absent from empty; so the
 document stays apart from the ledger. None stands for Go's nil. Lists keep the order of the file.
 Kubelet: ``pkg/kubelet/cm/devicemanager/checkpoint``, v1.32.
 """
@@ -55,7 +55,7 @@ def of_written(written: WrittenCheckpoint) -> DeviceDocument:
 
 
 def dump(document: DeviceDocument) -> str:
-    """What Go prints of the document's data, over which its checksum is taken."""
+    """What Go prints of the document's data, which its checksum covers."""
     entries = _list(document.entries, _entry)
     registered = _map(document.registered, _ids)
     return (

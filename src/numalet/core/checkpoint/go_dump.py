@@ -1,4 +1,4 @@
-"""The printed form of Go values that the state files' checksums are taken over.
+"""The printed form of Go values that the state files' checksums cover.
 
 It is what the kubelet's deep dump (spew with sorted keys, without addresses) prints: fields of
 structs with their types, keys and elements without, pointers in maps as ``<*>``, what is absent

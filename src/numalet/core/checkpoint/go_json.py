@@ -71,7 +71,7 @@ def _without_halves(value: Any) -> Any:
 
 
 class _NotJsonError(ValueError):
-    """Python takes it for JSON, and Go does not."""
+    """Python accepts it as JSON, and Go does not."""
 
 
 def _refuse_constant(name: str) -> object:

@@ -70,12 +70,12 @@ class _Scanner:
             self._at += 1
 
     def _next(self) -> bytes:
-        """The next byte that is no blank; it is not taken."""
+        """The next byte that is no blank; it is not consumed."""
         self._skip_blanks()
         return self._peek()
 
     def _opens_container(self) -> bool:
-        """Take a value. Of a container that holds something only the beginning is taken."""
+        """Consume a value; of a container that holds something, only its beginning."""
         first = self._next()
         if first not in _CLOSING:
             self._scalar(first)
@@ -93,7 +93,7 @@ class _Scanner:
         return True
 
     def _has_another(self) -> bool:
-        """Take what comes after a value; whether another value of a container follows."""
+        """Consume what comes after a value; whether another value of a container follows."""
         while self._open:
             opening = self._open[-1]
             byte = self._next()

@@ -49,7 +49,7 @@ PodEntries = Mapping[str, tuple[Block, ...] | None]
 class MemoryDocument:
     """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
 
-    ``early_layout`` tells a file whose groups are called ``nodes`` from one that says ``cells``.
+    ``early_layout`` is true for a file whose groups are called ``nodes`` and not ``cells``.
     """
 
     policy_name: str

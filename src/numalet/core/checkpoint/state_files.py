@@ -34,7 +34,7 @@ StateFiles = Mapping[str, str]
 def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     """The state files that say what the snapshot's ledgers say.
 
-    A file that was found at the start stays to the byte until it is written again.
+    A file that existed at the start stays to the byte until it is written again.
     """
     files = {}
     if not rules.managers_are_stand_ins:
@@ -65,9 +65,9 @@ def _said(ledger: CpuLedger | MemoryLedger) -> object:
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
-    """The text that was found, if nothing was written since.
+    """The text as it was read, if nothing was written since.
 
-    A change that only takes another one back is written too, so being equal is not enough.
+    A change that only reverts another one is written too, so being equal is not enough.
     """
     as_read = snapshot.files_as_read.get(name)
     return as_read.text if as_read is not None and as_read.content is content else None
@@ -79,7 +79,7 @@ def restore(
     """The snapshot at the start of a kubelet with these files, or why it does not start.
 
     A file that is missing is as good as an empty one written by this kubelet. The managers
-    start in the order cpu, memory; so do their complaints, and both are looked at. ``running``
+    start in the order cpu, memory; so do their errors, and both are checked. ``running``
     are the containers that the container runtime says are running.
     """
     device = _device(files, running)

@@ -1,4 +1,4 @@
-"""Named rules that tell the kubelet's accidents from what we would want instead.
+"""Named rules that separate the kubelet's accidents from what we would want instead.
 
 One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet's,
 accidents included; ``NATIVE`` is without its accidents and accidental limits. Every rule here has
@@ -46,7 +46,7 @@ class Behaviour:
     for.
     ``hugepages_are_reservable``: ``reservedMemory`` may keep back huge pages, although kubeReserved
     and systemReserved can not; the rule that sums must agree is for ordinary memory only.
-    ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then taken
+    ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then read
     for nearly 2^64 bytes.
     ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
     that asks for a size which some node lacks ends the kubelet.
@@ -67,7 +67,7 @@ class Behaviour:
     ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
     release, and a CPU that containers of a pod use one after the other is allocated twice.
     ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
-    the policy restricted admits on as many as the neediest takes, if they hold all together.
+    the policy restricted admits on as many as the neediest needs, if they hold all together.
     ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
     ask for the same resource wait for the answer.
     ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and

@@ -49,7 +49,7 @@ def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: 
     try:
         chosen = cpu_set.parse(config.reserved_system_cpus)
     except cpu_set.CpuListError:
-        return cpu_set.EMPTY  # Validation has found it already.
+        return cpu_set.EMPTY  # Validation has reported it already.
     if not chosen.issubset(machine.cpu_ids):
         findings.add(
             ConfigReservedCpusOffline(
@@ -84,7 +84,7 @@ def resolve(
     reserved_cpus: CpuSet,
     findings: Findings,
 ) -> CpuRules:
-    """The rules of the CPU Manager; what its constructor refuses is found.
+    """The rules of the CPU Manager; what its constructor refuses is reported.
 
     ``reservation`` is None where it could not be computed; then counts are not checked.
     """

@@ -33,7 +33,7 @@ class ReservedMemory:
 class KubeletConfig:
     """What of a KubeletConfiguration the managers honour.
 
-    Maps of policy options are None where they were not given at all: the kubelet tells an
+    Maps of policy options are None where they were not given at all: the kubelet distinguishes an
     absent map from an empty one. ``uses_default_eviction`` says that there was no hard
     thresholds, so that the operating system's defaults apply. ``origins`` says where a field
     came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Quotas, their

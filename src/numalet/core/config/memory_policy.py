@@ -42,7 +42,7 @@ def resolve(
     behaviour: Behaviour,
     findings: Findings,
 ) -> MemoryRules:
-    """The rules of the Memory Manager; what its constructor refuses is found.
+    """The rules of the Memory Manager; what its constructor refuses is reported.
 
     ``reservation`` is None where it could not be computed; then sums are not compared.
     """

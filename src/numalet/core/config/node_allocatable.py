@@ -81,7 +81,7 @@ def default_eviction(system: OperatingSystem) -> Mapping[str, str]:
 def parse_reserved(
     config: KubeletConfig, place: str, amounts: Mapping[str, str], findings: Findings
 ) -> ResourceList:
-    """The quantities of ``kubeReserved`` or ``systemReserved``; bad ones are left out and found."""
+    """Quantities of ``kubeReserved`` or ``systemReserved``; bad ones are left out and reported."""
     reserved: dict[str, Quantity] = {}
     for name in sorted(amounts):
         where = config.where(f"{place}.{name}")
@@ -106,7 +106,7 @@ def parse_reserved(
 
 
 def parse_eviction(config: KubeletConfig, findings: Findings) -> Mapping[str, Threshold]:
-    """The hard eviction thresholds by signal; bad ones are left out and found."""
+    """The hard eviction thresholds by signal; bad ones are left out and reported."""
     thresholds: dict[str, Threshold] = {}
     for signal in sorted(config.eviction_hard):
         value = config.eviction_hard[signal]

@@ -1,8 +1,8 @@
 """What this program refuses although the kubelet's own checks let it pass.
 
 The kubelet would crash or answer nonsense there: a node id that no mask can hold, a distance row
-that is too short, or, where there are too many sets of nodes to look at each, less than no memory
-on a node, which it takes for a very large number.
+that is too short, or, where there are too many sets of nodes to try each, less than no memory
+on a node, which it reads as a very large number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import node_class
 
 MOST_NODES_WITH_WRAPPING: Final = 12
-"""Sizes that wrap around follow no rule, so that every set of nodes has to be looked at."""
+"""Sizes that wrap around follow no rule, so that every set of nodes has to be tried."""
 
 
 def check(

@@ -1,7 +1,7 @@
 """Options of the topology and CPU policies: their maturity, the gate that guards each, values.
 
-The kubelet walks the options in random order and reports the first bad one; here they are taken
-in the order of their names and all bad ones are found. Kubelet v1.32: ``NewPolicyOptions``,
+The kubelet walks the options in random order and reports the first bad one; here they are read
+in the order of their names and all bad ones are reported. Kubelet v1.32: ``NewPolicyOptions``,
 ``NewStaticPolicyOptions``.
 """
 
@@ -150,7 +150,7 @@ def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) 
 def topology_options(
     config: KubeletConfig, gates: FeatureGates, default_limit: int | None, findings: Findings
 ) -> TopologyOptions:
-    """The Topology Manager's options; bad ones keep their default and are found.
+    """The Topology Manager's options; bad ones keep their default and are reported.
 
     Without a default limit there is none: max-allowable-numa-nodes has to be a legal value for a
     kubelet all the same.
@@ -170,7 +170,7 @@ def topology_options(
 def cpu_options(
     config: KubeletConfig, gates: FeatureGates, findings: Findings
 ) -> Mapping[str, bool]:
-    """The static CPU policy's options by name; bad ones are off and found."""
+    """The static CPU policy's options by name; bad ones are off and reported."""
     options = dict.fromkeys(CPU_OPTIONS, False)
     for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
         if _is_available(_CPU, name, config, gates, findings):

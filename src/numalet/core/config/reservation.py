@@ -48,7 +48,7 @@ class MemoryParts:
 
 
 def memory_parts(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> MemoryParts:
-    """The parts of the reservation of memory; what can not be read counts as nothing, and is found.
+    """The parts of the reservation of memory; what can not be read counts as 0, and is reported.
 
     The default eviction threshold counts where the kubelet would fill it in.
     """

@@ -102,7 +102,7 @@ class NodeRules:
     behaviour: Behaviour = EXACT
     release: Release = DEFAULT
     max_pods: int = 110
-    """How many pods the node takes."""
+    """How many pods the node admits."""
     identity: NodeIdentity = UNKNOWN_NODE
     managers_are_stand_ins: bool = False
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
@@ -139,7 +139,7 @@ class StartRefused:
     """The kubelet would not start with this.
 
     ``findings`` make up the kubelet's own text (several only where the kubelet itself joins
-    them: configuration validation); ``further`` is what else is wrong, found by going on.
+    them: configuration validation); ``further`` is what else is wrong, by the checks after that.
     """
 
     stage: StartStage

@@ -2,7 +2,7 @@
 
 ``resolve`` goes through the kubelet's stages in its order. The first stage that finds something
 refuses the start, with the findings that make up the kubelet's own text; the other stages are
-gone through nevertheless, so that one look shows everything that is wrong. State files come
+gone through nevertheless, so that one run shows everything that is wrong. State files come
 later, and after them ``check_node_allocatable``.
 """
 
@@ -58,7 +58,7 @@ class _Stages:
         return findings
 
     def refusal(self) -> StartRefused | None:
-        """The refusal by the first stage that found something."""
+        """The refusal by the first stage that reports an error."""
         bad = [(stage, findings.all) for stage, findings in self._stages if findings.all]
         if not bad:
             return None
@@ -107,7 +107,7 @@ def resolve(
 
 
 def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
-    """How many pods the node takes. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
+    """How many pods the node admits. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
     if config.pods_per_core <= 0:
         return config.max_pods
     return min(machine.cpu_count * config.pods_per_core, config.max_pods)

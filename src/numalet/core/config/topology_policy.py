@@ -24,7 +24,7 @@ def resolve(
     behaviour: Behaviour,
     findings: Findings,
 ) -> TopologyRules:
-    """The rules of the Topology Manager; what its constructor refuses is found.
+    """The rules of the Topology Manager; what its constructor refuses is reported.
 
     A policy or scope that validation has refused counts as the default here.
     """

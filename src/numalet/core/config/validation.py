@@ -1,4 +1,4 @@
-"""What the kubelet checks of a configuration before it looks at the machine.
+"""What the kubelet checks of a configuration before it examines the machine.
 
 Every rule that concerns the NUMA managers, and those of fields that stand in many files, in the
 kubelet's order, all of them collected: the kubelet joins them into one text. Names of CPU and

@@ -22,7 +22,7 @@ from numalet.core.model.cpu_set import CpuSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """One look at one container.
+    """The comparison for one container.
 
     ``pages_bytes`` are bytes by kind of page and NUMA node, ``misplaced_bytes`` those on nodes
     that were not promised. ``memory_nodes`` is the promise, empty if there is none; ``stray_cpus``

@@ -1,4 +1,4 @@
-"""The kubelet's formulas: from requests and limits to the numbers that the kernel takes.
+"""The kubelet's formulas: from requests and limits to the numbers that the kernel accepts.
 
 All are integers, all round as the kubelet does. Sizes are rounded down to whole pages, which the
 kernel would do without saying so: only then what is read back equals what was written.

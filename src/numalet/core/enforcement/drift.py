@@ -1,7 +1,7 @@
 """What differs between wanted and observed settings of a cgroup.
 
 Only what is wanted counts: a field that is None is not compared. Names of settings are those
-of the kernel's files, huge pages with their size, because people look there.
+of the kernel's files, huge pages with their size, because that is where people read them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Limits:
     """What all settings are made from, beside the snapshot.
 
     ``for_pods`` is what all pods together may use, by resource: the capacity without what is
-    reserved for the system and the kubelet; eviction thresholds are not taken off. ``allocatable``
+    reserved for the system and the kubelet; eviction thresholds are not subtracted. ``allocatable``
     is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
     ``period_us`` is that of quotas, if limits of CPU are quotas at all (``has_quotas``).
     ``throttling_thousandths`` is MemoryQoS's factor, None without it. ``nodes`` are the machine's.

@@ -19,7 +19,7 @@ class CgroupSettings:
 
     Wanted, None and missing sizes mean: as it is, it stays. Read, None means: no limit, or no
     such file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; empty ones
-    mean that the cgroup has no set of its own and takes its parent's. ``cpu_quota_us`` per
+    mean that the cgroup has no set of its own and inherits its parent's. ``cpu_quota_us`` per
     ``cpu_period_us`` is ``cpu.max``, where ``NO_QUOTA`` is the wish for none;
     ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group`` is ``memory.oom.group``.
     """

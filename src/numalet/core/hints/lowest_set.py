@@ -1,7 +1,7 @@
 """The lowest set of a given number of nodes that meets all requirements, without listing sets.
 
 *Lowest* is the smallest integer. The nodes are decided from the highest down, and each is left
-out first and taken only if that does not work; so what is found first is the lowest. Three
+out first and included only if that does not work; so the first solution is the lowest. Three
 things keep the walk short, and all of them are exact:
 
 - if the lowest nodes of all do, they are the answer;
@@ -112,7 +112,7 @@ class LowestSet:
             ]
             need = requirement.need - reached
             if need > 0:
-                # A part that is enough by itself need not be told from one that is more.
+                # A part that is enough by itself need not be distinguished from one that is more.
                 rows.append(_Row(need, 1, [(part, min(weight, need)) for part, weight in parts]))
             if requirement.most is not None:
                 rows.append(_Row(reached - requirement.most, -1, parts))
@@ -255,7 +255,7 @@ class LowestSet:
         return True
 
     def with_node(self, place: int, lacking: Lacking, touched: int) -> tuple[Lacking, int]:
-        """What is lacking, and which shared parts are touched, when this node is taken."""
+        """What is lacking, and which shared parts are touched, when this node is included."""
         new = self.touched_at[place] & ~touched
         less = []
         for row, need in zip(self.rows, lacking, strict=True):

@@ -42,7 +42,7 @@ _Distances: TypeAlias = tuple[int, int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Places from ``first`` to before ``end``, which distances do not tell apart.
+    """Places from ``first`` to before ``end``, which distances do not distinguish.
 
     ``ways`` to take some of their nodes, with how many, the lowest set first. ``pairs`` has the
     distance of one of them to one node of every step, there and back; to another one of its own.
@@ -102,7 +102,7 @@ class _BranchAndBound(Generic[S]):
         self._begin_with(self.field.grown(count, range(len(self.terms.node_ids))))
 
     def begin_dear(self, worth: list[int]) -> None:
-        """Find a closer set by looking for one that takes what is worth most.
+        """Search for a closer set by including what is worth most.
 
         It takes about as long as some thousand steps of the search.
         """

@@ -45,7 +45,7 @@ class Terms(Protocol[S]):
 
     @property
     def most_together(self) -> int:
-        """How many nodes that distances do not tell apart may be decided in one step."""
+        """How many nodes that distances do not distinguish may be decided in one step."""
         ...
 
     def decided(self, first: int, end: int, chosen: NumaMask, state: S) -> S:

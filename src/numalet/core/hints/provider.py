@@ -1,6 +1,6 @@
 """The protocol of a resource manager: hints, allocation, release. Public.
 
-A manager is a rule book without memory. What it remembers is its ledger, an immutable value
+A manager is a set of rules without memory. What it remembers is its ledger, an immutable value
 of its own type, given to every call and returned changed. The merged hint is an argument of
 ``allocate``; a manager never calls back. A manager that can not follow returns ``Refused``.
 
@@ -30,9 +30,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class RefusedMidway(Refused, Generic[L]):
-    """A manager says no after it took something that it keeps: ``so_far`` is the ledger then.
+    """A manager refuses after it allocated something that it keeps: ``so_far`` is the ledger then.
 
-    The kubelet undoes nothing; what was taken goes with the next clean-up.
+    The kubelet undoes nothing; what was allocated is released by the next clean-up.
     """
 
     so_far: L
@@ -54,9 +54,9 @@ class ResourceManager(Protocol[L]):
         ...
 
     def allocate(self, ledger: L, pod: Pod, container: Container, affinity: Hint) -> L | Refused:
-        """The ledger with this container's resources taken; the same one if it needs none.
+        """The ledger with this container's resources allocated; the same one if it needs none.
 
-        A manager that took something before it refused, and keeps it, returns ``RefusedMidway``.
+        A manager that refuses after it allocated something that it keeps returns ``RefusedMidway``.
         """
         ...
 

@@ -115,7 +115,7 @@ def _all_prefer(rules: Iterable[HintRule], mask: NumaMask) -> bool:
 
 
 def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
-    """The sizes that a set preferred by all can have; any, if all rules look at sockets."""
+    """The sizes that a set preferred by all can have; any, if all rules are about sockets."""
     fixed = {rule.preferred_size for rule in rules if rule.spanning is None}
     if not fixed:
         return range(1, nodes + 1)

@@ -2,8 +2,8 @@
 
 The kubelet prefers a set only if it is as small as each resource alone could have it. So 40 CPUs
 of a machine with 32 on each node, with memory that one node has, are refused by the policy
-restricted: the CPUs prefer two nodes, the memory one. What nobody can do better than is here the
-number of nodes that the neediest resource takes on an empty machine; sets of so many nodes that
+restricted: the CPUs prefer two nodes, the memory one. The bound that nothing can beat is here the
+number of nodes that the neediest resource needs on an empty machine; sets of so many nodes that
 all resources offer are preferred.
 """
 

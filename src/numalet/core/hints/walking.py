@@ -4,7 +4,7 @@ The kubelet takes the distance to a node from the place of a row that has the no
 number. Where ids have gaps, rows are too short for the highest ids, and the kubelet panics as
 soon as it compares by distance a set that holds such nodes. Whether it ever does depends on which
 set is the best so far when another one of the same size comes, so every combination of hints is
-looked at, in the kubelet's order. What is left of the walk depends only on the intersection so
+visited, in the kubelet's order. What is left of the walk depends only on the intersection so
 far and on the best set so far; so each of these states is walked once.
 Kubelet: ``HintMerger.Merge``, ``HintMerger.compare`` and ``NUMAInfo.Closest``, v1.32.
 """

@@ -158,12 +158,12 @@ class Findings:
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        """Everything found so far, in order."""
+        """All findings so far, in order."""
         return tuple(self._findings)
 
     @property
     def distinct(self) -> tuple[Finding, ...]:
-        """Everything found so far, in order, but nothing twice."""
+        """All findings so far, in order, each once."""
         by_identity = {(f.code, f.where, f.severity, repr(f.fields)): f for f in self._findings}
         return tuple(by_identity.values())
 
@@ -173,6 +173,6 @@ class Findings:
         return any(f.severity is Severity.ERROR for f in self._findings)
 
     def raise_errors(self) -> None:
-        """Raise ``BadInput`` with everything found, if one of them is an error."""
+        """Raise ``BadInput`` with all findings, if one of them is an error."""
         if self.has_errors:
             raise BadInput(self._findings)

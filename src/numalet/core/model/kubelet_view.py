@@ -104,7 +104,7 @@ def _cores(cpus: Iterable[Cpu]) -> list[_Core]:
 
 
 def _node_info(node: NumaNode, cores: list[_Core]) -> NumaNodeInfo:
-    """One node with its cores and those caches that the kubelet looks at."""
+    """One node with its cores and those caches that the kubelet reads."""
     caches = _place_caches(cores)
     return NumaNodeInfo(
         node_id=node.node_id,
@@ -186,7 +186,7 @@ def _count_ids(machine: Machine, what: str) -> int:
 
 
 def machine_of_view(info: MachineInfo, source: str) -> Machine:
-    """A machine that looks like this to the kubelet; the view itself is kept beside it."""
+    """A machine that the kubelet would see like this; the view itself is kept beside it."""
     cpus: dict[int, Cpu] = {}
     sharing = _members(info, "uncore_cache_id")
     packages = _members(info, "socket_id")

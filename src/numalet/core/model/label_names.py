@@ -1,4 +1,4 @@
-"""What Kubernetes takes as the name and as the value of a label.
+"""What Kubernetes accepts as the name and as the value of a label.
 
 Kubernetes v1.32: ``IsQualifiedName`` and ``IsValidLabelValue`` of ``apimachinery``.
 """

@@ -91,7 +91,7 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcFacts:
-    """What ``/proc`` tells the kubelet; None for a file that is not there.
+    """What the kubelet reads in ``/proc``; None for a file that is not there.
 
     ``meminfo`` has the figures of ``/proc/meminfo`` in its own units (KiB, but pages for
     HugePages_Total). The counts are those of different ids in ``/proc/cpuinfo``; 0 where the

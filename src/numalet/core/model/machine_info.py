@@ -1,4 +1,4 @@
-"""The machine as the kubelet sees it: what cAdvisor's MachineInfo tells it at start.
+"""The machine as the kubelet sees it: cAdvisor's MachineInfo, read once at start.
 
 Every decision is made on this view. It differs from the machine as it is (``core.model.machine``)
 where cAdvisor counts in its own way: offline CPUs are gone, a core is (node, package, core id),

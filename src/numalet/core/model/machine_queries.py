@@ -1,6 +1,6 @@
 """Questions about a machine that need counting: sockets, cores, caches, odd nodes.
 
-Those about CPUs look at online ones only. Sockets and cores are counted by sibling sets and not
+Those about CPUs consider online ones only. Sockets and cores are counted by sibling sets and not
 by ids, because ids repeat (a core id in every package) and may all be the same (-1).
 """
 

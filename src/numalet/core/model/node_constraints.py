@@ -1,7 +1,7 @@
 """What a pod demands of the node that it may run on, apart from room: labels, ports, a system.
 
 The manifest of a pod says all of this; of a pod that is known from elsewhere (its containers in a
-state file, a call of the pod-resources API) does not know it, and must not take it for nothing.
+state file, a call of the pod-resources API) does not know it, and must not read that as none.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 LEAST_BYTES: Final = 1 << 20
-"""A plain number from here on is taken for what it says, bytes."""
+"""A plain number from here on is read literally, as bytes."""
 
 _PLAIN: Final = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?", re.ASCII)
 

@@ -3,7 +3,7 @@
 Only the Guaranteed class gets anything exclusive from the managers, so this small rule decides
 most of what follows. It compares sums over the pod, on exact numbers; only cpu and memory
 count, neither huge pages nor devices nor the pod's overhead. A class that the API server has
-already written into ``status.qosClass`` is taken as it is by the reader, not here.
+already written into ``status.qosClass`` is used as it is by the reader, not here.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity 
     if decimals or len(whole) + power * 3 // 10 > 14:
         return None
     number = int(whole)
-    # Go looks at three bits only to see whether a larger suffix would do.
+    # Go tests three bits only to see whether a larger suffix would do.
     kept = text if number & 7 else ""
     return Quantity(number << power, 0, QuantityFormat.BINARY_SI, _kept=kept)
 

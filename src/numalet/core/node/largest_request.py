@@ -87,7 +87,7 @@ def _with(requests: Resources, resource: str, amount: Quantity | None) -> Resour
 
 @dataclass(slots=True)
 class LargestRequestSearch:
-    """Searches on one node; what was found for a resource alone is kept for the next pod."""
+    """Searches on one node; the answer for a resource alone is kept for the next pod."""
 
     node: Node
     _alone: dict[tuple[str, ContainerKind], Quantity] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class LargestRequestSearch:
             return quantity(resource, 0) if largest is None else largest
 
         if asked.value % unit_of(self.node.rules, resource):
-            return search()  # What is found may be the next whole number, which says no more.
+            return search()  # The result may be the next whole number, which is no news.
         key = (resource, container.kind)
         if key not in self._alone or self._alone[key] >= asked:
             self._alone[key] = search()

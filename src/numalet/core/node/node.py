@@ -151,7 +151,7 @@ class Node:
     def without_plugins(self) -> Node:
         """The node that decides without its device plugins: what would be, not what is.
 
-        A plugin may do something to a device when it is told that a container gets it.
+        A plugin may do something to a device when it is asked for an allocation.
         """
         return self.asking(NO_SAY)
 

@@ -1,7 +1,7 @@
 """Requested: what all active pods together ask of a node, kept as running sums.
 
 The kubelet adds up the requests of all pods at every admission. Here a pod is added when it
-becomes active and taken off when it stops being so, so that a question costs the same beside a
+becomes active and subtracted when it stops being so, so that a question costs the same beside a
 thousand pods as on an empty node.
 """
 

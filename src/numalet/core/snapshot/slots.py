@@ -1,7 +1,7 @@
 """A slot binds one resource manager to its own ledger inside the snapshot.
 
 Admission sees slots only, so it never knows how many managers there are nor what their ledgers
-look like. A slot's ``provider`` is the name under which its hints are reported.
+hold. A slot's ``provider`` is the name under which its hints are reported.
 """
 
 from __future__ import annotations

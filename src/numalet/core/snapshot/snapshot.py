@@ -2,7 +2,7 @@
 
 Everything that outlives a call is in here, also what the kubelet keeps outside its state files
 (stored affinities, reusable memory, active pods, whether all pod sources were seen). Changing
-means building the next snapshot; whoever holds an older one still holds all of it. That is
+means building the next snapshot; an older one stays whole for those who hold it. That is
 what makes what-if, explanations, roll-back and readers without locks free.
 """
 
@@ -26,7 +26,7 @@ from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
 
 @dataclass(frozen=True, slots=True)
 class AsRead:
-    """A state file as it was found at the start: its text, and the part of the ledger it became.
+    """A state file as it was read at the start: its text, and the part of the ledger it became.
 
     A kubelet does not rewrite a file before something in it changes, so the file stays as it is,
     odd formats and checksums included, as long as the ledger still holds this very value.
@@ -42,8 +42,8 @@ class Snapshot:
 
     ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
     ask for; both change in ``with_pod`` and ``without_pod`` alone. ``assumed`` are containers that
-    count as running although no manifest is known for their pod: they are found in state files.
-    ``files_as_read`` are state files by name that this kubelet found and has not changed.
+    count as running although no manifest is known for their pod: they come from state files.
+    ``files_as_read`` are state files by name that this kubelet read and has not changed.
     ``extra_ledgers`` are those of managers that the kubelet does not have, by the manager's name.
     ``sources_ready`` is false between a restart and the moment when every source of pods has
     ready; as long as it is false nothing stale is cleaned up.

@@ -85,7 +85,7 @@ class Case:
         return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
 
     def name_of(self, pod_uid: str) -> str:
-        """How people call a pod; one of whom only state files tell has its uid."""
+        """The display name of a pod; its uid, if only state files mention it."""
         for pod in (*self.queue, self.pod, *self.beginning.pods.values()):
             if pod.uid == pod_uid:
                 return str(pod)

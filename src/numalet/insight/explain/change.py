@@ -1,8 +1,8 @@
 """Changes: single things that could have been otherwise, and what the decision would be then.
 
 Every change says how it is applied, and ``outcome`` applies it by making decisions again: the
-pod's, and those of other pods wherever the change could have touched them. Whoever loses by a
-change, having been admitted without it, is named.
+pod's, and those of other pods wherever the change could have touched them. A pod that was
+admitted without the change and is rejected with it is named.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain.ranking import MOST_NODES
 
 MEMORY_MANAGER = "memory"
-"""The provider whose silence is looked into."""
+"""The provider whose search is repeated where it gave no hints."""
 
 
 class AnswerKind(Enum):
@@ -118,7 +118,7 @@ def answers(
 def memory_answer(
     roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
 ) -> ProviderAnswer | None:
-    """What the Memory Manager found when it looked for a set by itself; None if it did not."""
+    """The result of the Memory Manager's own search for a set; None if it made none."""
     asked = _asked(roster, ledger, pod, container)
     if not asked:
         return None
@@ -188,7 +188,7 @@ def _of_family(ledger: MemoryLedger, family: HintFamily, wanted: _Wanted) -> tup
 
 
 def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], bool | None]:
-    """Whether an offered set is a preferred one, as far as the family can tell."""
+    """Whether an offered set is a preferred one, as far as the family's rule says."""
     if isinstance(family, FamilyByRule) and family.rule is not None:
         return family.rule.prefers
     listed: dict[NumaMask | None, bool] = {}
@@ -239,7 +239,7 @@ def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:
 
 
 def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container | None) -> Demand:
-    """What the Memory Manager has to find; nothing where it does not look for a set."""
+    """What the Memory Manager has to fit; nothing where it does not search for a set."""
     is_off = roster.rules.memory.policy is MemoryPolicy.NONE
     if is_off or not memory_demand.is_guaranteed(pod):
         return {}

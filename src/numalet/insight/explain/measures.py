@@ -4,7 +4,7 @@
 all ordered pairs of the nodes of a span, a node with itself included, as the kernel counts them.
 
 *Stranded* memory or CPUs: free on a NUMA node on which no pod like those of the list would get
-anything any more. That is found by asking the node at its end about one more of every kind. What
+anything any more. That is measured by asking the node at its end about one more of every kind. What
 it could get by the hints of all providers counts as reachable, not only where it would go first.
 """
 

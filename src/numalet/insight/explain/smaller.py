@@ -1,4 +1,4 @@
-"""The largest smaller request that is admitted, found by asking.
+"""The largest smaller request that is admitted, by asking the node.
 
 Nothing is assumed about the amounts between: less may be refused where more is admitted, since
 less may be expected on fewer NUMA nodes. So amounts at which something changes are tried from
@@ -95,7 +95,7 @@ class SmallerRequestSearch:
     tally: Tally
 
     def largest(self, traced: Story) -> SmallerRequest | AdjustedRequest | None:
-        """The largest amount found that is admitted, with one unit more refused."""
+        """The largest amount that is admitted while one unit more is refused."""
         part = self.part
         if self._admits(part.asked):
             # As many whole units are fine: it was the odd amount that was refused.

@@ -1,7 +1,7 @@
-"""The story of one decision: made again with a recorder, and put in order for telling.
+"""The story of one decision: made again with a recorder, and put in order for a report.
 
 Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking
-and what the policy made of them. Without one, the Memory Manager looks for a set by itself when
+and what the policy made of them. Without one, the Memory Manager searches for a set by itself when
 it allocates, and that is part of the allocation.
 """
 
@@ -60,7 +60,7 @@ class AllocatedResources:
 
 @dataclass(frozen=True, slots=True)
 class AllocationRefusal:
-    """The allocation that was refused, and the sets that the Memory Manager had looked at."""
+    """The allocation that was refused, and the sets that the Memory Manager had tried."""
 
     container: str
     provider: str

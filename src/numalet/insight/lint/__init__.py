@@ -3,7 +3,7 @@
 *Start*: what the kubelet v1.32 would say on this machine, with these state files. It comes from
 the rooms that start a node here; nothing of it is decided a second time (``starting``).
 
-*Rules* of our own look at a ``Subject`` (configuration, machine, state files, pods) and yield
+*Rules* of our own check a ``Subject`` (configuration, machine, state files, pods) and yield
 findings with codes ``lint/...``. A rule is a function; ``rules`` has them all, in order.
 
     on_reservation   reservedMemory and the eviction threshold: the formula

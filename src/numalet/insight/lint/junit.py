@@ -21,9 +21,9 @@ _NUMBERS: Final = ("tests", "failures", "errors")
 
 @dataclass(frozen=True, slots=True)
 class JunitSuite:
-    """What was found in one check; ``start_error`` is empty if the kubelet starts.
+    """The findings of one check; ``start_error`` is empty if the kubelet starts.
 
-    ``skips_start`` is true where a part can not be read, so that nobody knows whether it does.
+    ``skips_start`` is true where a part can not be read, so that it is not known whether it does.
     """
 
     name: str

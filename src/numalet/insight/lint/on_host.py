@@ -1,6 +1,6 @@
-"""Rules about the host beside its NUMA nodes: what a kubelet looks at when it starts.
+"""Rules about the host beside its NUMA nodes: what a kubelet checks when it starts.
 
-Most of it is known on a live machine only. What was not looked at is said beside the answer
+Most of it is known on a live machine only. What was not checked is listed beside the answer
 whether a kubelet would start (``not_looked_at``).
 """
 
@@ -56,7 +56,7 @@ SOFT_EVICTION: Final = "soft-eviction"
 
 
 def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
-    """The kubelet does not start beside swap unless it is told to.
+    """The kubelet does not start beside swap unless it is configured to.
 
     Kubelet v1.32: ``NewContainerManager``.
     """
@@ -93,7 +93,7 @@ def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding
 
 
 def not_looked_at(subject: LintSubject) -> tuple[str, ...]:
-    """What keeps a kubelet from starting, too, and was not looked at here."""
+    """What keeps a kubelet from starting, too, and was not checked here."""
     host = subject.host
     is_linux = subject.machine.os is OperatingSystem.LINUX
     unknown = {

@@ -129,7 +129,7 @@ class LintReservationWidensPod(LintFinding, kw_only=True):
 
 _PLACE = "reservedMemory"
 _LEAST_PERCENT = 5
-"""Of a node's room: an uneven split that costs less is nobody's trouble."""
+"""Of a node's room: an uneven split that costs less is not reported."""
 
 
 def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:

@@ -160,7 +160,7 @@ def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
 
 
 def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
-    """A percentage is another number of bytes on every machine; this one is told."""
+    """A percentage is another number of bytes on every machine; the finding has this one's."""
     value = subject.effective.eviction_hard.get(MEMORY_AVAILABLE, "")
     parts = subject.memory_parts
     if not value.endswith("%") or parts is None or parts.eviction.is_zero:

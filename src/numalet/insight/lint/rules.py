@@ -65,10 +65,10 @@ _ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Everything found. ``refused`` is the kubelet's refusal to start, or None.
+    """The result of all rules. ``refused`` is the kubelet's refusal to start, or None.
 
-    ``start`` is all that keeps the kubelet from starting, its own complaint first; ``own`` is
-    what our rules found, the worst first. ``not_looked_at`` names what else could.
+    ``start`` is all that keeps the kubelet from starting, its own error first; ``own`` are
+    the findings of our rules, the worst first. ``not_looked_at`` names what else could.
     """
 
     refused: StartRefused | None

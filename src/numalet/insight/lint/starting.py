@@ -62,7 +62,7 @@ def _not_reached(
 
 
 def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
-    """Files that no kubelet with these policies would read; what they hold is not looked at."""
+    """Files that no kubelet with these policies would read; what they hold is not checked."""
     problems = []
     for name, load, policy in (
         (cpu_file.FILE_NAME, cpu_file.load, subject.config.cpu_manager_policy),

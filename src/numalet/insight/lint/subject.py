@@ -1,4 +1,4 @@
-"""What is looked at: one configuration on one machine, with state files and pods."""
+"""What is checked: one configuration on one machine, with state files and pods."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Host:
 
 @dataclass(frozen=True, kw_only=True)
 class LintSubject:
-    """The things a rule may look at.
+    """What a rule may read.
 
-    ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if nobody knows.
+    ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if it is unknown.
     ``host`` is what is known of the host otherwise. ``pod_places`` says where a pod was read, by
     uid.
     """

@@ -36,7 +36,7 @@ _NEVER_SURPLUS: Final = frozenset(
 )
 """Other forms of what is compared anyway: recorded or not, they say nothing new."""
 _CAUSES: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
-"""What is looked at first, because other differences follow from it."""
+"""What is compared first, because other differences follow from it."""
 
 
 class Absence(Enum):
@@ -74,7 +74,7 @@ def first_difference(
 def differences(
     expected: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> Iterator[OutcomeDifference]:
-    """Every difference, found one after the other."""
+    """Every difference, one after the other."""
     full = all(name in expected for name in _INITIAL_STATES)
     comparer = _Comparer(_surplus_fields if full else _no_surplus)
     yield from comparer.outcome("", expected, actual)

@@ -1,7 +1,7 @@
 """The settings that the container runtime would get for a container, field by field of its API.
 
-The runtime is told once, when the container is created. A field that is empty is not set: then
-the container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is told
+The runtime gets them once, when the container is created. A field that is empty is not set: then
+the container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is passed
 as one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
 """
 

@@ -2,7 +2,7 @@
 
 A breach is a finding, as in ``state_memory_rules``. That the sets make up all CPUs can be said
 only where the machine is known. Containers of one pod may share CPUs (an init container and
-those after it); v1.32 does not look whether those of two pods do.
+those after it); v1.32 does not check whether those of two pods do.
 """
 
 from __future__ import annotations

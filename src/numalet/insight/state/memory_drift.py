@@ -2,7 +2,7 @@
 
 The kubelet compares totals to the byte, and they are not the same after every boot: with address
 randomisation the kernel's image lies on another NUMA node, and early allocations differ by some
-pages. Such a *small* change is told from memory that was added or removed.
+pages. Such a *small* change is distinguished from memory that was added or removed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DriftNodeNew(Finding):
 
 
 class TotalFinding(Finding):
-    """Another total of a node; the classes say what it looks like. Sizes are bytes."""
+    """Another total of a node; the classes say what probably caused it. Sizes are bytes."""
 
     node: int
     found: int
@@ -144,7 +144,7 @@ def _delta(before: NodeMemory, after: NodeMemory) -> int:
 
 
 def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """What the changes of the nodes' totals look like, all nodes seen together."""
+    """What probably changed the nodes' totals, judged by all nodes together."""
     changed = {node_id: delta for node_id, delta in deltas.items() if delta}
     small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
     goes_round = (

@@ -321,7 +321,7 @@ def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
 
 
 def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[Finding]:
-    """Where the node map is not that of the machine; reservations are not looked at."""
+    """Where the node map is not that of the machine; reservations are not compared."""
     there = tables.initial_nodes(machine, {})
     left_out = native_rules.left_out_by_class(nodes, machine)
     if nodes.keys() | set(left_out) != there.keys():

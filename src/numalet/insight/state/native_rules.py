@@ -1,7 +1,7 @@
 """What of a ``memory_manager_state`` a kubelet would refuse, though native mode writes it.
 
 A file does not say in which mode it was written. These findings are notes: the file is sound, and
-only whoever means to give it to a kubelet has to know.
+they matter only to those who want to give it to a kubelet.
 """
 
 from __future__ import annotations

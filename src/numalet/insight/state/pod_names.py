@@ -1,4 +1,4 @@
-"""Names of the pods in state files, found through what the kubelet's pod resources API lists.
+"""Names of the pods in state files, from what the kubelet's pod resources API lists.
 
 The files know pods by uid and the API by name; neither knows both. A listed pod is the one with
 this uid if every container of it holds exactly what the files say, and no other pair fits too.

@@ -1,6 +1,6 @@
 """State files read for people: content first, judgement later.
 
-A kubelet looks at a file until something is wrong and then stops. Whoever looks after a node
+A kubelet reads a file until something is wrong and then stops. An administrator of a node
 wants to see the content of a bad file too; so a *state* here is what a file says, whether or not
 its checksum is right, and ``seal`` says what the checksum says.
 """

@@ -285,7 +285,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
         return old
     if _is_accepted(staff, cpu_file.FILE_NAME, text):
         return _Part(None, tuple(sorted(old.holders())))
-    # Containers of the first format are known by an id that only the runtime can tell.
+    # Containers of the first format are known by an id that only the runtime can resolve.
     unnamed = tuple(
         Lost(ContainerKey("", each), cpu_file.FILE_NAME, RebaseContainerId())
         for each in sorted(reading.document.container_ids)

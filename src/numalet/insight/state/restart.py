@@ -18,7 +18,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 
 _MOST_PERMUTED = 5
-"""Up to so many containers that disagree are looked at in every order; of more, those on the same
+"""Up to so many containers that disagree are tried in every order; of more, those on the same
 nodes stay together, because what comes last on a node decides, and these decide the same."""
 
 

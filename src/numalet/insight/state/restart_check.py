@@ -1,7 +1,7 @@
 """Whether a kubelet with this configuration, on this machine, would accept state files; why not.
 
 The answer is the engine's own start. The *drift* says what became different since the files were
-written, per NUMA node, so that one can tell an ordinary reboot from a change of hardware, of
+written, per NUMA node, which separates an ordinary reboot from a change of hardware, of
 configuration, or of the file itself. Every drift is a finding.
 """
 
@@ -89,7 +89,7 @@ class RestartAnswer(Enum):
 
     ACCEPTED = "accepted"
     BY_CHANCE = "by-chance"
-    """Groups overlap, and the kubelet looks at containers in random order."""
+    """Groups overlap, and the kubelet visits containers in random order."""
     REFUSED = "refused"
     NOT_ASKED = "not-asked"
     """It does not start with this configuration, whatever the files say."""
@@ -170,7 +170,7 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
             yield from cpu_drift.drift(staff, states.cpu)
     if states.memory is not None:
         yield from _of_file(memory_file.FILE_NAME, states.memory, staff.rules.memory.policy.value)
-        # What was damaged or edited tells nothing about the machine.
+        # What was damaged or edited is no evidence about the machine.
         if states.memory.seal is not Seal.WRONG and staff.rules.memory.policy is not _NO_MEMORY:
             yield from memory_drift.drift(staff, states.memory)
             yield from _contradictions(states.memory)

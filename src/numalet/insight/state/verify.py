@@ -74,7 +74,7 @@ _RULES: Final[Mapping[type[Finding], str]] = {
 
 
 class Soundness(Enum):
-    """What a look at a file came to."""
+    """The verdict on a file."""
 
     SOUND = "sound"
     DOUBTFUL = "doubtful"

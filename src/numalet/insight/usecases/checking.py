@@ -1,4 +1,4 @@
-"""A check, from what the user named to everything that was found.
+"""A check, from what the user named to all findings.
 
 Reads machine, configuration, state files and pods; whatever can not be read of any of them is
 reported at once. What can be read, the rules of ``insight.lint`` judge. Of several configurations
@@ -62,7 +62,7 @@ class CheckInputs:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was found and counts, in words, and how many pods it was found about.
+    """The findings that count, in words, and the number of pods that they are about.
 
     ``ignored_count`` is the number of findings that do not count, by option or by comment.
     """
@@ -99,7 +99,7 @@ class CheckCombination:
 
     @property
     def rows(self) -> tuple[FindingRow, ...]:
-        """What was found and counts, or why nothing could be checked."""
+        """The findings that count, or why nothing could be checked."""
         return self.unusable if self.result is None else self.result.rows
 
     def exit_status(self, *, strict: bool = False) -> int:

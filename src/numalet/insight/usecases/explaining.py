@@ -118,7 +118,7 @@ class ExplainInputs:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCase:
-    """The case, or why the kubelet does not start; and what was found on the way.
+    """The case, or why the kubelet does not start; and the findings of reading it.
 
     ``fleet_notes`` grows as the other machines are read, each when it is tried.
     """
@@ -177,7 +177,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
 
 
 def _names(paths: Sequence[Path], prepared: Prepared) -> Mapping[str, str]:
-    """Names, by uid, of the pods of the state files, as far as these files tell them.
+    """Names, by uid, of the pods of the state files, as far as these files have them.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
@@ -281,7 +281,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMatrix:
-    """The variants, the pods, and what was found on the way."""
+    """The variants, the pods, and the findings of reading them."""
 
     variants: tuple[Variant, ...]
     pods: tuple[Pod, ...]

@@ -1,8 +1,8 @@
 """Recorded scenarios of several files, run one after the other or in several processes.
 
 The files are cut into raw scenarios here; decoding, running and comparing one of them is a
-*job*. What comes back is a report made of plain values, in the order of the files, whoever
-did the work.
+*job*. What comes back is a report made of plain values, in the order of the files, whichever
+process did the work.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
 
 
 def prepare_inputs(pieces: SimulateInputs, inputs: Inputs, about: int | None = None) -> Prepared:
-    """The simulation of pods whose documents were read before; ``pieces.pods`` is not looked at.
+    """The simulation of pods whose documents were read before; ``pieces.pods`` is not used.
 
     ``about`` is the input with the pod that is asked about (see ``PodOptions``).
 

@@ -1,4 +1,4 @@
-"""State files for looking after: a kubelet's directory, a copy of it, or one file of any name.
+"""State files to verify or mend: a kubelet's directory, a copy of it, or one file of any name.
 
 Reading asks for nothing but the files. Writing is the last step of a rebase: refused while a
 kubelet is at work there or when a file has changed since it was read; every file that is
@@ -76,7 +76,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class StateSource:
-    """State files by the name that a kubelet gives them, and where each was found.
+    """State files by the name that a kubelet gives them, and the path of each.
 
     ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
     kubelet have until they are gone; None where there are no such folders.

@@ -3,7 +3,7 @@
 The kubelet walks over combinations in one growing array and keeps the winner by reference. The
 array is made anew when an element does not fit any more, at the 1st, 2nd, 3rd, 5th, 9th, 17th;
 combinations that are equal up to there share an array. So the elements behind are those of the
-last combination that was looked at, not those of the winner. Lengths 1, 2, 3, 5 and 9 are safe.
+last combination that was tried, not those of the winner. Lengths 1, 2, 3, 5 and 9 are safe.
 Seen on machines with more than four NUMA nodes.
 Kubelet: ``cpuAccumulator.iterateCombinations`` and its callers, v1.32.
 """

@@ -1,4 +1,4 @@
-"""What is free, and in which order it is looked at.
+"""What is free, and in which order it is tried.
 
 Base rule of every order: fewest free CPUs first, then the lower id; only what has free CPUs is
 listed. What is nested is listed by the larger part first:

@@ -67,7 +67,7 @@ class TooFewCpus:
 
 @dataclass(frozen=True, slots=True)
 class AccountingError:
-    """The distribution that was found could not be handed out: ``remaining`` CPUs are missing.
+    """The distribution that was chosen could not be handed out: ``remaining`` CPUs are missing.
 
     Happens where the winner was overwritten, see ``combination_storage``.
     """

@@ -36,7 +36,7 @@ def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) ->
 def take_uncore_caches(taking: FreeCpus) -> None:
     """Take whole caches, then a part of one cache if it holds exactly what is still needed.
 
-    The list of caches is made once; which of them are whole is looked up anew for each.
+    The list of caches is made once; which of them are whole is determined anew for each.
     """
     for uncore in free_cpus.uncores(taking.topology, taking.free):
         if taking.need >= taking.topology.cpus_per_uncore:

@@ -99,7 +99,7 @@ def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner |
 def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask | Unpickable:
     """The CPUs of the winner: shares, then the remainder in turn.
 
-    As the winner may have been overwritten, a node may have too little, or nobody may be left
+    As the winner may have been overwritten, a node may have too little, or no node may be left
     to give the remainder.
     """
     size = balance.group_size

@@ -2,7 +2,7 @@
 
 The pool and all records together must be exactly the CPUs of the machine (with
 strict-cpu-reservation: those that are not reserved), and the pool shares none with a record.
-Not looked at, as in the kubelet: records that share CPUs, and how many CPUs they have.
+Not checked, as in the kubelet: records that share CPUs, and how many CPUs they have.
 Kubelet: ``staticPolicy.validateState``, v1.32.
 """
 

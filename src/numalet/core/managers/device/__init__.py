@@ -8,8 +8,8 @@ later the resource is gone, but what was last reported stays known (``inventory`
 
 *Ledger.* Who holds which devices: a record for each container and resource, with the NUMA nodes
 of that moment and what the plugin answered. Beside it stands the table of devices in use. It is
-a table of its own because an allocation that fails half-way can leave devices in it that nobody
-has a record of (``ledger``).
+a table of its own because an allocation that fails half-way can leave devices in it that
+no record names (``ledger``).
 
 *Hints.* Only resources of which some device is attached to a NUMA node have an opinion. A set
 of nodes is offered if enough free devices touch it; a device of two nodes touches every set that

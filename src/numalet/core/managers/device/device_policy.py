@@ -20,7 +20,7 @@ from numalet.core.model.pod_demand import Overhead
 class DevicePolicy:
     """``all_nodes`` are the machine's NUMA nodes.
 
-    They are none on Windows, where the kubelet does not tell its Device Manager of NUMA nodes; so a
+    They are none on Windows, where the kubelet does not pass them to its Device Manager; so a
     resource with topology can not be offered anywhere there.
     """
 
@@ -48,15 +48,15 @@ class DevicePolicy:
     def allocate(
         self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint
     ) -> DeviceLedger | Refused:
-        """The ledger with this container's devices taken."""
+        """The ledger with this container's devices allocated."""
         return allocation.allocate(ledger, pod, container, affinity, self.plugins)
 
     def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
         """The ledger without pods that are not active.
 
-        A pod is active as a whole: devices of its ended containers stay with it. Whoever may
-        forget has heard every source of pods, so the containers that were running at the start
-        of the kubelet need not be known any longer.
+        A pod is active as a whole: devices of its ended containers stay with it. Records
+        may be dropped only once every source of pods was seen, so the containers that were
+        running at the start of the kubelet need not be known any longer.
         """
         uids = {key.pod_uid for key in active} if ledger.records else set()
         stale = {uid for uid in ledger.records if uid not in uids}

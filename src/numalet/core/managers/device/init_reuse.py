@@ -1,8 +1,8 @@
 """Devices of init containers that later containers of the pod use again.
 
 An init container has ended when the next container runs, so its devices may be given to a later
-one. Sidecars and app containers keep theirs, so these can not be used once more. They are taken
-wherever they are: neither health nor the affinity is looked at again.
+one. Sidecars and app containers keep theirs, so these can not be used once more. They are allocated
+wherever they are: neither health nor the affinity is checked again.
 Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
 """
 

@@ -59,7 +59,7 @@ class WrittenCheckpoint:
     """What the checkpoint said when it was last written.
 
     The kubelet does not write when it frees devices, so the file may name pods that are gone,
-    and after a restart they hold their devices again until they are found to be gone once more.
+    and after a restart they hold their devices again until they are seen to be gone once more.
     ``registered`` has the healthy ids of each registered resource.
     """
 

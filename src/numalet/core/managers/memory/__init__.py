@@ -16,7 +16,7 @@ what is free, and the groups allow it. Preferred are the sets as small as the sm
 could hold the request on an empty machine (``hints``).
 
 *Affinity to blocks.* The merged hint may be "any node", or too small because another resource
-cut it down. Then the manager looks for the best set itself (``affinity``), takes the memory
+cut it down. Then the manager searches for the best set itself (``affinity``), takes the memory
 from the lowest node upwards and notes a block (``allocation``).
 
 *Reuse.* An init container ends before the next container starts, so later containers of the

@@ -26,7 +26,7 @@ from numalet.core.model.pod import Container, ContainerKey, Pod
 def allocate(
     ledger: MemoryLedger, pod: Pod, container: Container, demand: Demand, affinity: NumaMask
 ) -> MemoryLedger:
-    """The ledger with the demand taken from the nodes of the affinity."""
+    """The ledger with the demand allocated on the nodes of the affinity."""
     node_ids = numa_mask.ids(affinity)
     nodes = dict(ledger.nodes)
     for name, size in demand.items():

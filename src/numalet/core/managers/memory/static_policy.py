@@ -57,7 +57,7 @@ class MemoryStaticPolicy:
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
         """Hints for the pod's total; no preference unless the pod is Guaranteed.
 
-        If some container has blocks, the kubelet looks only at the first such container, and
+        If some container has blocks, the kubelet considers only the first such container, and
         compares it with the pod's total, which mostly ends in "no preference".
         """
         if not demand.is_guaranteed(pod):
@@ -100,7 +100,7 @@ class MemoryStaticPolicy:
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
     ) -> MemoryLedger | Refused:
-        """The ledger with this container's memory taken."""
+        """The ledger with this container's memory allocated."""
         if not demand.is_guaranteed(pod):
             return ledger
         blocks = ledger.blocks_of(pod.uid, container.name)
@@ -160,7 +160,7 @@ class MemoryStaticPolicy:
     def _will_do(self, offered: MemoryHintFamily, mask: NumaMask) -> bool:
         """Whether the set may be used as it is.
 
-        The kubelet looks at free memory alone, and not at memory that may be used again.
+        The kubelet counts free memory alone, and not memory that may be used again.
         """
         if self.behaviour.groups_stay_whole:
             return offered.why_not(mask) is None
@@ -214,7 +214,7 @@ def _given_mask(
 ) -> NumaMask | Refused:
     """The affinity's nodes as they are, where some node has no table for what is asked for.
 
-    The kubelet looks at the affinity's nodes first, and at the others only to find a set or to
+    The kubelet reads the affinity's nodes first, and the others only to find a set or to
     extend one: then, or if one of these has no such table, it crashes. Such an affinity comes
     from the pod's total, which leaves out the types that init containers alone ask for.
     """

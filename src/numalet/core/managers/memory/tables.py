@@ -1,4 +1,4 @@
-"""The arithmetic of the node map: how it begins, and how memory is taken and given back."""
+"""The arithmetic of the node map: how it begins, and how memory is allocated and released."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _rebuilt(
 
 
 _Groups = Mapping[int, tuple[list[int], list[int]]]
-"""By node: the group that was found and the one expected, sorted, with what is there twice."""
+"""By node: the group in the file and the one expected, sorted, with what is there twice."""
 
 
 def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
@@ -119,7 +119,7 @@ def _difference(
         for name in sorted(mine.tables):
             different = _different_table(name, node_id, restored, expected)
             if isinstance(different, MemoryStateWouldCrash):
-                # Which node the kubelet looks at first is chance; a difference may save it.
+                # Which node the kubelet checks first is chance; a difference may save it.
                 crash = crash or different
             elif different is not None:
                 return different
