@@ -42,7 +42,9 @@ class Placed:
     snapshot: Snapshot
     placement: Placement
     settings: ContainerSettings
+    """Of its cgroup, or without one of its processes."""
     above: CgroupSettings
+    """Of the pod's cgroup, which has the container's in it."""
 
 
 @dataclass(frozen=True, slots=True)
