@@ -1,7 +1,7 @@
 """The comparer is awake: whichever recorded value is altered, it is noticed and named.
 
-Leaves are the values at the ends of the recorded outcomes (empty lists and objects included),
-taken from all scenarios that are replayed today, with a fixed seed.
+Leaves are the values at the ends of the recorded outcomes (empty lists and objects included), one
+of each scenario that is drawn from all that are replayed, with a fixed seed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ SEED = 20240132
 
 
 class Leaf(NamedTuple):
-    """One recorded value: line of its file, path as the comparer writes it, keys to it."""
+    """One recorded value: the text of its scenario, path as the comparer writes it, keys to it."""
 
-    file: str
-    line: int
+    scenario: bytes
     path: str
     keys: tuple[str | int, ...]
 
@@ -50,13 +49,6 @@ def members(value: Any) -> Iterator[tuple[str | int, Any]]:
         for name, member in value.items():
             if name not in skipped:
                 yield name, member
-
-
-def count_of_leaves(value: Any) -> int:
-    """How many leaves a value has; it is one itself if it has nothing inside."""
-    if not value or not isinstance(value, dict | list):
-        return 1
-    return sum(count_of_leaves(member) for _, member in members(value))
 
 
 def leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -81,26 +73,17 @@ def path_of(keys: tuple[str | int, ...]) -> str:
     return path.lstrip(".")
 
 
-def recorded() -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """File, line and expectation of every recorded scenario."""
-    for name in recordings.COUNTS:
-        for number, line in enumerate(recordings.lines(name)):
-            yield name, number, msgspec.json.decode(line)["expect"]
-
-
 @cache
 def sampled() -> list[Leaf]:
-    """Leaves drawn from all leaves of all these scenarios, in the order of the files."""
-    counts = [count_of_leaves(expect) for _, _, expect in recorded()]
-    drawn = sorted(random.Random(SEED).sample(range(sum(counts)), SAMPLES))
+    """A leaf of each of some scenarios, both drawn, in the order of the files."""
+    chance = random.Random(SEED)
+    drawn = frozenset(chance.sample(range(sum(recordings.COUNTS.values())), SAMPLES))
+    every = (line for name in recordings.COUNTS for line in recordings.lines(name))
     found = []
-    start = 0
-    for (name, number, expect), count in zip(recorded(), counts, strict=True):
-        wanted = [place - start for place in drawn if start <= place < start + count]
-        if wanted:
-            listed = list(leaves(expect))
-            found += [Leaf(name, number, path_of(listed[at]), listed[at]) for at in wanted]
-        start += count
+    for number, line in enumerate(every):
+        if number in drawn:
+            keys = chance.choice([*leaves(msgspec.json.decode(line)["expect"])])
+            found.append(Leaf(line, path_of(keys), keys))
     return found
 
 
@@ -139,17 +122,9 @@ def value_at(outcome: Any, leaf: Leaf) -> Any:
 
 
 def scenarios_of(leaves_: list[Leaf]) -> Iterator[tuple[Leaf, dict[str, Any]]]:
-    """Every leaf with the scenario it is in; the files are read once."""
-    for name in recordings.COUNTS:
-        mine = [leaf for leaf in leaves_ if leaf.file == name]
-        wanted = {leaf.line for leaf in mine}
-        read = {
-            number: msgspec.json.decode(line)
-            for number, line in enumerate(recordings.lines(name))
-            if number in wanted
-        }
-        for leaf in mine:
-            yield leaf, read[leaf.line]
+    """Every leaf with the scenario it is in."""
+    for leaf in leaves_:
+        yield leaf, msgspec.json.decode(leaf.scenario)
 
 
 @pytest.mark.slow
