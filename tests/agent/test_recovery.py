@@ -14,6 +14,7 @@ from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.wiring import RUNS, Hooks
+from numalet.agent.kubernetes.pod_object import pod_object
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
@@ -73,6 +74,28 @@ def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path)
             ended = agent.record("one").run.of("main").last_exit
             assert ended is not None
             assert "ContainerStatusUnknown" == ended.reason.value
+
+    asyncio.run(scene())
+
+
+def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(tmp_path: Path) -> None:
+    async def scene() -> None:
+        await _two_pods(tmp_path)
+        said = "'mine' was not found; name its path, or set PATH"
+        record = json.loads(record_file.read(tmp_path)["uid-one"])
+        (run,) = record["run"]["containers"]
+        at = record["run"]["acceptedAt"]
+        run["lastExit"] = {"code": 128, "reason": "StartError", "finishedAt": at, "message": said}
+        with (tmp_path / record_file.FILE_NAME).open("ab") as file:
+            file.write(record_file.line({"uid-one": json.dumps(record).encode()}, []))
+        for _ in range(2):
+            async with agents.running(agents.settings(tmp_path)) as agent:
+                await agent.keeper.settled()
+                pod = pod_object(agent.record("one"))
+                (status,) = pod["status"]["containerStatuses"]
+                assert said == status["lastState"]["terminated"]["message"]
+                # So that its record is written again.
+                await agent.keeper.delete("default", "two", grace_seconds=None)
 
     asyncio.run(scene())
 

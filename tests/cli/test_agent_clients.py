@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from harness.terminals import shown_until
+from numalet.agent.findings.runtime import RuntimeFailed
 from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletObservation, PodName
 from numalet.agent.servers.door import OwnershipMode
@@ -25,7 +26,7 @@ from numalet.cli import main
 from numalet.cli.ps_view import age
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.run import ContainerPhase, Exit, ExitReason, PodRun
+from numalet.core.workload.run import ContainerPhase, Exit, ExitCause, ExitReason, PodRun
 from running import agents, kubelet_node
 from servers import views
 from servers.pods import pod
@@ -315,7 +316,8 @@ def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixtu
 
 def _crashed(run: PodRun) -> PodRun:
     moment = datetime(2026, 11, 21, tzinfo=UTC)
-    last = Exit(code=137, reason=ExitReason.OOM_KILLED, finished_at=moment, message="all used")
+    cause = ExitCause.of(RuntimeFailed(error="all used"))
+    last = Exit(code=137, reason=ExitReason.OOM_KILLED, finished_at=moment, cause=cause)
     of = replace(run.of("c"), phase=ContainerPhase.TERMINATED, attempt=2)
     return replace(run, containers={"c": replace(of, last_exit=last, back_off_seconds=10.0)})
 
@@ -327,7 +329,10 @@ def test_describe_tells_how_a_container_ended(api: Api, capsys: pytest.CaptureFi
     assert _run(api, "describe", "a") == 0
     told = capsys.readouterr().out
     assert "    state:     waiting, CrashLoopBackOff: back-off 10s" in told
-    assert "    before:    terminated, OOMKilled, exit code 137: all used\n" in told
+    assert (
+        "    before:    terminated, OOMKilled, exit code 137: the runtime failed: all used\n"
+        in told
+    )
 
 
 def _ended(run: PodRun) -> PodRun:

@@ -18,7 +18,7 @@ from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Start
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.core.workload.run import ExitReason
+from numalet.core.workload.run import ExitCause, ExitReason
 from running.fake_cgroups import FakeCgroups
 from running.process_builders import KEY, launch, next_end, until
 
@@ -136,10 +136,13 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "message"),
-    [("oom 1\noom_kill 1\n", False), ("oom 0\noom_kill 1\n", True)],
+    ("events", "cause"),
+    [
+        ("oom 1\noom_kill 1\n", None),
+        ("oom 0\noom_kill 1\n", ExitCause("runtime/nodes-exhausted", {})),
+    ],
 )
-def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, message: bool) -> None:
+def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, cause: ExitCause | None) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sh", "-c", "read x < fifo", working_dir=str(tmp_path)))
         for path in (PATH, "podu-1"):
@@ -149,7 +152,7 @@ def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, message: bool) -
         end = await next_end(stage.runtime)
         if end.exit.code == 137:
             assert ExitReason.OOM_KILLED is end.exit.reason
-            assert message == bool(end.exit.message)
+            assert cause == end.exit.cause
 
     import os
 

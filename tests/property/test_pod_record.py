@@ -20,6 +20,7 @@ from numalet.core.workload.run import (
     ContainerRun,
     Deletion,
     Exit,
+    ExitCause,
     ExitReason,
     PodRun,
     Verdict,
@@ -63,7 +64,7 @@ EXITS = st.builds(
     finished_at=MOMENTS,
     started_at=st.none() | MOMENTS,
     signal=st.none() | st.integers(1, 64),
-    message=TEXT,
+    cause=st.none() | st.builds(ExitCause, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
 )
 
 

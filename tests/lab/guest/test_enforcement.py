@@ -21,7 +21,7 @@ from numalet.core.enforcement.audit import audit
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.run import ExitReason
+from numalet.core.workload.run import ExitCause, ExitReason
 from running.process_builders import KEY, launch, next_end, until
 
 MIB = 1 << 20
@@ -109,11 +109,11 @@ def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
         await said(ours, key=other)
         await started(ours, *touching.command(64 * MIB), cgroup=limit)
         end = await next_end(ours)
-        assert (KEY, ExitReason.OOM_KILLED, 137, "") == (
+        assert (KEY, ExitReason.OOM_KILLED, 137, None) == (
             end.key,
             end.exit.reason,
             end.exit.code,
-            end.exit.message,
+            end.exit.cause,
         )
         assert status.read(neighbour.pid) is not None
 
@@ -126,7 +126,7 @@ def test_who_exhausts_its_nodes_dies_although_others_are_free(tmp_path: Path) ->
         await started(ours, *touching.command(700 * MIB), cgroup=bound)
         end = await next_end(ours)
         assert ExitReason.OOM_KILLED is end.exit.reason
-        assert "NUMA nodes" in end.exit.message
+        assert ExitCause("runtime/nodes-exhausted", {}) == end.exit.cause
 
     run(tmp_path, body)
 

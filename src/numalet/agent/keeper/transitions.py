@@ -42,7 +42,7 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent
-from numalet.core.workload.run import ContainerPhase, PodRun
+from numalet.core.workload.run import ContainerPhase, ExitCause, PodRun
 from numalet.io.findings.devices import DevicesIdMissing
 from numalet.wording import kubelet_events
 
@@ -143,14 +143,14 @@ def _began(
                 kubelet_events.started(name),
             )
         case NotStarted(why):
-            text = str(why)
+            cause = ExitCause.of(why)
             after = _with_run(
-                state, key, lambda run: folding.not_started(run, name, attempt, now, text)
+                state, key, lambda run: folding.not_started(run, name, attempt, now, cause)
             )
             kind, reason, message = (
                 EventKind.WARNING,
                 kubelet_events.FAILED,
-                kubelet_events.failed(text),
+                kubelet_events.failed(str(why)),
             )
         case _:
             assert_never(result)

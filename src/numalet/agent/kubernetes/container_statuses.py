@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from numalet.agent.findings import runtime
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
 from numalet.core.workload import lifecycle
@@ -106,7 +107,8 @@ def _waits_for_restart(record: PodRecord, container: ContainerSpec, run: Contain
 
 
 def _terminated(record: PodRecord, run: ContainerRun, exit_: Exit) -> dict[str, Any]:
-    message = exit_.message
+    cause = exit_.cause
+    message = "" if cause is None else runtime.sentence(cause.code, cause.fields)
     if not message and exit_.reason is ExitReason.UNKNOWN:
         message = kubelet_status.lost()
     terminated: dict[str, Any] = {"exitCode": exit_.code, "reason": exit_.reason.value}

@@ -18,6 +18,7 @@ from numalet.core.workload.run import (
     Deletion,
     Evicted,
     Exit,
+    ExitCause,
     ExitReason,
     PodRun,
     Verdict,
@@ -99,10 +100,12 @@ def started(
     )
 
 
-def not_started(run: PodRun, name: str, attempt: int, at: datetime, message: str = "") -> PodRun:
-    """The run after the recorded attempt could not be started; ``message`` says why."""
+def not_started(
+    run: PodRun, name: str, attempt: int, at: datetime, cause: ExitCause | None = None
+) -> PodRun:
+    """The run after the recorded attempt could not be started, and why."""
     failed = Exit(
-        code=START_FAILED_CODE, reason=ExitReason.START_ERROR, finished_at=at, message=message
+        code=START_FAILED_CODE, reason=ExitReason.START_ERROR, finished_at=at, cause=cause
     )
     return ended(run, name, attempt, failed)
 

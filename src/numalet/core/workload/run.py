@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
+from typing import Self
 
 from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.findings import Finding
 
 
 class ExitReason(Enum):
@@ -26,16 +28,35 @@ class ExitReason(Enum):
     """It is gone, and its end was not observed."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExitCause:
+    """A cause that Kubernetes has no word for: the code of a finding, and its values as texts.
+
+    It is what is remembered of the finding, and outlives the release that has its class.
+    """
+
+    code: str
+    fields: Mapping[str, str]
+
+    @classmethod
+    def of(cls, finding: Finding) -> Self:
+        """The cause that this finding is."""
+        return cls(finding.code, {name: str(value) for name, value in finding.fields.items()})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How one attempt ended. ``code`` is 128 + ``signal`` for a program ended by a signal."""
+    """How one attempt ended. ``code`` is 128 + ``signal`` for a program ended by a signal.
+
+    ``cause`` is None where ``reason`` says it all.
+    """
 
     code: int
     reason: ExitReason
     finished_at: datetime
     started_at: datetime | None = None
     signal: int | None = None
-    message: str = ""
+    cause: ExitCause | None = None
 
 
 class ContainerPhase(Enum):

@@ -14,10 +14,19 @@ import msgspec
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import ContainerRun, Deletion, Evicted, Exit, PodRun, Verdict
+from numalet.core.workload.run import (
+    ContainerRun,
+    Deletion,
+    Evicted,
+    Exit,
+    ExitCause,
+    PodRun,
+    Verdict,
+)
 from numalet.core.workload.spec import ContainerSpec, Runner, Workload, WorkloadSource
 from numalet.io.documents import pod_constraints, pod_resources, typed, workload_fields
 from numalet.io.documents.pod_record_schema import (
+    CausePart,
     ContainerPart,
     ContainerRunPart,
     DeletionPart,
@@ -31,7 +40,12 @@ from numalet.io.documents.pod_record_schema import (
 )
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
-from numalet.io.findings.files import RecordContainers, RecordNotJson, RecordUnknownContainer
+from numalet.io.findings.files import (
+    RecordContainers,
+    RecordNotJson,
+    RecordTextOnly,
+    RecordUnknownContainer,
+)
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -246,13 +260,14 @@ def _container_run_part(run: ContainerRun) -> ContainerRunPart:
 
 
 def _exit_part(exit_: Exit) -> ExitPart:
+    cause = exit_.cause
     return ExitPart(
         code=exit_.code,
         reason=exit_.reason,
         finished_at=exit_.finished_at,
         started_at=exit_.started_at,
         signal=exit_.signal,
-        message=exit_.message,
+        cause=None if cause is None else CausePart(code=cause.code, fields=dict(cause.fields)),
     )
 
 
@@ -275,24 +290,31 @@ def _run(part: RunPart) -> PodRun:
 
 
 def _container_run(part: ContainerRunPart) -> ContainerRun:
-    exit_ = part.last_exit
     return ContainerRun(
         name=part.name,
         phase=part.phase,
         attempt=part.attempt,
         started_at=part.started_at,
-        last_exit=None
-        if exit_ is None
-        else Exit(
-            code=exit_.code,
-            reason=exit_.reason,
-            finished_at=exit_.finished_at,
-            started_at=exit_.started_at,
-            signal=exit_.signal,
-            message=exit_.message,
-        ),
+        last_exit=None if part.last_exit is None else _exit(part.last_exit),
         back_off_seconds=part.back_off_seconds,
         level=part.level,
         shortfalls=tuple(part.shortfalls),
         asked_to_end=part.asked_to_end,
     )
+
+
+def _exit(part: ExitPart) -> Exit:
+    return Exit(
+        code=part.code,
+        reason=part.reason,
+        finished_at=part.finished_at,
+        started_at=part.started_at,
+        signal=part.signal,
+        cause=_cause(part),
+    )
+
+
+def _cause(part: ExitPart) -> ExitCause | None:
+    if part.cause is not None:
+        return ExitCause(part.cause.code, part.cause.fields)
+    return ExitCause.of(RecordTextOnly(text=part.message)) if part.message else None

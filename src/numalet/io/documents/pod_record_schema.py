@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.pod import ContainerKind, QosClass
@@ -99,15 +99,23 @@ class EvictedPart(_Part, frozen=True, kw_only=True):
     until: Moment
 
 
+class CausePart(_Part, frozen=True, kw_only=True):
+    """A finding's code, and its values by name."""
+
+    code: str
+    fields: dict[str, str] = {}
+
+
 class ExitPart(_Part, frozen=True, kw_only=True):
-    """How an attempt ended."""
+    """How an attempt ended. ``message`` is the cause as earlier releases wrote it; only read."""
 
     code: int
     reason: ExitReason
     finished_at: Moment
     started_at: Moment | None = None
     signal: int | None = None
-    message: str = ""
+    cause: CausePart | None = None
+    message: str | UnsetType = UNSET
 
 
 class ContainerRunPart(_Part, frozen=True, kw_only=True):

@@ -111,6 +111,13 @@ class RecordNotJson(Finding):
     problem: str
 
 
+class RecordTextOnly(Finding):
+    code = "record/text-only"
+    sentence = "{text}"
+    why = "a record of an earlier release has the cause of an end as a text, without a code"
+    text: str
+
+
 class RecordUnknownContainer(Finding):
     code = "record/unknown-container"
     sentence = (

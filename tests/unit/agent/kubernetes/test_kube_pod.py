@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.findings.runtime import RuntimeProgramNotFound
 from numalet.agent.kubernetes.pod_object import pod_object
 from numalet.agent.kubernetes.table_columns import PodColumns, columns
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import ExitReason, PodRun, Verdict
+from numalet.core.workload.run import ExitCause, ExitReason, PodRun, Verdict
 from numalet.core.workload.spec import RestartPolicy, Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
@@ -179,10 +180,12 @@ def test_an_end_that_nobody_saw_has_the_kubelets_text() -> None:
 
 
 def test_a_failed_start_says_why() -> None:
-    run = folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), "no such file")
+    cause = ExitCause.of(RuntimeProgramNotFound(program="mine"))
+    run = folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), cause)
     [one] = status(of("a", policy=NEVER), run)["containerStatuses"]
     ended = one["state"]["terminated"]
-    assert (ended["reason"], ended["message"]) == ("StartError", "no such file")
+    said = "'mine' was not found; name its path, or set PATH"
+    assert (ended["reason"], ended["message"]) == ("StartError", said)
     assert "startedAt" not in ended
 
 

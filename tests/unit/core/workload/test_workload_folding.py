@@ -7,8 +7,10 @@ import pytest
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import ContainerPhase, Deletion, Exit, ExitReason
+from numalet.core.workload.run import ContainerPhase, Deletion, Exit, ExitCause, ExitReason
 from values.pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up, workload
+
+CAUSE = ExitCause("runtime/program-not-found", {"program": "mine"})
 
 
 def test_a_decision_is_kept_with_its_moment() -> None:
@@ -82,9 +84,9 @@ def test_an_end_may_come_before_the_news_of_its_start() -> None:
 
 
 def test_a_failed_start_says_why() -> None:
-    run = folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), "no program")
+    run = folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), CAUSE)
     assert run.of("a").last_exit == Exit(
-        code=128, reason=ExitReason.START_ERROR, finished_at=at(1), message="no program"
+        code=128, reason=ExitReason.START_ERROR, finished_at=at(1), cause=CAUSE
     )
 
 

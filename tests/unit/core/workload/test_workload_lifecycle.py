@@ -212,9 +212,9 @@ def test_ten_minutes_to_the_second_are_not_long() -> None:
 
 def test_a_start_that_fails_is_tried_again_with_pauses() -> None:
     run = folding.starting(accepted(), "a")
-    run = folding.not_started(run, "a", 1, at(1), "no such program")
+    run = folding.not_started(run, "a", 1, at(1))
     assert next_steps(workload(), run, at(1)).start == ("a",)
-    run = folding.not_started(folding.starting(run, "a"), "a", 2, at(2), "still none")
+    run = folding.not_started(folding.starting(run, "a"), "a", 2, at(2))
     assert next_steps(workload(), run, at(2)).due_again_at == at(12)
     assert next_steps(workload(policy=NEVER), run, at(2)) == FINISHED
 

@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from numalet.agent.findings import runtime
+from numalet.agent.findings.runtime import RuntimeProgramNotFound
 from numalet.core.model.findings import BadInput
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import Evicted
+from numalet.core.workload.run import Evicted, ExitCause
 from numalet.io.documents import pod_record, pod_record_schema
 from values.pod_runs import accepted, at, ran, up, workload
 
@@ -26,8 +28,16 @@ WAITING = replace(
     RECORD, run=replace(RECORD.run, evicted=(Evicted("u-2", "default/small", at(30)),))
 )
 UNDECIDED = PodRecord(workload(), accepted(None))
+CAUSE = ExitCause("runtime/program-not-found", {"program": "mine"})
+FAILED = PodRecord(
+    workload(),
+    folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), CAUSE),
+    3,
+)
 GOLDEN = Path(__file__).with_name("golden") / "pod_records.jsonl"
-"""A record of a pod that is being deleted, and of one without a decision, as they are on disks."""
+"""Records as they are on disks: a pod is being deleted, is undecided, could not be started."""
+WITH_TEXT = GOLDEN.with_name("pod_record_with_text.jsonl")
+"""The last of them as releases wrote it that had the cause of an end as a text."""
 
 
 def value() -> Any:
@@ -64,8 +74,26 @@ def test_the_record_comes_back() -> None:
 
 def test_a_record_is_written_byte_by_byte_as_the_golden_file_has_it() -> None:
     """Agents of other releases read it: who changes the file changes what they read."""
-    written = [pod_record.encode(each) + b"\n" for each in (WAITING, UNDECIDED)]
+    written = [pod_record.encode(each) + b"\n" for each in (WAITING, UNDECIDED, FAILED)]
     assert GOLDEN.read_bytes().splitlines(keepends=True) == written
+
+
+def test_a_record_has_no_sentence_of_ours() -> None:
+    assert pod_record.decode(pod_record.encode(FAILED), "u.json") == FAILED
+    exit_ = json.loads(pod_record.encode(FAILED))["run"]["containers"][0]["lastExit"]
+    assert exit_["cause"] == {"code": CAUSE.code, "fields": {"program": "mine"}}
+    assert "message" not in exit_
+    assert str(RuntimeProgramNotFound(program="mine")).encode() not in pod_record.encode(FAILED)
+
+
+def test_a_cause_that_was_written_as_a_text_is_read_and_kept() -> None:
+    found = pod_record.decode(WITH_TEXT.read_bytes(), "u.json")
+    exit_ = found.run.of("a").last_exit
+    assert exit_ is not None
+    assert exit_.cause is not None
+    said = str(RuntimeProgramNotFound(program="mine"))
+    assert runtime.sentence(exit_.cause.code, exit_.cause.fields) == said
+    assert pod_record.decode(pod_record.encode(found), "u.json") == found
 
 
 def test_a_record_without_members_that_came_later_is_read() -> None:

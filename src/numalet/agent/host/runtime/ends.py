@@ -13,7 +13,8 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
-from numalet.core.workload.run import Exit, ExitReason
+from numalet.core.model.findings import Finding
+from numalet.core.workload.run import Exit, ExitCause, ExitReason
 
 _KILLED: Final = 128 + signal.SIGKILL
 
@@ -24,14 +25,14 @@ def of(attempt: AttemptFolder) -> Exit:
     end = unknown(attempt) if document is None else document
     finished = moment(end["finished_at"])
     assert finished is not None
-    reason, message = _reason(end)
+    reason, why = _reason(end)
     return Exit(
         code=end["code"],
         reason=reason,
         finished_at=finished,
         started_at=moment(end.get("started_at")),
         signal=end.get("signal"),
-        message=message,
+        cause=None if why is None else ExitCause.of(why),
     )
 
 
@@ -66,12 +67,12 @@ def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
     process_tree.kill(process_tree.strays(int(started.get("pid", -1)), attempt.mark))
 
 
-def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, str]:
+def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, Finding | None]:
     if end.get("unseen"):
-        return ExitReason.UNKNOWN, str(RuntimeWatcherGone())
+        return ExitReason.UNKNOWN, RuntimeWatcherGone()
     # A shell says 137 of a program of its own that was killed.
     if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
         # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.
         hit = end.get("limit_hits", 0) > 0
-        return ExitReason.OOM_KILLED, "" if hit else str(RuntimeNodesExhausted())
-    return (ExitReason.COMPLETED if end["code"] == 0 else ExitReason.ERROR), ""
+        return ExitReason.OOM_KILLED, None if hit else RuntimeNodesExhausted()
+    return (ExitReason.COMPLETED if end["code"] == 0 else ExitReason.ERROR), None
