@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -58,10 +58,10 @@ class RunningAgent:
 
 
 @contextlib.contextmanager
-def agent(root: Path, *options: str) -> Iterator[RunningAgent]:
+def agent(root: Path, *options: str, machine: Sequence[str] = MACHINE) -> Iterator[RunningAgent]:
     """An agent over a described machine, whose programs are only told of."""
     socket, log = root / "agent.sock", root.parent / "agent.log"
-    command = [sys.executable, "-m", "numalet", "agent", "--runtime", "fake", *MACHINE]
+    command = [sys.executable, "-m", "numalet", "agent", "--runtime", "fake", *machine]
     with (
         log.open("wb") as errors,
         subprocess.Popen([*command, "--root", str(root), *options], stderr=errors) as process,
