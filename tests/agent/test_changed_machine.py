@@ -64,9 +64,9 @@ def test_a_few_pages_more_or_less_keep_no_native_agent_down(pages: int, tmp_path
             await agent.keeper.settled()
             for name, held in before.items():
                 assert held == _held(agent, f"uid-{name}")
-                assert 1 == agent.record(name).run.of("main").attempt
-                assert "" == agent.record(name).run.unpromised
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+                assert agent.record(name).run.of("main").attempt == 1
+                assert agent.record(name).run.unpromised == ""
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -78,7 +78,7 @@ def test_empty_books_of_another_machine_keep_no_native_agent_down(tmp_path: Path
             await agent.keeper.settled()
         async with agents.running(_with_less(given, node0=4096)) as agent:
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -100,7 +100,7 @@ def test_an_exact_agent_stays_down_as_a_kubelet_and_so_does_one_that_is_to_stop(
         rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
         async with agents.running(replace(changed, premises=rebasing)) as agent:
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -128,19 +128,20 @@ def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(tmp_path
         lost, stays = ("one", "two") if _node(before["one"]) == 0 else ("two", "one")
         async with agents.running(less, runtime) as agent:
             await agent.keeper.settled()
-            assert {"one": 1, "two": 1} == {
-                name: agent.record(name).run.of("main").attempt for name in before
+            assert {name: agent.record(name).run.of("main").attempt for name in before} == {
+                "one": 1,
+                "two": 1,
             }
-            assert "" == agent.record(stays).run.unpromised
+            assert agent.record(stays).run.unpromised == ""
             record = agent.record(lost)
             assert record.run.unpromised
-            assert ["PromiseLost", "Unpromised"] == _reasons(agent, record.uid)[-2:]
+            assert _reasons(agent, record.uid)[-2:] == ["PromiseLost", "Unpromised"]
             # What fits is kept: its CPUs.
             held = _held(agent, record.uid)
             assert held is not None
             assert before[lost].cpus == held.cpus
-            assert () == held.memory
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert held.memory == ()
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
             view = agent.keeper.view()
             page = metrics.text(view).decode()
             assert f"{metric_definitions.UNPROMISED} 1.0" in page
@@ -152,7 +153,7 @@ def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(tmp_path
                 for each in shown["status"]["conditions"]
                 if each["type"] == "numalet.dev/Promised"
             )
-            assert "False" == condition["status"]
+            assert condition["status"] == "False"
             placed = pod_placement.pod_placement(record, view.node.snapshot, {})
             assert record.run.unpromised == placed["unpromised"]
         # A later start with the same machine tells nothing anew, and one with room mends it.
@@ -163,16 +164,16 @@ def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(tmp_path
             await agent.until(lambda: agent.names() == [lost])
         async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
             await agent.keeper.settled()
-            assert "" == agent.record(lost).run.unpromised
-            assert 1 == agent.record(lost).run.of("main").attempt
+            assert agent.record(lost).run.unpromised == ""
+            assert agent.record(lost).run.of("main").attempt == 1
             held = _held(agent, record.uid)
             assert held is not None
             assert held.memory
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
             await agent.keeper.delete("default", lost, grace_seconds=0)
             await agent.until(lambda: not agent.names())
             await agent.keeper.settled()
-            assert {} == placement.of_all(agent.keeper.view().node.snapshot)
+            assert placement.of_all(agent.keeper.view().node.snapshot) == {}
 
     asyncio.run(scene())
 
@@ -194,8 +195,8 @@ def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) -> Non
                 await agent.keeper.delete("default", name, grace_seconds=0)
             await agent.until(lambda: not agent.names())
             await agent.keeper.settled()
-            assert {} == placement.of_all(agent.keeper.view().node.snapshot)
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert placement.of_all(agent.keeper.view().node.snapshot) == {}
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 

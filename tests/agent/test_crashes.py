@@ -38,6 +38,6 @@ def test_nothing_is_lost_doubled_or_leaked_however_often_the_agent_is_killed(
         rounds.play(count)
         played.append(rounds)
     record_property("told", crash_rounds.summary(played))
-    assert [] == [problem for each in played for problem in each.problems]
+    assert [problem for each in played for problem in each.problems] == []
     assert list(counts.values()) == [each.found.total() for each in played]
     assert all(each.found[AT_A_POINT] * 3 >= each.found.total() * 2 for each in played)

@@ -115,7 +115,7 @@ def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Path) -> 
             assert not first.done()
             # Its devices are held back: nobody else gets one before the plugin has answered.
             assert not second.done()
-            assert ["other"] == agent.names()
+            assert agent.names() == ["other"]
             slow.may_answer.set()
             slow.may_start.set()
             assert _is_admitted(await first)
@@ -143,7 +143,7 @@ def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
             await slow.asked.wait()
             tasks.append(asyncio.create_task(create(agents.pod("other"))))
             await _gone(agent, "before")
-            assert ([], []) == (decided, agent.names())
+            assert (decided, agent.names()) == ([], [])
             slow.may_answer.set()
             slow.may_start.set()
             await asyncio.gather(*tasks)
@@ -200,7 +200,7 @@ def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_file(
             slow.may_start.set()
             await agent.until(lambda: len(agent.names()) == 2)
             await agent.keeper.settled()
-            assert ["other-node-a", "first-node-a"] == agent.names()
+            assert agent.names() == ["other-node-a", "first-node-a"]
 
     asyncio.run(scene())
 
@@ -223,10 +223,10 @@ def test_a_plugin_that_hangs_before_a_start_holds_up_no_other_container(
             assert _is_admitted(await agent.keeper.create(agents.pod("other")))
             await agent.until(lambda: agent.phase("other") == "running")
             await _gone(agent, "other")
-            assert "starting" == agent.phase("first")
+            assert agent.phase("first") == "starting"
             slow.may_start.set()
             await agent.until(lambda: agent.phase("first") == "running")
             await agent.keeper.settled()
-            assert 1 == agent.runtime.starts.count((ContainerKey("uid-first", "main"), 1))
+            assert agent.runtime.starts.count((ContainerKey("uid-first", "main"), 1)) == 1
 
     asyncio.run(scene())

@@ -38,7 +38,7 @@ def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:
             assert given is not None
             assert held.cpus == given.cpus
             assert held.memory_nodes == given.memory_nodes
-            assert 2 == len(held.cpus)
+            assert len(held.cpus) == 2
 
     asyncio.run(scene())
 
@@ -51,8 +51,8 @@ def test_a_pod_that_is_refused_starts_nothing_and_is_kept(tmp_path: Path) -> Non
             assert record.run.verdict is not None
             assert not record.run.verdict.admitted
             await agent.keeper.settled()
-            assert [] == agent.runtime.starts
-            assert ["big"] == agent.names()
+            assert agent.runtime.starts == []
+            assert agent.names() == ["big"]
             assert not placement.of_all(agent.keeper.view().node.snapshot)
             (event,) = agent.keeper.view().events
             assert record.run.verdict.reason == event.reason
@@ -70,8 +70,8 @@ def test_a_deleted_pod_ends_gives_back_and_goes(tmp_path: Path) -> None:
             assert answer.run.deletion is not None
             await agent.until(lambda: not agent.names())
             assert not placement.of_all(agent.keeper.view().node.snapshot)
-            assert {} == agent.runtime.running()
-            assert {} == record_file.read(tmp_path)
+            assert agent.runtime.running() == {}
+            assert record_file.read(tmp_path) == {}
 
     asyncio.run(scene())
 
@@ -104,7 +104,7 @@ def test_a_restart_adopts_what_runs(tmp_path: Path) -> None:
         async with agents.running(given) as agent:
             assert before == placement.of_all(agent.keeper.view().node.snapshot)
             assert "running" == agent.phase("one") == agent.phase("two")
-            assert [] == agent.runtime.starts
+            assert agent.runtime.starts == []
 
     asyncio.run(scene())
 
@@ -138,9 +138,9 @@ def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
             assert missing.why is RequestRefusal.NOT_FOUND
             assert len(agent.runtime.starts) == 1
         async with agents.running(given) as agent:
-            assert {"app": "web"} == agent.record("one").workload.pod.labels
-            assert {"app": "web"} == agent.record("one").workload.manifest["metadata"]["labels"]
-            assert "running" == agent.phase("one")
+            assert agent.record("one").workload.pod.labels == {"app": "web"}
+            assert agent.record("one").workload.manifest["metadata"]["labels"] == {"app": "web"}
+            assert agent.phase("one") == "running"
 
     asyncio.run(scene())
 
@@ -206,7 +206,7 @@ def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
             agent.runtime.tree["burstable"] = CgroupSettings(cpu_weight=7)
             agent.keeper.resync()
             await agent.until(lambda: bool(_mended(agent)))
-            assert {(("setting", "cgroup"),): 1.0} == _mended(agent)
+            assert _mended(agent) == {(("setting", "cgroup"),): 1.0}
 
     asyncio.run(scene())
 
@@ -226,7 +226,7 @@ def test_starts_and_writes_of_cpusets_are_in_the_log(tmp_path: Path) -> None:
     about = [
         (line.message, line.keys["pod"].removeprefix("default/"), line.level) for line in lines
     ]
-    assert [
+    assert about == [
         ("Memory affinity", "shared", 0),
         ("Updated cpuset.cpus", "shared", 2),
         ("Updated cpuset.mems", "shared", 2),
@@ -235,7 +235,7 @@ def test_starts_and_writes_of_cpusets_are_in_the_log(tmp_path: Path) -> None:
         ("Memory affinity", "own", 0),
         ("Updated cpuset.cpus", "own", 2),
         ("Updated cpuset.mems", "own", 2),
-    ] == about
+    ]
 
 
 def _mended(agent: agents.Agent) -> dict[Labels, float]:
@@ -283,7 +283,7 @@ def test_settled_waits_for_what_happened_until_it_can_be_written(tmp_path: Path)
             assert not waiting.done()
             disk.is_full = False
             await asyncio.wait_for(waiting, agents.PATIENCE_SECONDS)
-            assert "terminated" == agent.phase("one")
+            assert agent.phase("one") == "terminated"
 
     with _installed(disk):
         asyncio.run(scene())

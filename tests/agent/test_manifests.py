@@ -42,10 +42,10 @@ def test_files_are_pods_in_the_order_of_their_names(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / ".hidden.yaml").write_text(json.dumps(agents.manifest("three")))
     read = _folder(tmp_path).read()
-    assert ["one-node-a", "two-node-a"] == [each.pod.name for each in read.workloads]
+    assert [each.pod.name for each in read.workloads] == ["one-node-a", "two-node-a"]
     assert {WorkloadSource.FILE} == {each.source for each in read.workloads}
     assert str(tmp_path / "a.anything") == read.workloads[0].origin
-    assert 32 == len(read.workloads[0].uid)
+    assert len(read.workloads[0].uid) == 32
 
 
 def test_a_changed_file_is_another_pod_and_a_touched_one_is_not(tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_a_broken_file_is_told_once_and_others_still_load(tmp_path: Path) -> Non
     _put(tmp_path, "a.yaml", agents.manifest("one"))
     (tmp_path / "b.yaml").write_text("{half: ")
     read = folder.read()
-    assert ["one-node-a"] == [each.pod.name for each in read.workloads]
+    assert [each.pod.name for each in read.workloads] == ["one-node-a"]
     assert [str(tmp_path / "b.yaml")] == list(read.broken)
     again = folder.read()
-    assert {} == again.broken
+    assert again.broken == {}
     assert {str(tmp_path / "b.yaml")} == again.unreadable
 
 
@@ -78,9 +78,9 @@ def test_a_file_that_is_too_large_is_refused_without_being_read_whole(tmp_path: 
         end.truncate(manifests.LARGEST_BYTES + 1)
     (tmp_path / "b.yaml").write_text(json.dumps(agents.manifest("two")))
     read = _folder(tmp_path).read()
-    assert ["two-node-a"] == [each.pod.name for each in read.workloads]
+    assert [each.pod.name for each in read.workloads] == ["two-node-a"]
     ((finding,),) = read.broken.values()
-    assert ("document/too-large", 10 << 20) == (finding.code, finding.fields["limit_bytes"])
+    assert (finding.code, finding.fields["limit_bytes"]) == ("document/too-large", 10 << 20)
 
 
 def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: 
     async def scene() -> None:
         given = agents.settings(tmp_path / "root", manifests=folder)
         async with agents.running(given) as agent:
-            await agent.until(lambda: ["one-node-a", "two-node-a"] == agent.names())
+            await agent.until(lambda: agent.names() == ["one-node-a", "two-node-a"])
             (event,) = (
                 each for each in agent.keeper.view().events if each.reason == "ManifestRemarks"
             )
-            assert ("one-node-a", EventKind.WARNING) == (event.pod_name, event.kind)
+            assert (event.pod_name, event.kind) == ("one-node-a", EventKind.WARNING)
             for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
                 assert said in event.message
 
@@ -109,20 +109,20 @@ def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: 
 def test_a_missing_folder_is_told_at_the_start_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     given = agents.settings(tmp_path / "root", manifests=folder)
-    assert ["agent/manifests-missing"] == [each.code for each in given.notes]
+    assert [each.code for each in given.notes] == ["agent/manifests-missing"]
 
     async def scene() -> None:
         async with agents.running(given) as agent:
-            assert [] == agent.names()
+            assert agent.names() == []
             folder.mkdir()
             _put(folder, "a.yaml", agents.manifest("one"))
-            await agent.until(lambda: ["one-node-a"] == agent.names())
+            await agent.until(lambda: agent.names() == ["one-node-a"])
 
     asyncio.run(scene())
 
 
 def test_a_missing_folder_is_empty(tmp_path: Path) -> None:
-    assert () == _folder(tmp_path / "nowhere").read().workloads
+    assert _folder(tmp_path / "nowhere").read().workloads == ()
 
 
 def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
@@ -141,14 +141,14 @@ def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
         async with agents.running(agents.settings(tmp_path / "root")) as agent:
             agent.keeper.enqueue(read)
             await agent.keeper.settled()
-            assert "running" == agent.phase("one-node-a")
+            assert agent.phase("one-node-a") == "running"
             with monkeypatch.context() as patch:
                 patch.setattr(Path, "iterdir", broken)
                 unread, again = source.read(), source.read()
             assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
             agent.keeper.enqueue(unread)
             await agent.keeper.settled()
-            assert "running" == agent.phase("one-node-a")
+            assert agent.phase("one-node-a") == "running"
             (folder / "a.yaml").unlink()
             agent.keeper.enqueue(source.read())
             await agent.until(lambda: not agent.names())
@@ -198,13 +198,13 @@ def test_the_agent_follows_the_folder(tmp_path: Path) -> None:
                 )
             )
             held = placement.of_all(agent.keeper.view().node.snapshot)
-            assert [3] == [len(each.cpus) for each in held.values()]
+            assert [len(each.cpus) for each in held.values()] == [3]
             (manifests / "a.yaml").write_text("{half")
             await agent.until(lambda: bool(agent.keeper.view().events))
             await agent.until(
                 lambda: any(e.reason == "InvalidManifest" for e in agent.keeper.view().events)
             )
-            assert "running" == agent.phase("one-node-a")
+            assert agent.phase("one-node-a") == "running"
             (manifests / "a.yaml").unlink()
             await agent.until(lambda: not agent.names())
             assert not placement.of_all(agent.keeper.view().node.snapshot)
@@ -229,7 +229,7 @@ def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> None:
 
             def has_three() -> bool:
                 held = placement.of_all(agent.keeper.view().node.snapshot)
-                return [3] == [len(each.cpus) for each in held.values()]
+                return [len(each.cpus) for each in held.values()] == [3]
 
             await agent.until(has_three)
             await agent.until(lambda: agent.phase("one-node-a") == "running")

@@ -145,7 +145,7 @@ class NodeOverTime(RuleBasedStateMachine):
         """The laws of ``agent_laws``, and every answered pod is there."""
         if not hasattr(self, "agent"):
             return
-        assert [] == agent_laws.broken(self.root, self.agent.keeper, self.agent.runtime)
+        assert agent_laws.broken(self.root, self.agent.keeper, self.agent.runtime) == []
         there = {r.workload.pod.name: r.uid for r in self.agent.keeper.view().records.values()}
         assert self.promised == there
 

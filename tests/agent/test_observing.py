@@ -123,7 +123,7 @@ def test_it_shows_the_kubelet_s_books_and_decides_nothing(
             assert OwnershipMode.OBSERVING is view.standing
             assert kubelet.node.state_files() == view.node.state_files()
             assert {Soundness.SOUND} == {each.soundness for each in observer.look.files}
-            assert [] == list(observer.look.lasting_problems)
+            assert list(observer.look.lasting_problems) == []
             assert view.audits[ONE].aligned
             answer = await observer.keeper.create(agents.pod("two"))
             assert isinstance(answer, RequestRefused)
@@ -154,12 +154,12 @@ def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_pa
             changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
             assert changes in page
             rows = {each["metadata"]["name"]: each for each in document.placements(observer.look)}
-            assert ("one", "1/1", True) == tuple(
+            assert tuple(
                 rows["one"][each] if each != "name" else "one"
                 for each in ("name", "ready", "aligned")
-            )
+            ) == ("one", "1/1", True)
             # It is promised, and runs nowhere yet.
-            assert ("0/1", None) == (rows["uid-two"]["ready"], rows["uid-two"]["aligned"])
+            assert (rows["uid-two"]["ready"], rows["uid-two"]["aligned"]) == ("0/1", None)
 
     asyncio.run(scene())
 
@@ -210,7 +210,7 @@ def test_what_the_kernel_has_otherwise_is_told_when_it_lasts(
         async with observing(kubelet, tmp_path) as observer:
             audit = observer.keeper.view().audits[ONE]
             assert not audit.aligned
-            assert 5 * 4096 == audit.misplaced_bytes
+            assert audit.misplaced_bytes == 5 * 4096
             # The kubelet may be about to put it right.
             assert set() == observer.codes()
             observer.later(30)
@@ -225,7 +225,7 @@ def test_what_the_kernel_has_otherwise_is_told_when_it_lasts(
                 (each.reason, each.pod_name, each.container, each.pod_uid)
                 for each in observer.keeper.view().events
             }
-            assert ("NotAsPromised", "one", "main", "uid-one") == event
+            assert event == ("NotAsPromised", "one", "main", "uid-one")
             page = metrics.text(observer.keeper.view()).decode()
             misplaced = (
                 'numalet_container_misplaced_bytes{container="main",namespace="default",pod="one"}'
@@ -281,9 +281,10 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
     (kubelet.root / "config.yaml").write_text("kind: Pod\n")
     given = agents.settings(tmp_path / "root", kubelet_root=kubelet.root)
     seeing = settings.observing(given, tmp_path / "no-proc")
-    assert ["config-file/kind", "agent/kubelet-config-unknown"] == [
-        each.code for each in seeing.notes
-    ][-2:]
+    assert [each.code for each in seeing.notes][-2:] == [
+        "config-file/kind",
+        "agent/kubelet-config-unknown",
+    ]
     assert seeing.config_file is None
 
 
@@ -349,11 +350,11 @@ def test_the_node_has_the_name_that_the_kubelet_gives_it(
     given = agents.settings(tmp_path / "root", kubelet_root=kubelet.root)
     with process(f"--root-dir={kubelet.root}", "--hostname-override=GPU-7"):
         unnamed = settings.observing(replace(given, is_node_named=False))
-        assert ("gpu-7", "gpu-7") == (
+        assert (
             unnamed.node_name,
             unnamed.premises.identity.labels["kubernetes.io/hostname"],
-        )
-        assert "node-a" == settings.observing(given).node_name
+        ) == ("gpu-7", "gpu-7")
+        assert settings.observing(given).node_name == "node-a"
 
 
 def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
@@ -369,7 +370,7 @@ def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
             observer = await ended_later.enter_async_context(
                 observing(kubelet, tmp_path, proc=kubelets.PROC)
             )
-            assert "1.0" == _metric(observer, "numalet_kubelet_up")
+            assert _metric(observer, "numalet_kubelet_up") == "1.0"
         # The kubelet is gone, and what it was started with still holds.
         await observer.until(lambda: observer.look.evidence.running == "")
         assert set() == observer.codes()
@@ -388,7 +389,7 @@ def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
             await observer.until(lambda: observer.look.at == observer.clock[0])
             assert set() == observer.codes()
             view = observer.keeper.view()
-            assert "1948Mi" == view.config.kube_reserved["memory"]
+            assert view.config.kube_reserved["memory"] == "1948Mi"
             assert "kubelet/started" in {each.code for each in observer.said}
             assert "KubeletStarted" in {each.reason for each in view.events}
 
@@ -407,7 +408,7 @@ def test_what_a_running_kubelet_accepted_is_no_problem_though_it_is_not_understo
                 observer.later(60)
                 await observer.until(lambda: observer.look.at == observer.clock[0])
                 assert set() == observer.codes()
-                assert "" == observer.look.evidence.config
+                assert observer.look.evidence.config == ""
                 # What is written now is what the next kubelet would not start with.
                 file.write_text("cpuManagerPolicy: [")
                 await observer.until(lambda: observer.look.is_unsettled)
@@ -426,16 +427,16 @@ def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) ->
             shown = document.kubelet_document(observer.look)
             assert shown is not None
             assert (True, f"process {pid}, kubelet") == (shown["running"], shown["process"])
-            assert "True" == _condition(observer)["status"]
+            assert _condition(observer)["status"] == "True"
         await observer.until(lambda: observer.look.evidence.running == "")
-        assert "0.0" == _metric(observer, "numalet_kubelet_up")
+        assert _metric(observer, "numalet_kubelet_up") == "0.0"
         assert set() == observer.codes()
         observer.later(MISSED_AFTER.total_seconds())
         await observer.until(lambda: {"kubelet/not-running"} == observer.codes())
-        assert ("False", "KubeletNotRunning") == (
+        assert (
             _condition(observer)["status"],
             _condition(observer)["reason"],
-        )
+        ) == ("False", "KubeletNotRunning")
         assert "KubeletNotRunning" in {each.reason for each in observer.keeper.view().events}
         assert "kubelet/not-running" in {each.code for each in observer.said}
 
@@ -460,9 +461,9 @@ def test_what_a_kubelet_shows_itself_is_not_shown_a_second_time(
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
             page = metrics.text(observer.keeper.view()).decode()
-            assert [] == [each for each in page.splitlines() if each.startswith("kubelet_")]
-            assert "2.0" == _metric(observer, "numalet_kubelet_exclusive_cpus")
-            assert "13000.0" == _metric(observer, "numalet_kubelet_shared_pool_millicores")
+            assert [each for each in page.splitlines() if each.startswith("kubelet_")] == []
+            assert _metric(observer, "numalet_kubelet_exclusive_cpus") == "2.0"
+            assert _metric(observer, "numalet_kubelet_shared_pool_millicores") == "13000.0"
 
     asyncio.run(scene())
 
@@ -490,7 +491,7 @@ def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
         async with observing(kubelet, tmp_path, every_seconds=3600.0, real_time=True) as observer:
             await asyncio.to_thread(write_twice)
             await observer.until(lambda: observer.look.problems == ())
-            assert [] == [each for each in observer.said if each.severity is not Severity.NOTE]
+            assert [each for each in observer.said if each.severity is not Severity.NOTE] == []
             assert set() == observer.codes()
             write(half)
             async with asyncio.timeout(30):

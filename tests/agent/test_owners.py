@@ -33,7 +33,7 @@ def _process(places: Places, number: int, name: str, *arguments: str) -> None:
 
 
 def test_an_empty_machine_has_no_owner(tmp_path: Path) -> None:
-    assert () == owners.find(_places(tmp_path))
+    assert owners.find(_places(tmp_path)) == ()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_kubelet_is_found_and_asked_for_its_policies(
 def test_a_kubelet_without_state_files_may_pin(tmp_path: Path) -> None:
     places = _places(tmp_path)
     _process(places, 7, "kubelet", f"--root-dir={places.kubelet_root}")
-    assert [OwnerKind.STATIC_KUBELET] == [each.kind for each in owners.find(places)]
+    assert [each.kind for each in owners.find(places)] == [OwnerKind.STATIC_KUBELET]
 
 
 def test_other_owners_are_found_by_name_and_by_socket(
@@ -79,15 +79,15 @@ def test_other_owners_are_found_by_name_and_by_socket(
     assert {OwnerKind.OTHER} == {each.kind for each in found}
     said = " | ".join(each.who for each in found)
     assert all(word in said for word in ("process 8, numad", "process 9, nri-", "NRI socket"))
-    assert 3 == len(found)
-    assert 2 == len(owners.find(replace(places, nri_socket=short)))
+    assert len(found) == 3
+    assert len(owners.find(replace(places, nri_socket=short))) == 2
 
 
 def test_a_kubelet_that_pins_is_not_fought() -> None:
     owners.refuse_to_enforce((Owner(OwnerKind.OTHER, "x"), Owner(OwnerKind.KUBELET, "y")))
     with pytest.raises(BadInput) as refused:
         owners.refuse_to_enforce((Owner(OwnerKind.STATIC_KUBELET, "kubelet 7"),))
-    assert "kubelet 7" == refused.value.findings[0].fields["owner"]
+    assert refused.value.findings[0].fields["owner"] == "kubelet 7"
 
 
 STATIC = '{"policyName":"static"}'
@@ -116,7 +116,7 @@ def test_a_kubelet_in_a_container_counts_if_it_pins(tmp_path: Path) -> None:
     (inside / "memory_manager_state").write_text('{"policyName":"Static"}')
     _process(places, 7, "kubelet", "--config=x")
     (places.proc / "7" / "root").symlink_to(tmp_path / "container")
-    assert [OwnerKind.STATIC_KUBELET] == [each.kind for each in owners.find(places)]
+    assert [each.kind for each in owners.find(places)] == [OwnerKind.STATIC_KUBELET]
 
 
 AS_NOBODY = """
@@ -144,7 +144,7 @@ def test_a_kubelet_whose_files_are_closed_to_this_user_may_pin(reachable: Path) 
         (places.proc / str(number) / "root").symlink_to("/")
     line = [sys.executable, "-c", AS_NOBODY, str(reachable)]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
-    assert "['static-kubelet', 'static-kubelet']" == done.stdout.strip()
+    assert done.stdout.strip() == "['static-kubelet', 'static-kubelet']"
 
 
 def test_who_names_a_directory_means_the_kubelet_of_that_one(tmp_path: Path) -> None:
@@ -154,4 +154,4 @@ def test_who_names_a_directory_means_the_kubelet_of_that_one(tmp_path: Path) -> 
     (tmp_path / "cpu_manager_state").write_text(STATIC)
     _process(places, 7, "kubelet", f"--root-dir={tmp_path}")
     (places.proc / "7" / "root").symlink_to("/")
-    assert () == owners.find(places)
+    assert owners.find(places) == ()

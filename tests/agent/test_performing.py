@@ -50,15 +50,15 @@ def test_drift_that_the_kernel_keeps_is_told_once_and_noted_until_it_is_gone(
             await _look(agent)
             await _look(agent)
             ((container, message, count),) = _told(agent, "DriftNotMended")
-            assert ("main", 1) == (container, count)
+            assert (container, count) == ("main", 1)
             assert "cpuset.mems" in message
             assert "Device busy" in message
             assert NOTE in agent.keeper.view().notes
-            assert [] == _told(agent, "DriftMended")
+            assert _told(agent, "DriftMended") == []
             agent.runtime.refusals = {}
             await _look(agent)
             assert NOTE not in agent.keeper.view().notes
-            assert 1 == len(_told(agent, "DriftMended"))
+            assert len(_told(agent, "DriftMended")) == 1
 
     asyncio.run(scene())
 
@@ -70,7 +70,7 @@ def test_a_pods_own_cgroup_that_is_not_held_is_told_of_the_pod(tmp_path: Path) -
             await agent.until(lambda: agent.phase("one") == "running")
             agent.runtime.refusals = {"poduid-one": REFUSED, "burstable": REFUSED}
             await _look(agent)
-            assert [""] == [container for container, _, _ in _told(agent, "DriftNotMended")]
+            assert [container for container, _, _ in _told(agent, "DriftNotMended")] == [""]
             assert NOTE in agent.keeper.view().notes
 
     asyncio.run(scene())
@@ -87,13 +87,13 @@ def test_whoever_shares_cpus_and_can_not_be_moved_is_told_of(tmp_path: Path) -> 
             await agent.keeper.create(agents.pod("two", cpu="2"))
             await agent.until(lambda: agent.phase("two") == "running")
             await _look(agent)
-            assert 1 == len(_told(agent, "DriftNotMended"))
+            assert len(_told(agent, "DriftNotMended")) == 1
             agent.runtime.refusals = {}
             await _look(agent)
             given = agent.runtime.settings_of(KEY)
             assert given is not None
             assert agent.keeper.view().node.snapshot.cpu.default == given.cpus
-            assert [] == _told(agent, "DriftMended")
+            assert _told(agent, "DriftMended") == []
 
     asyncio.run(scene())
 
@@ -113,11 +113,11 @@ def test_what_could_not_be_removed_is_removed_at_the_next_look(tmp_path: Path) -
             await agent.keeper.delete("default", "one", grace_seconds=0)
             await agent.until(lambda: agent.phase("one") == "terminated")
             await _look(agent)
-            assert ["one"] == agent.names()
+            assert agent.names() == ["one"]
             assert "agent/runtime-failed" in agent.keeper.view().notes
             broken = False
             await _look(agent)
-            assert [] == agent.names()
+            assert agent.names() == []
             await _look(agent)
             assert "agent/runtime-failed" not in agent.keeper.view().notes
 

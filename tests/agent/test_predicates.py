@@ -79,21 +79,21 @@ def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
 ) -> None:
     async def scene() -> None:
         async with agents.running(_settings(tmp_path, EXACT)) as agent:
-            assert (True, "") == _verdict(await _create(agent, agents.pod("one", "10")))
+            assert _verdict(await _create(agent, agents.pod("one", "10"))) == (True, "")
             refused = await _create(agent, agents.pod("two", "6"))
-            assert (False, "OutOfcpu") == _verdict(refused)
+            assert _verdict(refused) == (False, "OutOfcpu")
             status = pod_object.status(refused)
-            assert ("Failed", "OutOfcpu") == (status["phase"], status["reason"])
+            assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
             assert status["message"].startswith("Pod was rejected: Node didn't have enough")
             counted = agent.keeper.counts().of(
                 "kubelet_admission_rejections_total", (("reason", "OutOfcpu"),)
             )
-            assert 1 == counted
-            assert 0 == agent.keeper.counts().of("kubelet_topology_manager_admission_errors_total")
+            assert counted == 1
+            assert agent.keeper.counts().of("kubelet_topology_manager_admission_errors_total") == 0
             # What was refused takes no room.
             for name in ("three", "four"):
-                assert (True, "") == _verdict(await _create(agent, agents.pod(name, "1")))
-            assert (False, "OutOfpods") == _verdict(await _create(agent, agents.pod("five", "1")))
+                assert _verdict(await _create(agent, agents.pod(name, "1"))) == (True, "")
+            assert _verdict(await _create(agent, agents.pod("five", "1"))) == (False, "OutOfpods")
             assert "OutOfcpu" in {each.reason for each in agent.keeper.view().events}
 
     asyncio.run(scene())
@@ -107,7 +107,7 @@ def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> N
         given = agents.settings(tmp_path / "root", config_file=file, exact=True)
         async with agents.running(given) as agent:
             for name in ("one", "two"):
-                assert (True, "") == _verdict(await _create(agent, agents.pod(name, "10")))
+                assert _verdict(await _create(agent, agents.pod(name, "10"))) == (True, "")
 
     asyncio.run(scene())
 
@@ -169,7 +169,7 @@ def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
             assert (not reason, reason) == _verdict(record)
             await agent.keeper.delete("default", "holder", grace_seconds=0.0)
             await agent.until(lambda: "holder" not in agent.names())
-            assert (True, "") == _verdict(await _create(agent, asking("two", PORT)))
+            assert _verdict(await _create(agent, asking("two", PORT))) == (True, "")
 
     asyncio.run(scene())
 
@@ -181,28 +181,28 @@ def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(tmp_path:
             for name, cpu in (("large", "9"), ("small", "4")):
                 await _create(agent, agents.pod(name, cpu))
                 await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
-            assert (True, "") == _verdict(await _create(agent, _static("system", "5")))
+            assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
             await agent.until(lambda: agent.phase("small") != "running")
             await agent.until(lambda: agent.phase("system") == "running")
-            assert "running" == agent.phase("large")
+            assert agent.phase("large") == "running"
             status = pod_object.status(agent.record("small"))
-            assert ("Failed", "Preempting", "Preempted in order to admit critical pod") == (
+            assert (
                 status["phase"],
                 status["reason"],
                 status["message"],
-            )
+            ) == ("Failed", "Preempting", "Preempted in order to admit critical pod")
             (condition,) = status["conditions"]
-            assert ("DisruptionTarget", "True") == (condition["type"], condition["status"])
-            assert [("Preempting", "small")] == [
+            assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+            assert [
                 (each.reason, each.pod_name)
                 for each in agent.keeper.view().events
                 if each.reason == "Preempting"
-            ]
+            ] == [("Preempting", "small")]
             lacking = await _create(agent, _static("too-much", "16"))
-            assert (False, "UnexpectedAdmissionError") == _verdict(lacking)
+            assert _verdict(lacking) == (False, "UnexpectedAdmissionError")
         async with agents.running(given) as agent:
-            assert (False, "Preempting") == _verdict(agent.record("small"))
-            assert "running" == agent.phase("large")
+            assert _verdict(agent.record("small")) == (False, "Preempting")
+            assert agent.phase("large") == "running"
 
     asyncio.run(scene())
 
@@ -227,24 +227,24 @@ def test_a_critical_pod_starts_when_those_who_were_evicted_for_it_have_ended(
         async with agents.running(given, runtime) as agent:
             await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
             await agent.until(lambda: agent.phase("small") == "running")
-            assert (True, "") == _verdict(await _create(agent, _static("system", "5")))
+            assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
             await agent.keeper.settled()
-            assert ("running", "waiting") == (agent.phase("small"), agent.phase("system"))
+            assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
             told = "waits for evicted pods to end: default/small"
             assert told == _until_told(agent, "system")
             # It is in the books, so that it is held up after a crash too.
         again = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
         async with agents.running(given, again) as agent:
             await agent.keeper.settled()
-            assert ("running", "waiting") == (agent.phase("small"), agent.phase("system"))
+            assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
             assert told == _until_told(agent, "system")
             again.end(ContainerKey("uid-small", "main"), 137)
             await agent.until(lambda: agent.phase("system") == "running")
-            assert "terminated" == agent.phase("small")
-            assert [] == [
+            assert agent.phase("small") == "terminated"
+            assert [
                 e for e in agent.keeper.view().events if e.reason == "ExceededGracePeriod"
-            ]
-            assert [("uid-system", 1)] == [(key.pod_uid, n) for key, n in again.starts]
+            ] == []
+            assert [(key.pod_uid, n) for key, n in again.starts] == [("uid-system", 1)]
 
     asyncio.run(scene())
 
@@ -259,7 +259,7 @@ def test_a_critical_pod_starts_when_an_evicted_one_is_deleted_at_once(tmp_path: 
             await _create(agent, _static("system", "5"))
             await agent.keeper.delete("default", "small", grace_seconds=0.0)
             await agent.until(lambda: agent.phase("system") == "running")
-            assert ["system"] == agent.names()
+            assert agent.names() == ["system"]
 
     asyncio.run(scene())
 
@@ -277,7 +277,7 @@ def test_who_comes_while_evicted_pods_end_finds_the_node_as_after_their_end(
             evicted = agent.record("small").run
             # There is room for it, and nobody is evicted a second time for it.
             for workload in (_static("second", "5"), agents.pod("third", "5")):
-                assert (True, "") == _verdict(await _create(agent, workload))
+                assert _verdict(await _create(agent, workload)) == (True, "")
             await agent.keeper.settled()
             assert evicted == agent.record("small").run
             assert {"waiting"} == {agent.phase(name) for name in ("system", "second", "third")}
@@ -307,15 +307,15 @@ def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path:
             await agent.until(lambda: agent.phase("stuck") == "running")
             await _create(agent, _static("system", "5"))
             await agent.keeper.settled()
-            assert "waiting" == agent.phase("system")
+            assert agent.phase("system") == "waiting"
         now += timedelta(seconds=30)
         async with agents.running(given, _Deaf(folder, clock=lambda: now), hooks) as agent:
             await agent.until(lambda: agent.phase("system") == "running")
-            assert "running" == agent.phase("stuck")
+            assert agent.phase("stuck") == "running"
             (event,) = (
                 each for each in agent.keeper.view().events if each.reason == "ExceededGracePeriod"
             )
-            assert ("stuck", 1) == (event.pod_name, event.count)
+            assert (event.pod_name, event.count) == ("stuck", 1)
             assert event.message == (
                 "Container runtime did not kill the pod within specified grace period."
             )
@@ -326,8 +326,8 @@ def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path:
 def test_in_native_mode_nobody_ends_for_another_pod(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(_settings(tmp_path, NATIVE)) as agent:
-            assert (True, "") == _verdict(await _create(agent, agents.pod("one", "9")))
-            assert (False, "OutOfcpu") == _verdict(await _create(agent, _static("system", "9")))
-            assert [] == [e for e in agent.keeper.view().events if e.reason == "Preempting"]
+            assert _verdict(await _create(agent, agents.pod("one", "9"))) == (True, "")
+            assert _verdict(await _create(agent, _static("system", "9"))) == (False, "OutOfcpu")
+            assert [e for e in agent.keeper.view().events if e.reason == "Preempting"] == []
 
     asyncio.run(scene())

@@ -58,7 +58,7 @@ def test_a_last_line_that_was_cut_counts_for_nothing(
     kept = data.draw(st.integers(0, len(second) - 2))
     cut = second[:kept] + bytes(data.draw(st.sampled_from([0, len(second) - kept])))
     (folder / record_file.FILE_NAME).write_bytes(first + cut)
-    assert {"a": b'{"x":1}'} == record_file.read(folder)
+    assert record_file.read(folder) == {"a": b'{"x":1}'}
 
 
 @given(data=st.data())
@@ -73,7 +73,7 @@ def test_a_line_that_was_changed_refuses_the_file(
     with pytest.raises(BadInput) as caught:
         record_file.read(folder)
     (finding,) = caught.value.findings
-    assert "record/damaged-line" == finding.code
+    assert finding.code == "record/damaged-line"
     assert "the checksum of line 1 is wrong" in finding.located
 
 
@@ -105,8 +105,8 @@ def test_nothing_of_a_record_that_went_stays_in_the_file(tmp_path: Path) -> None
     commit(file, {}, {"a"})
     assert record_file.line({"b": b'{"x":"second"}'}, ()) == file.path.read_bytes()
     commit(file, {}, {"never there"})
-    assert {"b": b'{"x":"second"}'} == record_file.read(tmp_path)
+    assert record_file.read(tmp_path) == {"b": b'{"x":"second"}'}
 
 
 def test_nothing_is_read_where_nothing_was_written(tmp_path: Path) -> None:
-    assert {} == record_file.read(tmp_path)
+    assert record_file.read(tmp_path) == {}

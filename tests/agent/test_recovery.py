@@ -41,9 +41,9 @@ def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Pat
         _lose_record(tmp_path, "uid-one")
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.settled()
-            assert ["two"] == agent.names()
+            assert agent.names() == ["two"]
             assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -59,8 +59,8 @@ def test_an_end_that_nobody_saw_is_taken_over(tmp_path: Path) -> None:
             await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
             ended = agent.record("one").run.of("main").last_exit
             assert ended is not None
-            assert 7 == ended.code
-            assert 1 == agent.record("two").run.of("main").attempt
+            assert ended.code == 7
+            assert agent.record("two").run.of("main").attempt == 1
 
     asyncio.run(scene())
 
@@ -73,7 +73,7 @@ def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path)
             await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
             ended = agent.record("one").run.of("main").last_exit
             assert ended is not None
-            assert "ContainerStatusUnknown" == ended.reason.value
+            assert ended.reason.value == "ContainerStatusUnknown"
 
     asyncio.run(scene())
 
@@ -158,8 +158,8 @@ def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> 
         given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
         async with agents.running(given) as agent:
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
-            assert 2 == len(placement.of_all(agent.keeper.view().node.snapshot))
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+            assert len(placement.of_all(agent.keeper.view().node.snapshot)) == 2
 
     asyncio.run(scene())
 
@@ -178,7 +178,7 @@ def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path
             async with agents.running(changed):
                 pass
         codes = [finding.code for finding in refused.value.findings]
-        assert "agent/state-invalid" == codes[0]
+        assert codes[0] == "agent/state-invalid"
         assert len(codes) > 1
         assert "expected machine state is different" in str(
             refused.value.findings[0].fields["text"]
@@ -190,8 +190,8 @@ def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path
         async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
             await agent.keeper.settled()
             assert told
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
-            assert 1 == agent.record("one").run.of("main").attempt
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+            assert agent.record("one").run.of("main").attempt == 1
 
     asyncio.run(scene())
 
@@ -203,11 +203,11 @@ def test_a_state_file_that_is_no_text_any_more_is_rebased_too(tmp_path: Path) ->
         with pytest.raises(BadInput) as refused:
             async with agents.running(agents.settings(tmp_path)):
                 pass
-        assert "agent/state-invalid" == refused.value.findings[0].code
+        assert refused.value.findings[0].code == "agent/state-invalid"
         given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
         async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -224,6 +224,6 @@ def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Pat
         async with agents.running(given) as agent:
             await agent.until(lambda: not agent.names())
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())

@@ -50,9 +50,9 @@ def test_a_device_without_an_id_is_refused_and_the_others_are_not(
             agent.keeper.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
             await agent.until(lambda: bool(agent.keeper.view().events))
             (event,) = agent.keeper.view().events
-            assert ("DeviceWithoutId", EventKind.WARNING) == (event.reason, event.kind)
+            assert (event.reason, event.kind) == ("DeviceWithoutId", EventKind.WARNING)
             assert gpu in event.message
             inventory = agent.keeper.view().node.snapshot.device.inventory
-            assert ["a"] == [*inventory.devices_of(gpu).by_id]
+            assert [*inventory.devices_of(gpu).by_id] == ["a"]
 
     asyncio.run(scene())

@@ -73,7 +73,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     )
     with pytest.raises(BadInput) as refused:
         settings.resolve(options)
-    assert 2 == len(refused.value.findings)
+    assert len(refused.value.findings) == 2
 
 
 def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPatch) -> None:

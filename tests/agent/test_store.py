@@ -80,7 +80,7 @@ def test_a_pod_is_refused_while_the_books_can_not_be_written(
             await agent.until(lambda: agent.keeper.view().ready)
             await agent.until(lambda: agent.phase("two") == "running")
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -97,12 +97,12 @@ def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> No
             disk.fails = True
             agent.runtime.end(key, 3)
             await agent.until(lambda: not agent.keeper.view().ready)
-            assert "running" == agent.phase("one")
+            assert agent.phase("one") == "running"
             disk.fails = False
             await agent.until(lambda: agent.phase("one") == "terminated")
             ended = agent.record("one").run.of("main").last_exit
             assert ended is not None
-            assert 3 == ended.code
+            assert ended.code == 3
 
     asyncio.run(scene())
 
@@ -122,7 +122,7 @@ def test_a_journal_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None
 
     asyncio.run(scene())
     told = [line.get("pod") for line in Journal(tmp_path).lines() if "verdict" in line]
-    assert ["one", "two"] == told
+    assert told == ["one", "two"]
 
 
 def test_only_one_process_holds_the_books(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
 def test_the_root_folder_is_ours_alone(tmp_path: Path) -> None:
     root = tmp_path / "root"
     Store(root, pod_record.encode, pod_record.decode).open()
-    assert 0o700 == root.stat().st_mode & 0o777
+    assert root.stat().st_mode & 0o777 == 0o700
     assert {0o600} == {path.stat().st_mode & 0o777 for path in root.iterdir() if path.is_file()}
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
@@ -183,14 +183,14 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     with pytest.raises(BadInput) as refused:
         Store(tmp_path / "etc", pod_record.encode, pod_record.decode).open()
     (finding,) = refused.value.findings
-    assert ("agent/root-in-use", "hosts, runs") == (finding.code, finding.fields["others"])
+    assert (finding.code, finding.fields["others"]) == ("agent/root-in-use", "hosts, runs")
     with refused_with("agent/root-in-use"):
         SharedState(tmp_path / "etc").open()
     assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
     for name in ("empty", "mine"):
         Store(tmp_path / name, pod_record.encode, pod_record.decode).open()
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("empty", "mine", "etc")]
-    assert [0o700, 0o700, 0o755] == modes
+    assert modes == [0o700, 0o700, 0o755]
     # It is one now, whatever is put into it.
     (tmp_path / "mine" / "notes").touch()
     SharedState(tmp_path / "mine").open()
@@ -231,7 +231,7 @@ def test_a_pod_that_was_refused_is_not_there_after_a_crash(tmp_path: Path, point
             faults.install(disk)
             disk.fails = True
             assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
-            assert ["uid-one"] == [*record_file.read(tmp_path)]
+            assert [*record_file.read(tmp_path)] == ["uid-one"]
 
     asyncio.run(scene())
 
@@ -246,7 +246,7 @@ def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> No
             await agent.keeper.create(agents.pod("two"))
             await agent.until(lambda: agent.phase("two") == "running")
             await agent.keeper.settled()
-            assert [] == agent_laws.broken(tmp_path, agent.keeper, agent.runtime)
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -264,7 +264,7 @@ def _texts(root: Path) -> str:
         # Temporary files come and go.
         with suppress(FileNotFoundError):
             if path.is_file():
-                assert 0o600 == path.stat().st_mode & 0o777, path
+                assert path.stat().st_mode & 0o777 == 0o600, path
                 found.append(path.read_text(errors="replace"))
     return "".join(found)
 
@@ -299,7 +299,7 @@ def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: Path) -
             await agent.until(lambda: "swordfish-1" not in _texts(root))
             await agent.until(lambda: agent.phase("fixed-node-a") == "running")
             assert "swordfish-3" in _texts(root)
-            assert [] == agent_laws.broken(root, agent.keeper, agent.runtime)
+            assert agent_laws.broken(root, agent.keeper, agent.runtime) == []
 
     asyncio.run(scene())
 
@@ -310,7 +310,7 @@ def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> N
         written.append([{"number": number, "text": "x" * 20}])
     numbers = [line["number"] for line in Journal(tmp_path).lines()]
     assert list(range(numbers[0], 20)) == numbers
-    assert 0 < numbers[0]
+    assert numbers[0] > 0
     sizes = [(tmp_path / name).stat().st_size for name in (journal.FILE_NAME, journal.OLDER_NAME)]
     assert max(sizes) < 300
 
@@ -320,4 +320,4 @@ def test_half_a_line_is_passed_over(tmp_path: Path) -> None:
     with (tmp_path / journal.FILE_NAME).open("a") as file:
         file.write('{"number": 2, "te')
     Journal(tmp_path).append([{"number": 3}])
-    assert [1, 3] == [line["number"] for line in Journal(tmp_path).lines()]
+    assert [line["number"] for line in Journal(tmp_path).lines()] == [1, 3]

@@ -28,22 +28,24 @@ def _unit(path: Path = UNIT) -> ConfigParser:
 
 def test_workloads_outlive_the_service() -> None:
     service = _unit()["Service"]
-    assert ("notify", "0077", "process") == tuple(
-        service[name] for name in ("Type", "UMask", "KillMode")
+    assert tuple(service[name] for name in ("Type", "UMask", "KillMode")) == (
+        "notify",
+        "0077",
+        "process",
     )
 
 
 def test_pods_have_a_delegated_cgroup_that_is_not_the_agents() -> None:
     pods = _unit(PODS)["Service"]
-    assert ("yes", "cgroup") == (pods["Delegate"], pods["ExitType"])
+    assert (pods["Delegate"], pods["ExitType"]) == ("yes", "cgroup")
     agent = _unit()
     assert "Delegate" not in agent["Service"]
-    assert PODS_UNIT == agent["Unit"]["Requires"]
+    assert agent["Unit"]["Requires"] == PODS_UNIT
     assert PODS_UNIT in agent["Unit"]["After"].split()
 
 
 def test_an_agent_that_can_not_start_is_not_started_again_and_again() -> None:
-    assert "2" == _unit()["Service"]["RestartPreventExitStatus"]
+    assert _unit()["Service"]["RestartPreventExitStatus"] == "2"
 
 
 def test_a_wheel_brings_the_units_and_the_document_that_they_name(tmp_path: Path) -> None:
@@ -69,4 +71,4 @@ def test_systemd_finds_nothing_wrong(unit: Path, tmp_path: Path) -> None:
     command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / unit.name)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     about_it = [line for line in done.stderr.splitlines() if "numalet-" in line]
-    assert (0, []) == (done.returncode, about_it), done.stderr
+    assert (done.returncode, about_it) == (0, []), done.stderr

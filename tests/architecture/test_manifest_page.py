@@ -10,7 +10,7 @@ PAGE = (tree.DOCS / "reference" / "pod-manifests.md").read_text(encoding="utf-8"
 
 
 def test_the_tables_of_the_page_are_those_of_the_fields() -> None:
-    assert PAGE == page.filled(PAGE), "make schemas writes them anew"
+    assert page.filled(PAGE) == PAGE, "make schemas writes them anew"
 
 
 def test_the_page_has_a_table_for_every_use() -> None:

@@ -94,7 +94,7 @@ def test_apply_says_when_there_is_nothing_to_apply(
         text=True,
         check=False,
     )
-    assert (2, "error: no pods in -\n") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (2, "error: no pods in -\n")
 
 
 def test_apply_takes_the_files_of_a_folder_in_order(
@@ -104,7 +104,7 @@ def test_apply_takes_the_files_of_a_folder_in_order(
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(pod(name)))
     (tmp_path / "README").write_text("no manifest")
     assert _run(api, "apply", "-f", str(tmp_path)) == 0
-    assert ["pod/a admitted", "pod/b admitted"] == capsys.readouterr().out.splitlines()
+    assert capsys.readouterr().out.splitlines() == ["pod/a admitted", "pod/b admitted"]
 
 
 def test_apply_tells_what_the_author_of_a_file_should_know(
@@ -292,8 +292,8 @@ def test_a_pod_that_its_kubelet_does_not_know_any_more_is_marked(
     api.do(lambda door: door.change(kubelet=look, standing=OwnershipMode.OBSERVING))
     assert _run(api, "ps") == 0
     _, two, one = capsys.readouterr().out.splitlines()
-    assert ("shop/one", "Observed") == (one.split()[0], one.split()[2])
-    assert ("uid-two", "Stale") == (two.split()[0], two.split()[2])
+    assert (one.split()[0], one.split()[2]) == ("shop/one", "Observed")
+    assert (two.split()[0], two.split()[2]) == ("uid-two", "Stale")
     assert _run(api, "describe", "uid-two") == 0
     assert "Status:       Stale: its kubelet does not know it any more" in capsys.readouterr().out
 

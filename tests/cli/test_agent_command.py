@@ -43,20 +43,20 @@ def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Sig
         told.settimeout(30)
         words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
-        assert b"READY=1" == told.recv(100)
+        assert told.recv(100) == b"READY=1"
         limits = Path(f"/proc/{agent.pid}/limits").read_text(encoding="ascii")
         (files,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
         assert files.split()[3] == files.split()[4]
         agent.send_signal(number)
-        assert b"STOPPING=1" == told.recv(100)
+        assert told.recv(100) == b"STOPPING=1"
         _, said = agent.communicate(timeout=200)
-    assert 0 == agent.returncode
+    assert agent.returncode == 0
     messages = [json.loads(line)["msg"] for line in said.splitlines() if line.startswith("{")]
     assert {"TopologyHints", "Best TopologyHint", "Topology Affinity", "Pod admitted"} <= {
         *messages
     }
     lines = (root / "pods.jsonl").read_text(encoding="utf-8").splitlines()
-    assert 1 == len({uid for line in lines for uid in json.loads(line).get("set", {})})
+    assert len({uid for line in lines for uid in json.loads(line).get("set", {})}) == 1
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) 
         told.recv(100)
         second = _agent(*words)
         _, said = second.communicate(timeout=200)
-        assert 1 == second.returncode
+        assert second.returncode == 1
         assert f"process {first.pid} uses this root folder" in said
         assert "Traceback" not in said
         first.terminate()
@@ -94,19 +94,19 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(tmp_path:
         told.settimeout(30)
         words = ["--root", str(root), "--ownership", "observe", "--kubelet-root", str(kubelet.root)]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
-        assert b"READY=1" == told.recv(100)
+        assert told.recv(100) == b"READY=1"
         listed = CliRunner().invoke(app, ["ps", "--root", str(root)])
         described = CliRunner().invoke(app, ["describe", "--root", str(root), "uid-one"])
         with AgentClient(root / "agent.sock") as client:
             (state,) = client.get("/apis/numalet.dev/v1alpha1/nodestates")["items"]
         agent.terminate()
         _, said = agent.communicate(timeout=200)
-    assert 0 == agent.returncode, said
-    assert ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"] == listed.output.split()[-7:]
+    assert agent.returncode == 0, said
+    assert listed.output.split()[-7:] == ["0/1", "Observed", "0", "1-2", "2Gi", "-", "-"]
     assert "memory: 2Gi on NUMA nodes 0\n" in described.output
-    assert ("observing", True) == (state["standing"], state["kubelet"]["startsWithItsFiles"])
+    assert (state["standing"], state["kubelet"]["startsWithItsFiles"]) == ("observing", True)
     assert {"sound"} == {each["soundness"] for each in state["kubelet"]["files"]}
-    assert ["uid-one"] == [each["podUID"] for each in state["holders"]]
+    assert [each["podUID"] for each in state["holders"]] == ["uid-one"]
     # Nothing of it was written while the agent looked.
     assert "the kubelet wrote" not in said
     after = {each.name: each.read_bytes() for each in kubelet.root.iterdir() if each.is_file()}

@@ -216,28 +216,28 @@ def test_junit_has_a_test_for_the_start_and_for_each_finding(numalet: Runner) ->
     ended = numalet("check", "-c", "wrong.yaml", *SHAPE, "-o", "junit")
     (suite,) = ElementTree.fromstring(ended.out)
     start, *others = suite
-    assert ("wrong.yaml", 1) == (suite.get("name"), ended.status)
+    assert (suite.get("name"), ended.status) == ("wrong.yaml", 1)
     assert 'strconv.Atoi: parsing "true"' in (start[0].get("message") or "")
     assert codes(numalet, "-c", "wrong.yaml") == [each.get("classname") for each in others]
     failed = [each for each in others if each.find("failure") is not None]
     assert str(len(failed) + 1) == suite.get("failures")
-    assert ("wrong.yaml", "6") == (others[0].get("file"), others[0].get("line"))
+    assert (others[0].get("file"), others[0].get("line")) == ("wrong.yaml", "6")
 
 
 def test_junit_of_what_is_clean_strange_and_strict(numalet: Runner) -> None:
     clean = numalet("check", "-c", "kubelet.yaml", *SHAPE, "-o", "junit")
     (suite,) = ElementTree.fromstring(clean.out)
-    assert (0, "1", "0") == (clean.status, suite.get("tests"), suite.get("failures"))
+    assert (clean.status, suite.get("tests"), suite.get("failures")) == (0, "1", "0")
 
     odd = write("odd.yaml", KUBELET + '"a\\x07<&\\ud7ff\\uffff": x\n')
     lenient = numalet("check", "-c", odd, *SHAPE, "-o", "junit")
     strict = numalet("check", "-c", odd, *SHAPE, "-o", "junit", "--strict")
     counts = [ElementTree.fromstring(each.out).get("failures") for each in (lenient, strict)]
-    assert ([0, 1], ["0", "1"]) == ([lenient.status, strict.status], counts)
+    assert ([lenient.status, strict.status], counts) == ([0, 1], ["0", "1"])
 
     unreadable = numalet("check", "-c", "none.yaml", *SHAPE, "-o", "junit")
-    assert 2 == unreadable.status
-    assert "1" == ElementTree.fromstring(unreadable.out).get("failures")
+    assert unreadable.status == 2
+    assert ElementTree.fromstring(unreadable.out).get("failures") == "1"
 
 
 def test_everything_that_can_not_be_read_is_told_at_once(numalet: Runner) -> None:
@@ -315,23 +315,23 @@ def test_the_configuration_comes_from_the_standard_input() -> None:
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: k}}\ndata:\n  kubelet: |\n{inside}"
     ended = process("check", "-c", "-", *SHAPE, "-o", "json", stdin=text)
 
-    assert 1 == ended.status, ended.err
+    assert ended.status == 1, ended.err
     rows = json.loads(ended.out)["findings"]
     (row,) = [row for row in rows if row["code"] == "lint/reserved-hugepages"]
     line = next(at for at, each in enumerate(text.split("\n"), 1) if "hugepages-1Gi" in each)
     assert ("-", line) == (row["place"]["document"], row["place"]["line"])
     (note,) = [row for row in rows if row["code"] == "config-file/read-from"]
-    assert ("note", "read from here: ConfigMap k, its key kubelet") == (
+    assert (
         note["severity"],
         note["message"],
-    )
+    ) == ("note", "read from here: ConfigMap k, its key kubelet")
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])
 def test_the_standard_input_has_one_reader(command: str) -> None:
     ended = process(command, "-c", "-", *SHAPE, "-", stdin=KUBELET)
 
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert "the standard input can be read once only" in ended.err
 
 
@@ -356,7 +356,7 @@ def test_findings_are_chosen_by_code_and_by_area(numalet: Runner) -> None:
     rest = [code for code in everything if code not in lint]
     assert rest == codes(numalet, "-c", "wrong.yaml", "--ignore", "lint")
     chosen = numalet("check", "-c", "wrong.yaml", *SHAPE, "--ignore", f"{','.join(everything)}")
-    assert 1 == chosen.status, "the kubelet does not start, whatever is ignored"
+    assert chosen.status == 1, "the kubelet does not start, whatever is ignored"
     assert f"{len(everything)} not counted" in chosen.out
 
 
@@ -377,15 +377,15 @@ def test_a_comment_excuses_a_finding_of_its_line(numalet: Runner) -> None:
 def test_strict_fails_for_warnings(numalet: Runner) -> None:
     path = write("a.yaml", KUBELET + "memoryManagerPolicyy: x\n")
     arguments = ("check", "-c", path, *SHAPE)
-    assert 0 == numalet(*arguments).status
-    assert 1 == numalet(*arguments, "--strict").status
-    assert 0 == numalet(*arguments, "--strict", "--ignore", "config-file").status
-    assert 0 == numalet("check", "-c", "kubelet.yaml", *SHAPE, "--strict").status
+    assert numalet(*arguments).status == 0
+    assert numalet(*arguments, "--strict").status == 1
+    assert numalet(*arguments, "--strict", "--ignore", "config-file").status == 0
+    assert numalet("check", "-c", "kubelet.yaml", *SHAPE, "--strict").status == 0
 
 
 def test_a_code_is_explained(numalet: Runner) -> None:
     one = numalet("check", "--explain", "lint/unbalanced-reservation")
-    assert 0 == one.status
+    assert one.status == 0
     assert one.out.startswith("lint/unbalanced-reservation\n")
     assert "  rule: Pods of one size" in one.out
     assert "  mend: " in one.out
@@ -396,7 +396,7 @@ def test_a_code_is_explained(numalet: Runner) -> None:
 @pytest.mark.parametrize("option", ["--select", "--ignore", "--explain"])
 def test_an_unknown_code_is_refused(numalet: Runner, option: str) -> None:
     ended = numalet("check", "-c", "kubelet.yaml", *SHAPE, option, "lint/unbalanced-reservatio")
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert "nearest: lint/unbalanced-reservation" in ended.err
 
 

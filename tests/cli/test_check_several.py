@@ -164,7 +164,7 @@ def test_the_standard_input_is_one_of_several() -> None:
     checks = json.loads(ended.out)["results"]
     assert [(each["config"], each["check"]["starts"]) for each in checks] == [("-", True)] * 2
     ended = process("check", "-c", "-", "-c", "static.yaml", "-", *SIZES, stdin=OVERRIDDEN)
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert "the standard input can be read once only" in ended.err
 
 

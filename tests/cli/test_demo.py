@@ -58,7 +58,7 @@ def test_the_demo_starts_an_agent_shows_what_the_kernel_says_and_ends_it() -> No
     demo = _begin()
     said, _ = demo.communicate(timeout=500)
 
-    assert 0 == demo.returncode, said
+    assert demo.returncode == 0, said
     if "An agent keeps this machine" in said or "Somebody else keeps" in said:
         pytest.skip("this machine has an owner")
     assert "pod/pinned admitted" in said
@@ -82,5 +82,5 @@ def test_the_demo_interrupted_at_any_moment_leaves_nothing(moment: str) -> None:
                 os.killpg(demo.pid, signal.SIGINT)
     if "An agent keeps this machine" in said or "Somebody else keeps" in said:
         pytest.skip("this machine has an owner")
-    assert 130 == demo.returncode, said
+    assert demo.returncode == 130, said
     assert _nothing_is_left(said)

@@ -71,10 +71,10 @@ def test_pods_that_run_asked_in_the_order_in_which_they_came(
     after, new = saved(tmp_path, THREE), saved(tmp_path, pod("new"), "new.json")
 
     found = json.loads(numalet("explain", *NODE, new, "--after", after, "-o", "json").out)
-    assert ["b", "c", "a"] == names(found)
+    assert names(found) == ["b", "c", "a"]
 
     found = json.loads(numalet("simulate", *NODE, after, "-o", "json").out)
-    assert ["b", "c", "a"] == [step["admit"]["name"] for step in found["steps"]]
+    assert [step["admit"]["name"] for step in found["steps"]] == ["b", "c", "a"]
 
 
 def test_names_decide_in_one_second_and_pods_without_a_time_keep_their_place(
@@ -90,7 +90,7 @@ def test_names_decide_in_one_second_and_pods_without_a_time_keep_their_place(
 
     found = json.loads(numalet("simulate", *NODE, path, "-o", "json").out)
 
-    assert ["b", "x", "c", "a"] == [step["admit"]["name"] for step in found["steps"]]
+    assert [step["admit"]["name"] for step in found["steps"]] == ["b", "x", "c", "a"]
 
 
 def test_the_order_decides_and_is_the_same_for_a_comparison(
@@ -108,7 +108,7 @@ def test_the_order_decides_and_is_the_same_for_a_comparison(
     )
 
     (variant,) = json.loads(ended.out)["variants"]
-    assert ["default/a"] == [each["pod"] for each in variant["runs"][0]["rejected"]]
+    assert [each["pod"] for each in variant["runs"][0]["rejected"]] == ["default/a"]
 
 
 def test_a_pod_that_was_rejected_is_asked_about(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_in_a_listing_the_rejected_pod_is_explained_after_those_that_run(
         ),
     )
     found = json.loads(numalet("explain", *NODE, path, "-o", "json").out)
-    assert ("b", ["d"]) == (found["pod"]["name"], names(found))
+    assert (found["pod"]["name"], names(found)) == ("b", ["d"])
 
     found = json.loads(numalet("explain", *NODE, path, "--pod", "a", "-o", "json").out)
-    assert ("a", ["d"]) == (found["pod"]["name"], names(found))
+    assert (found["pod"]["name"], names(found)) == ("a", ["d"])
 
 
 def test_a_rejected_pod_before_holds_nothing(numalet: Runner, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_the_pod_that_is_asked_about_is_not_before_itself(numalet: Runner, tmp_p
     for about in (by_hand, pod("b")):
         new = saved(tmp_path, about, "new.json")
         found = json.loads(numalet("explain", *NODE, new, "--after", after, "-o", "json").out)
-        assert ("b", ["a", "c"]) == (found["pod"]["name"], names(found))
+        assert (found["pod"]["name"], names(found)) == ("b", ["a", "c"])
 
 
 def test_two_pods_of_one_name_are_warned_of(numalet: Runner, tmp_path: Path) -> None:
@@ -212,16 +212,16 @@ def test_pods_before_that_the_replay_refuses_are_told_first(
 
     ended = numalet("explain", *NODE, new, "--after", after)
     assert ended.out.startswith("! 1 of 2 pods before it was refused in this replay")
-    assert "!   default/wide: UnexpectedAdmissionError" == ended.out.splitlines()[2]
+    assert ended.out.splitlines()[2] == "!   default/wide: UnexpectedAdmissionError"
 
     found = json.loads(numalet("explain", *NODE, new, "--after", after, "-o", "json").out)
     (refused,) = found["replay_refused"]
-    assert ("default/wide", "UnexpectedAdmissionError") == (refused["pod"], refused["reason"])
+    assert (refused["pod"], refused["reason"]) == ("default/wide", "UnexpectedAdmissionError")
 
     ended = numalet("simulate", *NODE, after)
     assert ended.out.startswith("! 1 of 2 pods that run was refused in this replay")
     found = json.loads(numalet("simulate", *NODE, after, "-o", "json").out)
-    assert ["default/wide"] == [each["pod"] for each in found["replay_refused"]]
+    assert [each["pod"] for each in found["replay_refused"]] == ["default/wide"]
 
 
 def test_a_comparison_names_who_is_rejected_and_why(numalet: Runner, tmp_path: Path) -> None:

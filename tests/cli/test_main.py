@@ -230,7 +230,7 @@ def test_a_command_without_the_packages_of_the_agent_says_what_to_install(
     monkeypatch.setattr(main, "commands", lambda: absent)
     ended = numalet("run", "--cpus", "1", "--memory", "1Gi", "--", "true")
 
-    assert 2 == ended.status
+    assert ended.status == 2
     assert "'grpc'" in ended.err
     assert "pip install 'numalet[agent]'" in ended.err.replace("\n", " ")
 
@@ -243,5 +243,5 @@ def test_any_other_missing_module_is_a_bug(
 
     monkeypatch.setattr(main, "commands", lambda: absent)
 
-    assert EXIT_BUG == main.run(["machine"])
+    assert main.run(["machine"]) == EXIT_BUG
     assert "this is a bug" in capsys.readouterr().err

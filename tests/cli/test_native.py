@@ -17,7 +17,7 @@ def test_many_nodes_start_in_native_mode_only(numalet: Runner) -> None:
     refused = numalet("simulate", *ALIGNING, GUARANTEED)
     native = numalet("simulate", *ALIGNING, "--native", GUARANTEED)
 
-    assert (2, 0) == (refused.status, native.status)
+    assert (refused.status, native.status) == (2, 0)
     assert "mode: native" in native.out
 
 
@@ -33,7 +33,7 @@ def test_many_nodes_start_in_native_mode_only(numalet: Runner) -> None:
 def test_documents_name_the_mode(numalet: Runner, command: tuple[str, ...]) -> None:
     exact, native = numalet(*command, "-o", "json"), numalet(*command, "--native", "-o", "json")
 
-    assert ("exact", "native") == (json.loads(exact.out)["mode"], json.loads(native.out)["mode"])
+    assert (json.loads(exact.out)["mode"], json.loads(native.out)["mode"]) == ("exact", "native")
 
 
 def test_pages_name_the_mode(numalet: Runner) -> None:
@@ -55,23 +55,23 @@ def test_a_comparison_tells_configurations_by_their_mode(numalet: Runner, tmp_pa
     alone = numalet("what-if", *options, GUARANTEED)
 
     assert "MODE" in table.out
-    assert ["native", "exact"] == [row["mode"] for row in rows]
-    assert [None, True] == [row["start_error"] and True for row in rows]
+    assert [row["mode"] for row in rows] == ["native", "exact"]
+    assert [row["start_error"] and True for row in rows] == [None, True]
     assert "mode: native" in alone.out
 
 
 def test_a_restart_is_checked_in_the_mode(numalet: Runner, tmp_path: Path) -> None:
     states = ("--state-dir", str(tmp_path))
-    assert 0 == numalet("simulate", *DOCUMENTED, *states, GUARANTEED).status
+    assert numalet("simulate", *DOCUMENTED, *states, GUARANTEED).status == 0
 
     checked = numalet(
         "state", "restore-check", *DOCUMENTED, "--native", str(tmp_path), "-o", "json"
     )
 
-    assert ("native", "accepted") == (
+    assert (
         json.loads(checked.out)["mode"],
         json.loads(checked.out)["answer"],
-    )
+    ) == ("native", "accepted")
 
 
 def test_a_scenario_has_a_mode_of_its_own(numalet: Runner) -> None:
@@ -79,7 +79,7 @@ def test_a_scenario_has_a_mode_of_its_own(numalet: Runner) -> None:
 
     for flag in ("--native", "--exact"):
         refused = numalet("simulate", path, flag)
-        assert 2 == refused.status
+        assert refused.status == 2
         assert flag in refused.err
 
 
@@ -103,7 +103,7 @@ def test_a_page_names_the_nodes_that_give_no_memory(numalet: Runner, tmp_path: P
     explained = numalet("explain", *asked, "--topology-manager-policy", "restricted")
     more = numalet("simulate", *asked, "--memory-node-classes", "cpu,memory")
 
-    assert (1, 0) == (native.status, more.status)
+    assert (native.status, more.status) == (1, 0)
     assert "NUMA nodes {2,3} give no memory to pods" in native.out
     assert "give no memory" not in more.out
     assert "give no memory to pods" in explained.out

@@ -55,14 +55,14 @@ def test_what_is_not_known_is_named_and_what_is_known_refuses(numalet: Runner, p
     ended = numalet("simulate", *MACHINE, pod, "-o", "json")
     (step,) = json.loads(ended.out)["steps"]
     assert step["admit"]["admitted"]
-    assert [{"predicate": "NodeAffinity", "why": "node-labels"}] == step["admit"]["not_asked"]
-    assert ["nvidia.com/gpu"] == step["admit"]["passed_over"]
+    assert step["admit"]["not_asked"] == [{"predicate": "NodeAffinity", "why": "node-labels"}]
+    assert step["admit"]["passed_over"] == ["nvidia.com/gpu"]
     assert "--node-labels" in ended.err
     assert "nvidia.com/gpu: no node offers it" in ended.err
     for labels, reason in (("disk=hdd", "NodeAffinity"), ("disk=ssd,zone=a", "")):
         ended = numalet("explain", *MACHINE, "--node-labels", labels, pod, "-o", "json")
         assert reason == json.loads(ended.out)["reason"]
-    assert 2 == numalet("simulate", *MACHINE, "--node-labels", "disk", pod).status
+    assert numalet("simulate", *MACHINE, "--node-labels", "disk", pod).status == 2
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_more_than_the_node_has_is_refused_everywhere(
     path = tmp_path / "big.yaml"
     path.write_text(BIG, encoding="utf-8")
     ended = numalet(*command, *MACHINE, str(path))
-    assert 1 == ended.status
+    assert ended.status == 1
     assert "OutOfcpu" in ended.out
 
 
@@ -82,7 +82,7 @@ def test_a_profile_brings_its_devices(numalet: Runner, pod: str) -> None:
     profile = ("-m", "profile:gh200-9n")
     ended = numalet("simulate", *profile, pod, "-o", "json")
     (step,) = json.loads(ended.out)["steps"]
-    assert {"c": {"nvidia.com/gpu": ["gpu0"]}} == step["admit"]["devices"]
+    assert step["admit"]["devices"] == {"c": {"nvidia.com/gpu": ["gpu0"]}}
     other = numalet("simulate", *profile, "--device", "a.b/c=x@0", "--native", pod, "-o", "json")
     (step,) = json.loads(other.out)["steps"]
-    assert "OutOfnvidia.com/gpu" == step["admit"]["reason"]
+    assert step["admit"]["reason"] == "OutOfnvidia.com/gpu"

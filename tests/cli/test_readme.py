@@ -35,7 +35,7 @@ def test_every_command_is_one_that_exists_with_these_options(command: str, numal
     name = words[:2] if words[0] in ("state", "lab") else words[:1]
     ended = numalet(*name, "--help")
 
-    assert 0 == ended.status
+    assert ended.status == 0
     for option in (word for word in words if word.startswith("-")):
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", ended.out), option
 

@@ -139,7 +139,7 @@ def test_json_has_everything(tmp_path: Path) -> None:
     result = run(file, "-o", "json")
     assert result.exit_code == 1
     found = json.loads(result.stdout)
-    assert ("schema", "numalet.replay/1") == next(iter(found.items()))
+    assert next(iter(found.items())) == ("schema", "numalet.replay/1")
     assert (found["passed"], found["failed"], found["skipped"]) == (1, 1, 1)
     (one,) = found["files"]
     assert one["failures"] == [

@@ -103,7 +103,7 @@ def test_the_module_is_a_program(tmp_path: Path) -> None:
     subprocess.run([*command, str(tmp_path)], check=True, timeout=250)
     assert {f"{name}.json" for name in schemas.DOCUMENTS} == {p.name for p in tmp_path.iterdir()}
     refused = subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
-    assert (1, True) == (refused.returncode, refused.stderr.startswith("usage: "))
+    assert (refused.returncode, refused.stderr.startswith("usage: ")) == (1, True)
 
 
 @pytest.mark.parametrize("name", schemas.DOCUMENTS)
@@ -112,7 +112,7 @@ def test_a_schema_is_whole_and_open_for_new_fields(name: str) -> None:
     parts = nested(schema)
     wanted = {part["$ref"] for part in parts if "$ref" in part}
     assert wanted == {f"#/$defs/{part}" for part in schema["$defs"]}
-    assert [] == [part for part in parts if part.get("additionalProperties") is False]
+    assert [part for part in parts if part.get("additionalProperties") is False] == []
 
 
 @pytest.mark.parametrize("name", schemas.DOCUMENTS)
@@ -121,7 +121,7 @@ def test_a_document_has_the_name_of_its_schema_and_is_on_the_page(name: str) -> 
     tops = [each["$ref"] for each in schema.get("anyOf", [schema])]
     parts = [schema["$defs"][top.rpartition("/")[2]] for top in tops]
     assert [[f"numalet.{name}/1"]] * len(tops) == [p["properties"]["schema"]["enum"] for p in parts]
-    assert [] == [part for part in parts if "schema" not in part["required"]]
+    assert [part for part in parts if "schema" not in part["required"]] == []
     page = PAGE.read_text(encoding="utf-8")
     assert f"`numalet.{name}/1` | [{name}.json](../schemas/{name}.json) |" in page
 
@@ -130,15 +130,15 @@ def test_a_document_has_the_name_of_its_schema_and_is_on_the_page(name: str) -> 
 def test_a_simulated_scenario_keeps_to_the_type(numalet: Runner, file: Path) -> None:
     ended = numalet("simulate", str(file), "-o", "json")
     if json.loads(ended.out)["start_error"] is None:
-        assert "numalet.simulation/1" == kept(ended, SimulationDocument).schema
+        assert kept(ended, SimulationDocument).schema == "numalet.simulation/1"
     else:
-        assert "numalet.simulation/1" == kept(ended, NotStartedDocument).schema
+        assert kept(ended, NotStartedDocument).schema == "numalet.simulation/1"
 
 
 def test_a_simulation_of_admitted_and_rejected_pods_keeps_to_the_type(numalet: Runner) -> None:
     found = kept(numalet.simulate(GUARANTEED, SECOND, "-o", "json"), SimulationDocument)
     decisions = [step.admit for step in found.steps]
-    assert [True, False] == [each.admitted for each in decisions if each]
+    assert [each.admitted for each in decisions if each] == [True, False]
     assert {MEMORY, CPU} == found.state_files.keys()
 
 
@@ -154,9 +154,9 @@ def test_a_simulation_with_cpus_and_devices_keeps_to_the_type(
         *("--device=example.com/gpu=gpu0@0,gpu1@1", str(path), "-o", "json"),
     )
     found = kept(ended, SimulationDocument)
-    assert [{"example.com/gpu": ["gpu0"]}] == [each.devices for each in found.holders]
-    assert ["1", ""] == [cpus.exclusive.get("a", "") for cpus in found.cpus]
-    assert [["gpu0"], []] == [row.in_use for row in found.devices]
+    assert [each.devices for each in found.holders] == [{"example.com/gpu": ["gpu0"]}]
+    assert [cpus.exclusive.get("a", "") for cpus in found.cpus] == ["1", ""]
+    assert [row.in_use for row in found.devices] == [["gpu0"], []]
 
 
 def test_a_simulation_on_windows_keeps_to_the_type(numalet: Runner, tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_simulation_on_windows_keeps_to_the_type(numalet: Runner, tmp_path: Pa
     assert decision.runtime
     told = decision.runtime["c"].affinity_cpus
     assert told
-    assert [(0, 1 << 63 | 1 << 1)] == [(each.cpu_group, each.cpu_mask) for each in told]
-    assert ["p", "p"] == [found.steps[1].restart.readmitted[0].uid, found.steps[2].remove]  # type: ignore[union-attr,index]
+    assert [(each.cpu_group, each.cpu_mask) for each in told] == [(0, 1 << 63 | 1 << 1)]
+    assert [found.steps[1].restart.readmitted[0].uid, found.steps[2].remove] == ["p", "p"]  # type: ignore[union-attr,index]
 
 
 def test_hints_that_are_too_many_keep_to_the_type(numalet: Runner) -> None:
@@ -185,7 +185,7 @@ def test_hints_that_are_too_many_keep_to_the_type(numalet: Runner) -> None:
 
 def test_a_kubelet_that_does_not_start_keeps_to_the_type(numalet: Runner) -> None:
     ended = numalet("simulate", "-m", "9n1c1t", *STATIC, RESTRICTED, SECOND, "-o", "json")
-    assert 2 == ended.status
+    assert ended.status == 2
     assert StartStage.TOPOLOGY_MANAGER is kept(ended, NotStartedDocument).start_error_stage
 
 
@@ -193,7 +193,7 @@ def test_a_kubelet_that_does_not_start_keeps_to_the_type(numalet: Runner) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_a_machine_keeps_to_the_type(numalet: Runner, name: str, view: str) -> None:
     ended = numalet("machine", str(tarball(name)), "--view", view, "-o", "json")
-    assert "schema" == next(iter(json.loads(ended.out)))
+    assert next(iter(json.loads(ended.out))) == "schema"
     assert view == kept(ended, MachineDocument).view.value
 
 
@@ -201,7 +201,7 @@ def test_a_machine_with_gaps_keeps_to_the_type(numalet: Runner, tmp_path: Path) 
     node = tmp_path / "sys" / "devices" / "system" / "node" / "node3"
     node.mkdir(parents=True)
     found = kept(numalet("machine", str(tmp_path), "-o", "json"), MachineDocument)
-    assert [(3, None, None)] == [(n.id, n.memory_bytes, n.distances) for n in found.numa_nodes]
+    assert [(n.id, n.memory_bytes, n.distances) for n in found.numa_nodes] == [(3, None, None)]
     assert all(note["code"].startswith("machine/note-") and note["text"] for note in found.notes)
 
 
@@ -222,8 +222,8 @@ def test_a_replay_keeps_to_the_type(numalet: Runner, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = kept(numalet("replay", str(path), "-o", "json"), ReplayDocument)
     (file,) = found.files
-    assert (1, 2, 1) == (found.passed, found.failed, found.skipped)
-    assert [1, msgspec.UNSET] == [failure.expected for failure in file.failures]
+    assert (found.passed, found.failed, found.skipped) == (1, 2, 1)
+    assert [failure.expected for failure in file.failures] == [1, msgspec.UNSET]
     assert file.problems
 
 
@@ -240,11 +240,11 @@ def mixed(tmp_path: Path) -> Path:
 
 def test_shown_state_keeps_to_the_type(numalet: Runner, mixed: Path) -> None:
     found = kept(numalet("state", "show", str(mixed), "-o", "json"), ShownDocument)
-    assert {"cpu": "static", "memory": "Static"} == found.policies
-    assert {"example.com/gpu": "gpu0@0"} == found.holders[0].devices
+    assert found.policies == {"cpu": "static", "memory": "Static"}
+    assert found.holders[0].devices == {"example.com/gpu": "gpu0@0"}
     (mixed / CPU).write_text("{")
     found = kept(numalet("state", "show", str(mixed), "-o", "json"), ShownDocument)
-    assert (None, [CPU]) == (found.default_cpu_set, [each.file for each in found.unreadable])
+    assert (found.default_cpu_set, [each.file for each in found.unreadable]) == (None, [CPU])
 
 
 def test_verified_state_keeps_to_the_type(numalet: Runner, mixed: Path) -> None:
@@ -255,7 +255,7 @@ def test_verified_state_keeps_to_the_type(numalet: Runner, mixed: Path) -> None:
     assert findings[MEMORY][0].rule
     (mixed / MEMORY).write_text("{")
     broken = {each.file: each for each in kept(numalet(*arguments), VerifiedDocument).files}
-    assert (None, None) == (broken[MEMORY].seal, broken[MEMORY].expected_checksum)
+    assert (broken[MEMORY].seal, broken[MEMORY].expected_checksum) == (None, None)
 
 
 def test_compared_state_keeps_to_the_type(numalet: Runner, mixed: Path, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_compared_state_keeps_to_the_type(numalet: Runner, mixed: Path, tmp_path
     assert {int, str, type(None)} == {type(each.before) for each in found.differences} | {
         type(each.after) for each in found.differences
     }
-    assert [DEVICE] == [each.file for each in found.unreadable]
+    assert [each.file for each in found.unreadable] == [DEVICE]
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_a_checked_restore_keeps_to_the_type(
             (*DOCUMENTED, "--memory-manager-policy=Sometimes"),
         )
     ]
-    assert ["accepted", "refused", "not-asked"] == [each.answer.value for each in answers]
+    assert [each.answer.value for each in answers] == ["accepted", "refused", "not-asked"]
     assert answers[1].drift
     assert None is answers[2].rebase
 
@@ -309,6 +309,6 @@ def test_a_checked_restore_keeps_to_the_type(
 def test_a_rebase_keeps_to_the_type(numalet: Runner, documented: Path, smaller: str) -> None:
     asked = ("state", "rebase", str(documented), *CONFIGURED, "-m", smaller, "-o", "json")
     (lost,) = kept(numalet(*asked), RebasedDocument).lost
-    assert (MEMORY, "rebase/too-little-memory") == (lost.file, lost.code)
+    assert (lost.file, lost.code) == (MEMORY, "rebase/too-little-memory")
     (documented / CPU).write_text("{")
-    assert [CPU] == [each.file for each in kept(numalet(*asked), RebasedDocument).unusable]
+    assert [each.file for each in kept(numalet(*asked), RebasedDocument).unusable] == [CPU]

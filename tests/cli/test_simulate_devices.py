@@ -68,8 +68,8 @@ def test_cpus_and_devices_are_in_the_document(numalet: Runner, pods: str) -> Non
     first, second = told["cpus"]
 
     assert (first["shared"], first["reserved"]) == ("4-7,20-23", "0,16")
-    assert ["1-3,17-19"] == list(first["exclusive"].values())
-    assert ["8-9,24"] == list(second["exclusive"].values())
+    assert list(first["exclusive"].values()) == ["1-3,17-19"]
+    assert list(second["exclusive"].values()) == ["8-9,24"]
     assert [
         {
             "resource": "example.com/gpu",
@@ -84,7 +84,7 @@ def test_cpus_and_devices_are_in_the_document(numalet: Runner, pods: str) -> Non
 
 def test_the_runtime_is_told_both_sets(numalet: Runner, pods: str) -> None:
     steps = _told(numalet("simulate", *NODE, "--device", GPUS, pods, "-o", "json"))["steps"]
-    assert {"c": {"cpuset_cpus": "1-3,17-19", "cpuset_mems": "0"}} == steps[0]["admit"]["runtime"]
+    assert steps[0]["admit"]["runtime"] == {"c": {"cpuset_cpus": "1-3,17-19", "cpuset_mems": "0"}}
 
 
 def test_devices_come_from_a_file_too(numalet: Runner, pods: str, tmp_path: Path) -> None:

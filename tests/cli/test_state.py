@@ -33,7 +33,7 @@ def documented(numalet: Runner, tmp_path: Path) -> Path:
     """State files after the documented pod."""
     directory = tmp_path / "state"
     directory.mkdir()
-    assert 0 == numalet.simulate("--state-dir", str(directory), GUARANTEED).status
+    assert numalet.simulate("--state-dir", str(directory), GUARANTEED).status == 0
     return directory
 
 
@@ -67,7 +67,7 @@ def test_show_draws_groups_and_holders(numalet: Runner, mixed: Path, tmp_path: P
     pods.write_text(json.dumps({"kind": "Pod", "metadata": metadata}))
     ended = numalet("state", "show", str(mixed), "--pods", str(pods))
 
-    assert (0, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (0, "")
     golden("show", ended.out)
 
 
@@ -82,7 +82,7 @@ def test_show_marks_what_gone_and_finished_pods_still_hold(
     listed.write_text(json.dumps({"items": [{"kind": "Pod", **finished}]}))
     ended = numalet("state", "show", str(mixed), "--pods", str(listed), "-o", "json")
     shown = {each["pod_uid"]: each["stale"] for each in json.loads(ended.out)["holders"]}
-    assert {"u1": False, "u2": True} == {uid: shown[uid] for uid in ("u1", "u2")}
+    assert {uid: shown[uid] for uid in ("u1", "u2")} == {"u1": False, "u2": True}
     assert {True} == {stale for uid, stale in shown.items() if uid not in ("u1", "u2")}
     drawn = numalet("state", "show", str(mixed), "--pods", str(listed)).out
     assert "default/done/c (stale)" in drawn
@@ -100,8 +100,8 @@ def test_show_finds_names_by_what_pods_hold(numalet: Runner, mixed: Path, tmp_pa
     )
     document = json.loads(ended.out)
 
-    assert "numalet.state-show/1" == document["schema"]
-    assert ["u1", "a/vm", "u3", "u3"] == [each["name"] for each in document["holders"]]
+    assert document["schema"] == "numalet.state-show/1"
+    assert [each["name"] for each in document["holders"]] == ["u1", "a/vm", "u3", "u3"]
 
 
 def test_show_draws_what_is_there_of_broken_files(numalet: Runner, mixed: Path) -> None:
@@ -111,7 +111,7 @@ def test_show_draws_what_is_there_of_broken_files(numalet: Runner, mixed: Path) 
     )
     ended = numalet("state", "show", str(mixed))
 
-    assert 0 == ended.status
+    assert ended.status == 0
     assert "can not be decoded: unexpected end of JSON input" in ended.err
     assert "no node is in this group" in ended.out
     assert "Shared pool" not in ended.out
@@ -140,7 +140,7 @@ def test_sound_files_verify(numalet: Runner, documented: Path) -> None:
     machine = str(EXAMPLES / "machine.yaml")
     ended = numalet("state", "verify", str(documented), "-m", machine, "--strict")
 
-    assert (0, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (0, "")
     golden("verify", ended.out)
 
 
@@ -152,7 +152,7 @@ def test_broken_rules_are_named(numalet: Runner, mixed: Path) -> None:
     (mixed / CPU).write_text((mixed / CPU).read_text().replace("u1", "u9"))
     ended = numalet("state", "verify", str(mixed))
 
-    assert (1, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (1, "")
     golden("verify-broken", ended.out)
 
 
@@ -160,11 +160,11 @@ def test_warnings_count_where_they_are_asked_to(numalet: Runner, tmp_path: Path)
     path = tmp_path / CPU
     path.write_text('{"policyName":"none"}')
 
-    assert 0 == numalet("state", "verify", str(path)).status
-    assert 1 == numalet("state", "verify", str(path), "--strict").status
+    assert numalet("state", "verify", str(path)).status == 0
+    assert numalet("state", "verify", str(path), "--strict").status == 1
     document = json.loads(numalet("state", "verify", str(path), "-o", "json").out)
-    assert "numalet.state-verify/1" == document["schema"]
-    assert ["doubtful"] == [each["soundness"] for each in document["files"]]
+    assert document["schema"] == "numalet.state-verify/1"
+    assert [each["soundness"] for each in document["files"]] == ["doubtful"]
 
 
 def test_verify_takes_a_shape(numalet: Runner, documented: Path) -> None:
@@ -173,7 +173,7 @@ def test_verify_takes_a_shape(numalet: Runner, documented: Path) -> None:
         *("--memory-per-node", "64Gi", "--hugepages-per-node", "1Gi=1"),
     )
 
-    assert 1 == ended.status
+    assert ended.status == 1
     assert "rule: The file is about this machine." in ended.out
 
 
@@ -182,16 +182,16 @@ def test_diff_names_what_differs(numalet: Runner, documented: Path, tmp_path: Pa
     other.mkdir()
     numalet("simulate", *DOCUMENTED, "--state-dir", str(other), GUARANTEED)
     same = numalet("state", "diff", str(documented), str(other))
-    assert (0, "The content is the same.\n") == (same.status, same.out)
+    assert (same.status, same.out) == (0, "The content is the same.\n")
 
     text = (other / MEMORY).read_text()
     (other / MEMORY).write_text(text.replace("134987354112", "134934925312").replace(UID, "other"))
     ended = numalet("state", "diff", str(documented), str(other))
-    assert (1, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (1, "")
     golden("diff", ended.out)
     document = json.loads(numalet("state", "diff", str(documented), str(other), "-o", "json").out)
-    assert "numalet.state-diff/1" == document["schema"]
-    assert -(50 << 20) == document["differences"][0]["change_bytes"]
+    assert document["schema"] == "numalet.state-diff/1"
+    assert document["differences"][0]["change_bytes"] == -(50 << 20)
 
 
 def test_diff_of_a_file_that_can_not_be_decoded(numalet: Runner, documented: Path) -> None:
@@ -199,7 +199,7 @@ def test_diff_of_a_file_that_can_not_be_decoded(numalet: Runner, documented: Pat
     bad.write_text("{")
     ended = numalet("state", "diff", str(bad), str(bad))
 
-    assert (1, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (1, "")
     assert "unexpected end of JSON input" in ended.err
 
 
@@ -208,32 +208,32 @@ def test_the_machine_that_wrote_the_files_takes_them_back(
 ) -> None:
     ended = numalet("state", "restore-check", str(documented), *DOCUMENTED)
 
-    assert (0, "The kubelet starts with these files.\n", "") == (
+    assert (
         ended.status,
         ended.out,
         ended.err,
-    )
+    ) == (0, "The kubelet starts with these files.\n", "")
 
 
 def test_a_reboot_is_recognised(numalet: Runner, documented: Path, moved: str) -> None:
     ended = numalet("state", "restore-check", str(documented), *CONFIGURED, "-m", moved)
 
-    assert (1, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (1, "")
     golden("restore-check", ended.out)
     document = json.loads(
         numalet(
             "state", "restore-check", str(documented), *CONFIGURED, "-m", moved, "-o", "json"
         ).out
     )
-    assert "numalet.state-restore-check/1" == document["schema"]
-    assert ["drift/randomised"] * 2 == [each["code"] for each in document["drift"]]
+    assert document["schema"] == "numalet.state-restore-check/1"
+    assert [each["code"] for each in document["drift"]] == ["drift/randomised"] * 2
 
 
 def test_a_damaged_file_is_said_to_be_lost(numalet: Runner, documented: Path) -> None:
     (documented / MEMORY).write_text((documented / MEMORY).read_text()[:-5] + "7}")
     ended = numalet("state", "restore-check", str(documented), *DOCUMENTED)
 
-    assert 1 == ended.status
+    assert ended.status == 1
     words = f'checkpoint file "{documented}/{MEMORY}" before restarting Kubelet'
     assert "".join(words.split()) in "".join(ended.out.split())
     assert "nothing can be kept" in ended.out
@@ -246,11 +246,11 @@ def test_a_configuration_without_a_start_is_unusable(
 ) -> None:
     policy = ("--memory-manager-policy", "Sometimes")
     ended = numalet("state", command, str(documented), *DOCUMENTED, *policy)
-    assert 2 == ended.status
+    assert ended.status == 2
     assert 'the kubelet would not start: unknown policy: "Sometimes"' in ended.err
     assert "whatever the files say" in ended.out
     plain = numalet("state", command, str(documented), *DOCUMENTED, *policy, "-o", "json")
-    assert "not-asked" == json.loads(plain.out)["answer"]
+    assert json.loads(plain.out)["answer"] == "not-asked"
 
 
 def test_where_the_kubelet_would_crash_our_own_words_stand(
@@ -262,7 +262,7 @@ def test_where_the_kubelet_would_crash_our_own_words_stand(
         *("--reserved-memory", "0:memory=1Gi"),
     )
 
-    assert 2 == ended.status
+    assert ended.status == 2
     assert "the kubelet would not start:" not in ended.err
     assert "error: " in ended.err
 
@@ -271,7 +271,7 @@ def test_a_rebase_only_says_what_it_would_do(numalet: Runner, documented: Path, 
     before = contents(documented)
     ended = numalet("state", "rebase", str(documented), *CONFIGURED, "-m", moved)
 
-    assert (0, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (0, "")
     assert before == contents(documented)
     golden("rebase", ended.out)
 
@@ -284,17 +284,17 @@ def test_a_rebase_that_writes_keeps_what_was_there(
     arguments = (str(documented), *CONFIGURED, "-m", moved)
     ended = numalet("state", "rebase", *arguments, "--write")
 
-    assert (0, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (0, "")
     assert ended.out.endswith(
         f"written: {documented}/{MEMORY}\nbackup:  {documented}/{MEMORY}.bak\n"
     )
     assert contents(documented)[f"{MEMORY}.bak"] == before[MEMORY]
-    assert 0 == numalet("state", "restore-check", *arguments).status
+    assert numalet("state", "restore-check", *arguments).status == 0
     again = numalet("state", "rebase", *arguments, "--write")
     assert "There is nothing to write." in again.out
     written = numalet("state", "rebase", *arguments, "-o", "json").out
     document = json.loads(written)
-    assert ("numalet.state-rebase/1", {}) == (document["schema"], document["written"])
+    assert (document["schema"], document["written"]) == ("numalet.state-rebase/1", {})
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -310,10 +310,10 @@ def test_a_rebase_stays_away_from_a_running_kubelet(
     arguments = ("state", "rebase", str(documented), *CONFIGURED, "-m", moved)
     ended = numalet(*arguments, "--write")
 
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert "a kubelet is at work" in ended.err
     assert before == contents(documented)
-    assert 0 == numalet(*arguments).status
+    assert numalet(*arguments).status == 0
 
 
 def test_what_is_lost_is_listed(numalet: Runner, documented: Path, tmp_path: Path) -> None:
@@ -325,17 +325,17 @@ def test_what_is_lost_is_listed(numalet: Runner, documented: Path, tmp_path: Pat
     )
     ended = numalet("state", "rebase", str(documented), *CONFIGURED, "-m", str(smaller))
 
-    assert (1, "") == (ended.status, ended.err)
+    assert (ended.status, ended.err) == (1, "")
     golden("rebase-lost", ended.out)
 
 
 def test_no_argument_shows_the_help(numalet: Runner) -> None:
     ended = numalet("state", "--help")
 
-    assert 0 == ended.status
+    assert ended.status == 0
     for command in ("show", "verify", "diff", "restore-check", "rebase"):
         assert f"  {command}" in ended.out
-        assert 0 == numalet("state", command, "--help").status
+        assert numalet("state", command, "--help").status == 0
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "restore-check", "rebase"])
@@ -344,16 +344,16 @@ def test_a_directory_that_is_not_there_is_unusable(
 ) -> None:
     ended = numalet("state", command, str(tmp_path / "missing"))
 
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert "there is no file or directory" in ended.err
 
 
 def test_a_short_listing_in_yaml(numalet: Runner, documented: Path) -> None:
     found: Any = yaml.safe_load(numalet("state", "show", str(documented), "-o", "yaml").out)
-    assert ["numalet.state-show/1", [[0, 1]]] == [
+    assert [
         found["schema"],
         [group["numa_nodes"] for group in found["groups"]],
-    ]
+    ] == ["numalet.state-show/1", [[0, 1]]]
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def test_every_recorded_state_is_accepted() -> None:
             }
         )
 
-    assert ERRORS == errors
-    assert WARNINGS == warnings
-    assert {"no": 18, "by chance": 21} == restarts
+    assert errors == ERRORS
+    assert warnings == WARNINGS
+    assert restarts == {"no": 18, "by chance": 21}
 
 
 @cache
@@ -139,4 +139,4 @@ def test_bad_files_do_not_verify_on_their_machine() -> None:
         if all(report.soundness is Soundness.SOUND for report in reports):
             unseen.append(scenario.name)
 
-    assert [] == unseen
+    assert unseen == []

@@ -163,8 +163,8 @@ def test_a_command_in_the_foreground_gets_what_a_plugin_hands_out(root: Path) ->
             shown = run(*asks, "--device", f"{GPU}=1", "--", "env")
             given = dict(line.partition("=")[::2] for line in shown.splitlines())
             assert f"{GPU}=gpu0" == given["NUMALET_DEVICES"]
-            assert "gpu0" == given[environment_name(GPU)]
+            assert given[environment_name(GPU)] == "gpu0"
             two = ended(*asks, "--device", f"{GPU}=2", "--", "env")
-            assert 125 == two.returncode
+            assert two.returncode == 125
         unknown = ended(*asks, "--device", "example.com/nic=1", "--", "env")
         assert "there are no devices example.com/nic" in unknown.stderr

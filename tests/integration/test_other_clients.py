@@ -148,7 +148,7 @@ def test_the_official_client(cluster: Cluster, core: Any) -> None:
         [*watch.stream(core.list_namespaced_pod, SPACE, resource_version=old, timeout_seconds=30)]
     assert caught.value.status == GONE
     fresh = core.list_namespaced_pod(SPACE, **mine)
-    assert ["o-b", "o-c"] == [each.metadata.name for each in fresh.items]
+    assert [each.metadata.name for each in fresh.items] == ["o-b", "o-c"]
     assert int(fresh.metadata.resource_version) > int(old)
     for call in (core.list_namespaced_pod, core.list_namespaced_event):
         with pytest.raises(official.ApiException) as caught:
@@ -180,7 +180,7 @@ def test_lightkube(cluster: Cluster) -> None:
     assert ready.status.phase == "Running"
     mine: dict[str, Any] = {"by": "lightkube"}
     found = client.list(Pod, labels=mine)
-    assert ["l-a", "l-b"] == [each.metadata.name for each in found if each.metadata]
+    assert [each.metadata.name for each in found if each.metadata] == ["l-a", "l-b"]
     version = found.resourceVersion
     assert version is not None
     client.delete(Pod, "l-b", grace_period=0)
@@ -208,7 +208,7 @@ def test_kr8s(cluster: Cluster) -> None:
         pod.create()
         pod.wait("condition=Ready", timeout=PATIENCE_SECONDS)
     mine: dict[str, Any] = {"namespace": SPACE, "label_selector": {"by": "kr8s"}}
-    assert ["k-a", "k-b"] == [each.name for each in api.get("pods", **mine)]
+    assert [each.name for each in api.get("pods", **mine)] == ["k-a", "k-b"]
     for kind, each in api.watch("pods", **mine):
         assert kind == "ADDED"
         if each.name == "k-b":
@@ -216,7 +216,7 @@ def test_kr8s(cluster: Cluster) -> None:
     cluster.restart()
     api = kr8s.api(kubeconfig=cluster.kubeconfig)
     found = [*api.get("pods", **mine)]
-    assert ["k-a", "k-b"] == [each.name for each in found]
+    assert [each.name for each in found] == ["k-a", "k-b"]
     for each in found:
         each.delete(grace_period=0)
         each.wait("delete", timeout=PATIENCE_SECONDS)

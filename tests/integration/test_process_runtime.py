@@ -80,15 +80,15 @@ def words(ours: ProcessRuntime) -> list[str]:
 def test_a_program_runs_and_its_end_is_told(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         answer = await started(ours, "sh", "-c", "echo out; echo err >&2; exit 3")
-        assert GuaranteeLevel.PROCESS == answer.level
+        assert answer.level == GuaranteeLevel.PROCESS
         end = await next_end(ours)
-        assert (KEY, 1, 3, ExitReason.ERROR, None) == (
+        assert (
             end.key,
             end.attempt,
             end.exit.code,
             end.exit.reason,
             end.exit.signal,
-        )
+        ) == (KEY, 1, 3, ExitReason.ERROR, None)
         assert end.exit.started_at is not None
         assert answer.at == end.exit.started_at
         assert end.exit.started_at <= end.exit.finished_at
@@ -127,12 +127,12 @@ def test_the_first_instruction_sees_all_settings(tmp_path: Path) -> None:
 
     async def body(ours: ProcessRuntime) -> None:
         await started(ours, *python(code), cgroup=settings, working_dir="/usr")
-        assert 0 == (await next_end(ours)).exit.code, output(ours)
+        assert (await next_end(ours)).exit.code == 0, output(ours)
         first, blocked, policy = words(ours)
         assert f"[{a_cpu()}] /usr 18 True" == first
         assert "0000000000000000" in blocked
         if begin.can_bind_memory():
-            assert "bind:0" == policy
+            assert policy == "bind:0"
 
     run(tmp_path, body)
 
@@ -226,7 +226,7 @@ def test_a_watcher_that_never_answers_is_killed(
         impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
         answer = await impatient.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/watcher-silent", True) == (answer.why.code, answer.is_passing)
+        assert (answer.why.code, answer.is_passing) == ("runtime/watcher-silent", True)
         await until(lambda: _children() <= before)
         # The next watcher of the same attempt is one that answers.
         monkeypatch.undo()
@@ -250,10 +250,10 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         answer = await ours.start(launch("true", working_dir="/nowhere"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/no-working-dir", "/nowhere") == (
+        assert (
             answer.why.code,
             answer.why.fields["folder"],
-        )
+        ) == ("runtime/no-working-dir", "/nowhere")
 
     run(tmp_path, body)
 
@@ -279,10 +279,10 @@ def test_names_never_lead_out_of_the_folder(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         await started(ours, "true", key=key)
         assert key == (await next_end(ours)).key
-        assert ["../../up"] == list(await ours.pods())
-        assert ["runs"] == [each.name for each in (tmp_path / "root").iterdir()]
+        assert list(await ours.pods()) == ["../../up"]
+        assert [each.name for each in (tmp_path / "root").iterdir()] == ["runs"]
         await ours.forget("../../up")
-        assert [] == list(await ours.pods())
+        assert list(await ours.pods()) == []
 
     run(tmp_path / "root", body)
 
@@ -297,7 +297,7 @@ def test_the_same_attempt_started_twice_is_one_program(tmp_path: Path) -> None:
         await other.close()
         await ours.stop(KEY, 0)
         await next_end(ours)
-        assert ["once"] == words(ours)
+        assert words(ours) == ["once"]
 
     run(tmp_path, body)
 
@@ -313,7 +313,7 @@ def test_two_agents_at_once_start_one_program(tmp_path: Path) -> None:
         await other.close()
         await ours.stop(KEY, 0)
         await next_end(ours)
-        assert ["once"] == words(ours)
+        assert words(ours) == ["once"]
 
     run(tmp_path, body)
 
@@ -329,8 +329,8 @@ def test_stop_asks_first(tmp_path: Path) -> None:
         await until(lambda: words(ours) == ["up"])
         await ours.stop(KEY, 1000)
         end = await next_end(ours)
-        assert 7 == end.exit.code
-        assert ["up", "asked"] == words(ours)
+        assert end.exit.code == 7
+        assert words(ours) == ["up", "asked"]
 
     run(tmp_path, body)
 
@@ -342,11 +342,11 @@ def test_stop_kills_after_the_period_and_a_shorter_one_shortens_it(tmp_path: Pat
         await ours.stop(KEY, 1000)
         await ours.stop(KEY, 0.05)
         end = await next_end(ours)
-        assert (137, signal.SIGKILL, ExitReason.ERROR) == (
+        assert (
             end.exit.code,
             end.exit.signal,
             end.exit.reason,
-        )
+        ) == (137, signal.SIGKILL, ExitReason.ERROR)
         await ours.stop(KEY, 0)
 
     run(tmp_path, body)
@@ -400,7 +400,7 @@ def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
         await until((attempt_files / "end.json").exists)
         (seen,) = await runtime(tmp_path).open()
         assert seen.exit is not None
-        assert 4 == seen.exit.code
+        assert seen.exit.code == 4
 
     run(tmp_path, body)
 
@@ -467,7 +467,7 @@ def test_forget_kills_and_removes_everything(tmp_path: Path) -> None:
         first = await started(ours, "sleep", "1000")
         await ours.forget("u-1")
         assert not is_there(first.pid)
-        assert [] == list(await ours.pods())
+        assert list(await ours.pods()) == []
         assert ours.log_path(KEY, 1) is None
         await ours.forget("u-1")
         await ours.stop(KEY, 0)
@@ -482,10 +482,10 @@ def test_cpus_of_what_runs_are_mended(tmp_path: Path) -> None:
         before = os.sched_getaffinity(first.pid)
         expected = ("cpuset.cpus",) if before != {a_cpu()} else ()
         assert expected == await ours.settle(wanted, KEY)
-        assert () == await ours.settle(wanted, KEY)
+        assert await ours.settle(wanted, KEY) == ()
         assert {a_cpu()} == os.sched_getaffinity(first.pid)
-        assert () == await ours.settle(ContainerSettings(path="x", cgroup=CgroupSettings()), KEY)
-        assert () == await ours.settle(wanted, ContainerKey("other", "c"))
+        assert await ours.settle(ContainerSettings(path="x", cgroup=CgroupSettings()), KEY) == ()
+        assert await ours.settle(wanted, ContainerKey("other", "c")) == ()
 
     run(tmp_path, body)
 
@@ -503,8 +503,8 @@ def test_reality_is_read_from_the_kernel(tmp_path: Path) -> None:
         assert found.pages_bytes["memory"][0] >= 50 << 20
         assert found.pages_bytes["file"][0] > 0
         assert frozenset({a_cpu()}) == found.allowed_cpus
-        assert (0,) == found.allowed_nodes
-        assert 1 == found.processes
+        assert found.allowed_nodes == (0,)
+        assert found.processes == 1
         assert found.cgroup is None
 
     run(tmp_path, body)
@@ -518,10 +518,10 @@ def test_a_disk_without_room_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("runtime/storage", "No space left on device") == (
+        assert (
             answer.why.code,
             answer.why.fields["error"],
-        )
+        ) == ("runtime/storage", "No space left on device")
         await started(ours, "true")
         await next_end(ours)
 
@@ -536,7 +536,7 @@ def test_what_the_host_lacks_for_a_moment_is_no_fault_of_the_container(tmp_path:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("runtime/storage", True) == (answer.why.code, answer.is_passing)
+        assert (answer.why.code, answer.is_passing) == ("runtime/storage", True)
         missing = await ours.start(launch("/nowhere/program"))
         assert isinstance(missing, NotStarted)
         assert not missing.is_passing
@@ -582,7 +582,7 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
         (folder / attempt_files.REFUSED).write_text(json.dumps(refused))
         answer = await ours.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert ("runtime/fork-failed", True) == (answer.why.code, answer.is_passing)
+        assert (answer.why.code, answer.is_passing) == ("runtime/fork-failed", True)
         await started(ours, "true")
         await next_end(ours)
 
@@ -613,7 +613,7 @@ def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("runtime/fork-failed", True) == (answer.why.code, answer.is_passing)
+        assert (answer.why.code, answer.is_passing) == ("runtime/fork-failed", True)
         await started(ours, "true")
         await next_end(ours)
 

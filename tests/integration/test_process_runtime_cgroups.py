@@ -65,10 +65,10 @@ def test_a_program_begins_in_its_own_cgroup(tmp_path: Path) -> None:
         answer = await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
         assert isinstance(answer, Started)
         assert GuaranteeLevel.KERNEL is answer.level
-        assert ("cgroup/no-pids-controller",) == answer.shortfalls
-        assert ("1", "1") == (stage.read("cpuset.cpus"), stage.read("cpuset.mems.effective"))
+        assert answer.shortfalls == ("cgroup/no-pids-controller",)
+        assert (stage.read("cpuset.cpus"), stage.read("cpuset.mems.effective")) == ("1", "1")
         # The child wrote "0", itself, before it became the program.
-        assert "0" == stage.read("cgroup.procs")
+        assert stage.read("cgroup.procs") == "0"
         await stage.runtime.stop(KEY, 0)
         await next_end(stage.runtime)
         assert PATH in stage.tree.killed
@@ -81,9 +81,11 @@ def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> Non
         stage.tree.with_memory = frozenset({0, 2})
         answer = await stage.runtime.start(launch("true", cgroup=WANTED))
         assert isinstance(answer, NotStarted)
-        assert "cgroup/not-in-force" == answer.why.code
-        assert ("cpuset.mems", "1", "0,2") == tuple(
-            answer.why.fields[name] for name in ("file", "value", "found")
+        assert answer.why.code == "cgroup/not-in-force"
+        assert tuple(answer.why.fields[name] for name in ("file", "value", "found")) == (
+            "cpuset.mems",
+            "1",
+            "0,2",
         )
         assert stage.runtime.log_path(KEY, 1) is None
 
@@ -102,10 +104,10 @@ def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
         assert Arranged() == await stage.runtime.arrange(burstable)
         stage.tree.write("burstable", "cpuset.mems", "1")
         assert Arranged(("burstable",)) == await stage.runtime.arrange(burstable)
-        assert "" == stage.tree.read("burstable", "cpuset.mems")
+        assert stage.tree.read("burstable", "cpuset.mems") == ""
         refused = await stage.runtime.arrange({"burstable": CgroupSettings(cpu_weight=10_001)})
-        assert () == refused.written
-        assert "cgroup/refused" == refused.not_held["burstable"].why.code
+        assert refused.written == ()
+        assert refused.not_held["burstable"].why.code == "cgroup/refused"
 
     run(tmp_path, body)
 
@@ -114,23 +116,23 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
         settings = ContainerSettings(path=PATH, cgroup=WANTED)
-        assert () == await stage.runtime.settle(settings, KEY)
+        assert await stage.runtime.settle(settings, KEY) == ()
         stage.tree.write(PATH, "cpuset.mems", "0-3")
-        assert ("cpuset.mems",) == await stage.runtime.settle(settings, KEY)
+        assert await stage.runtime.settle(settings, KEY) == ("cpuset.mems",)
         stage.tree.with_memory = frozenset({0})
         stage.tree.write(PATH, "cpuset.mems", "1")
         refused = await stage.runtime.settle(settings, KEY)
         assert isinstance(refused, NotHeld)
-        assert ("cgroup/not-in-force", "cpuset.mems") == (
+        assert (
             refused.why.code,
             refused.why.fields["file"],
-        )
+        ) == ("cgroup/not-in-force", "cpuset.mems")
         (stage.tree.folder(PATH) / "memory.numa_stat").write_text("anon N0=0 N1=4096\n")
         found = await stage.runtime.reality(KEY)
         assert found is not None
-        assert {"memory": {1: 4096}} == found.pages_bytes
+        assert found.pages_bytes == {"memory": {1: 4096}}
         assert found.cgroup is not None
-        assert 1 << 30 == found.cgroup.memory_max_bytes
+        assert found.cgroup.memory_max_bytes == 1 << 30
 
     run(tmp_path, body)
 
@@ -169,11 +171,11 @@ def test_a_pod_whose_cgroup_can_not_be_removed_is_not_forgotten(tmp_path: Path) 
         hasty = stage.another(patience_seconds=0.05)
         with pytest.raises(OSError, match="busy"):
             await hasty.forget("u-1")
-        assert ["u-1"] == await hasty.pods()
+        assert await hasty.pods() == ["u-1"]
         assert (stage.folder / "runs" / "u-1").is_dir()
         events.write_text("populated 0\nfrozen 0\n")
         await hasty.forget("u-1")
-        assert [] == await hasty.pods()
+        assert await hasty.pods() == []
 
     run(tmp_path, body)
 
@@ -182,10 +184,10 @@ def test_forget_removes_the_cgroups_of_a_pod(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
         stage.tree.make("burstable/podlost/x")
-        assert ["lost", "u-1"] == list(await stage.runtime.pods())
+        assert list(await stage.runtime.pods()) == ["lost", "u-1"]
         await stage.runtime.forget("u-1")
         await stage.runtime.forget("lost")
-        assert [] == list(await stage.runtime.pods())
+        assert list(await stage.runtime.pods()) == []
         assert not stage.tree.exists("podu-1")
 
     run(tmp_path, body)
@@ -197,7 +199,7 @@ def test_a_cgroup_left_by_an_earlier_attempt_is_made_anew(tmp_path: Path) -> Non
         stage.tree.write(PATH, "memory.max", "4096")
         await stage.runtime.start(launch("true"))
         await next_end(stage.runtime)
-        assert "max" == stage.read("memory.max")
+        assert stage.read("memory.max") == "max"
 
     run(tmp_path, body)
 
@@ -210,10 +212,10 @@ def test_a_cgroup_that_can_not_be_made_is_a_clear_answer(tmp_path: Path) -> None
         answer = await stage.runtime.start(launch("true"))
         faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert ("cgroup/refused", "Permission denied") == (
+        assert (
             answer.why.code,
             answer.why.fields["error"],
-        )
+        ) == ("cgroup/refused", "Permission denied")
 
     run(tmp_path, body)
 

@@ -73,11 +73,11 @@ def test_a_command_has_the_terminal_and_its_status_is_ours(tmp_path: Path) -> No
         text=True,
         check=False,
     )
-    assert (7, "in") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (7, "in")
     first, second = done.stderr.splitlines()
     assert first.startswith("note: CPUs ")
-    assert "err" == second
-    assert [] == holders(tmp_path)
+    assert second == "err"
+    assert holders(tmp_path) == []
 
 
 def test_a_command_runs_where_it_is_said_to(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_command_has_the_files_that_its_caller_gave_and_none_of_ours(tmp_path:
     )
     os.close(reading)
     told, files = done.stdout.splitlines()
-    assert "through a pipe" == told
+    assert told == "through a pipe"
     # The folder that is listed has the lowest number that is free.
     listed = {int(each) for each in files.split(", ")}
     assert {0, 1, 2, 3 if reading != 3 else 4, reading} == listed
@@ -128,7 +128,7 @@ def test_sockets_that_are_handed_to_us_are_for_the_command(tmp_path: Path) -> No
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"LISTEN_PID": "1"}
     )
-    assert "1" == done.stdout.split()[1]
+    assert done.stdout.split()[1] == "1"
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_other_ends_have_the_shells_status(
     tmp_path: Path, command: tuple[str, ...], status: int
 ) -> None:
     assert status == run(tmp_path, "--", *command).returncode
-    assert [] == holders(tmp_path)
+    assert holders(tmp_path) == []
 
 
 def test_what_does_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "true", cpus="5000")
-    assert 125 == done.returncode
-    assert "" == done.stdout
+    assert done.returncode == 125
+    assert done.stdout == ""
     assert "5000 CPUs are asked for" in " ".join(done.stderr.split())
-    assert 125 == run(tmp_path, "--wait", "--", "true", cpus="5000").returncode
+    assert run(tmp_path, "--wait", "--", "true", cpus="5000").returncode == 125
 
 
 def test_a_dry_run_starts_nothing_and_holds_nothing(tmp_path: Path) -> None:
     done = run(tmp_path, "--dry-run", "--", "touch", str(tmp_path / "x"))
-    assert 0 == done.returncode
+    assert done.returncode == 0
     assert "CPUs" in done.stderr
     assert not (tmp_path / "x").exists()
-    assert 125 == run(tmp_path, "--dry-run", "--", "true", cpus="5000").returncode
+    assert run(tmp_path, "--dry-run", "--", "true", cpus="5000").returncode == 125
 
 
 def test_without_memory_pages_stay_on_the_nodes_of_its_cpus(tmp_path: Path) -> None:
@@ -182,14 +182,14 @@ def test_without_memory_pages_stay_on_the_nodes_of_its_cpus(tmp_path: Path) -> N
 )
 def test_unusable_words_are_told(tmp_path: Path, rest: tuple[str, ...]) -> None:
     done = run(tmp_path, *rest)
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert done.stderr.startswith("error: ")
 
 
 def test_signals_are_passed_on(tmp_path: Path) -> None:
     child = begun(tmp_path, "sh", "-c", "trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done")
     child.send_signal(signal.SIGUSR1)
-    assert 9 == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == 9
     assert child.stdout is not None
     child.stdout.close()
 
@@ -197,14 +197,14 @@ def test_signals_are_passed_on(tmp_path: Path) -> None:
 def test_commands_share_one_set_of_books_and_wait_for_each_other(tmp_path: Path) -> None:
     most = str(CPUS - 1)
     first = begun(tmp_path, "sh", "-c", "echo up; read x < /dev/null; sleep 1000", cpus=most)
-    assert 1 == len(holders(tmp_path))
-    assert 125 == run(tmp_path, "--", "true", cpus=most).returncode
-    assert 125 == run(tmp_path, "--wait=10ms", "--", "true", cpus=most).returncode
+    assert len(holders(tmp_path)) == 1
+    assert run(tmp_path, "--", "true", cpus=most).returncode == 125
+    assert run(tmp_path, "--wait=10ms", "--", "true", cpus=most).returncode == 125
     second = subprocess.Popen(words(tmp_path, "-q", "--wait", "--", "true", cpus=most))
     first.terminate()
-    assert 0 == second.wait(PATIENCE_SECONDS)
-    assert 143 == first.wait(PATIENCE_SECONDS)
-    assert [] == holders(tmp_path)
+    assert second.wait(PATIENCE_SECONDS) == 0
+    assert first.wait(PATIENCE_SECONDS) == 143
+    assert holders(tmp_path) == []
     assert first.stdout is not None
     first.stdout.close()
 
@@ -214,16 +214,16 @@ def test_what_a_killed_run_held_is_given_back(tmp_path: Path) -> None:
     first = begun(tmp_path, "sh", "-c", "setsid sleep 1000 & echo $!; wait", cpus=most)
     first.kill()
     first.wait(PATIENCE_SECONDS)
-    assert 1 == len(holders(tmp_path))
-    assert 0 == run(tmp_path, "--", "true", cpus=most).returncode
-    assert [] == holders(tmp_path)
+    assert len(holders(tmp_path)) == 1
+    assert run(tmp_path, "--", "true", cpus=most).returncode == 0
+    assert holders(tmp_path) == []
     assert first.stdout is not None
     first.stdout.close()
 
 
 def test_nothing_that_a_command_started_outlives_it(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "sh", "-c", "setsid sleep 1000 >&- 2>&- & echo $!")
-    assert 0 == done.returncode
+    assert done.returncode == 0
     assert not is_there(int(done.stdout))
 
 
@@ -236,7 +236,7 @@ def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Pat
     whole = os.sched_getaffinity(pid)
     own = begun(tmp_path, "sh", "-c", "echo $NUMALET_CPUS; exec sleep 1000", cpus="1")
     taken = whole - os.sched_getaffinity(pid)
-    assert 1 == len(taken)
+    assert len(taken) == 1
     own.terminate()
     own.wait(PATIENCE_SECONDS)
     assert whole == os.sched_getaffinity(pid)
@@ -263,7 +263,7 @@ def test_an_agent_is_asked_and_none_begins_while_commands_run(tmp_path: Path) ->
     line = [sys.executable, "-c", code, *words(tmp_path, "--", "true")[3:]]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     store.close()
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert "is running but does not answer" in done.stderr
     child = begun(tmp_path, "sh", "-c", "echo up; exec sleep 1000")
     with pytest.raises(BadInput):
@@ -293,15 +293,15 @@ def test_an_interrupt_from_the_terminal_reaches_the_command_once(tmp_path: Path)
     shown += shown_until(terminal, b"seen 1")
     assert b"seen 1" in shown
     _, status = os.waitpid(pid, 0)
-    assert 0 == os.waitstatus_to_exitcode(status)
+    assert os.waitstatus_to_exitcode(status) == 0
     os.close(terminal)
 
 
 def test_damaged_books_are_told(tmp_path: Path) -> None:
-    assert 0 == run(tmp_path, "--", "true").returncode
+    assert run(tmp_path, "--", "true").returncode == 0
     (tmp_path / "run" / "runs.json").write_text("[{}]", encoding="utf-8")
     done = run(tmp_path, "--", "true")
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert "runs.json" in done.stderr
 
 
@@ -311,7 +311,7 @@ def test_a_device_that_is_not_there_is_not_forgotten(tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, *options, "--", "true"], capture_output=True, text=True, check=False
     )
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert "there are no devices 'example.com/gpu'; known are none" in done.stderr
 
 
@@ -320,18 +320,18 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     done = run(tmp_path, "--dry-run", "-o", "json", "--", "true", cpus=cpus)
     place = msgspec.json.decode(done.stdout, type=RunDocument)
     assert (status, status == 0) == (done.returncode, place.admitted)
-    assert ("books", "numalet.run/1") == (place.decided_by, place.schema)
+    assert (place.decided_by, place.schema) == ("books", "numalet.run/1")
     assert (cpus == "1", cpus == "500m") == (bool(place.cpus), bool(place.shared_cpus))
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")
     (finding,) = json.loads(refused.stdout)["findings"]
-    assert (2, "run/output-without-dry-run") == (refused.returncode, finding["code"])
+    assert (refused.returncode, finding["code"]) == (2, "run/output-without-dry-run")
 
 
 def shown(root: Path, *words: str) -> str:
     line = [sys.executable, "-m", "numalet", *words, "--root", str(root)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -350,7 +350,7 @@ def test_commands_are_listed_without_an_agent_and_named_in_a_refusal(tmp_path: P
     assert f"process {child.pid} (sh -c {UP}) has CPUs {item['cpus']}" in refused.stderr
     child.terminate()
     child.wait(PATIENCE_SECONDS)
-    assert [] == json.loads(shown(tmp_path, "ps", "-o", "json"))["items"]
+    assert json.loads(shown(tmp_path, "ps", "-o", "json"))["items"] == []
     assert child.stdout is not None
     child.stdout.close()
 
@@ -372,14 +372,14 @@ def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_pat
     waiting[1].wait(PATIENCE_SECONDS)
     # It would fit beside the first, but it is not its turn.
     late = run(tmp_path, "--wait=10ms", "--", "true", cpus="500m")
-    assert 125 == late.returncode
+    assert late.returncode == 125
     assert "2 commands still wait before 'true'" in late.stderr
     assert not served.exists()
     first.terminate()
     first.wait(PATIENCE_SECONDS)
-    assert [0, 0] == [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)]
-    assert ["0", "2"] == served.read_text(encoding="utf-8").split()
-    assert [] == tickets(tmp_path)
+    assert [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)] == [0, 0]
+    assert served.read_text(encoding="utf-8").split() == ["0", "2"]
+    assert tickets(tmp_path) == []
     assert first.stdout is not None
     first.stdout.close()
 
@@ -389,15 +389,15 @@ def test_nothing_is_started_while_other_books_are_in_use(tmp_path: Path) -> None
     child = begun(other, "sh", "-c", UP)
     for rest in ("--dry-run", "--wait=10ms", "-q"):
         refused = run(root, rest, "--", "touch", str(tmp_path / "x"))
-        assert 125 == refused.returncode
+        assert refused.returncode == 125
         said = f"process {child.pid} of user {os.geteuid()} allocates CPUs and memory from {other}"
         assert said in refused.stderr
     # Under the same books they know each other.
-    assert 125 == run(other, "--dry-run", "--", "true", cpus=str(CPUS - 1)).returncode
+    assert run(other, "--dry-run", "--", "true", cpus=str(CPUS - 1)).returncode == 125
     waiting = subprocess.Popen(words(root, "-q", "--wait", "--", "true"))
     child.terminate()
     child.wait(PATIENCE_SECONDS)
-    assert 0 == waiting.wait(PATIENCE_SECONDS)
+    assert waiting.wait(PATIENCE_SECONDS) == 0
     assert not (tmp_path / "x").exists()
     assert child.stdout is not None
     child.stdout.close()
@@ -419,7 +419,7 @@ def test_nothing_is_started_beside_a_kubelet_that_pins(kubelet: Path, tmp_path: 
     for rest in (("--",), ("--dry-run", "--"), ("--wait", "--")):
         line = (f"--kubelet-root={kubelet}", *rest, "touch", str(tmp_path / "x"))
         done = run(tmp_path / "root", *line)
-        assert 2 == done.returncode
+        assert done.returncode == 2
         assert "kubelet.sock answers) in" in done.stderr
         assert "run the command as a pod of the cluster" in done.stderr
     assert not (tmp_path / "x").exists()
@@ -429,5 +429,5 @@ def test_a_kubelet_that_does_not_pin_is_told(kubelet: Path, tmp_path: Path) -> N
     (kubelet / "cpu_manager_state").write_text('{"policyName":"none"}')
     (kubelet / "memory_manager_state").write_text('{"policyName":"None"}')
     done = run(tmp_path / "root", f"--kubelet-root={kubelet}", "-q", "--", "echo", "ran")
-    assert (0, "ran\n") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (0, "ran\n")
     assert "warning: kubelet (pod-resources/kubelet.sock answers)" in done.stderr

@@ -207,17 +207,17 @@ def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
     assert (7, ["in", str(tmp_path)]) == (done.returncode, done.stdout.splitlines())
     note, own = done.stderr.splitlines()
     assert note.startswith("note: CPUs ")
-    assert "mine" == own
+    assert own == "mine"
     # It has ended for the agent too before it ended for the caller.
     until(site.is_clean)
     child, program = site.up()
     until(lambda: site.phases() == ["Running"])
     (pod,) = site.pods()
-    assert ["sh", "-c"] == pod["spec"]["containers"][0]["command"][:2]
+    assert pod["spec"]["containers"][0]["command"][:2] == ["sh", "-c"]
     given = os.sched_getaffinity(program)
-    assert 1 == len(given)
+    assert len(given) == 1
     child.terminate()
-    assert 143 == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == 143
     until(site.is_clean)
 
 
@@ -258,9 +258,9 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     site.start()
     children = [site.up() for _ in range(CPUS - 1)]
     given = [os.sched_getaffinity(program) for _, program in children]
-    assert CPUS - 1 == len(frozenset[int]().union(*given))
+    assert len(frozenset[int]().union(*given)) == CPUS - 1
     refused = site.run("--", "true")
-    assert (125, "") == (refused.returncode, refused.stdout)
+    assert (refused.returncode, refused.stdout) == (125, "")
     assert (
         " (Guaranteed) is rejected: TopologyAffinityError: 1 CPUs are asked for; " in refused.stderr
     )
@@ -270,11 +270,11 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     holders = {pod["metadata"]["name"] for pod in site.pods()}
     assert any(f"run/{name}" in refused.stderr for name in holders)
     document = site.run("--dry-run", "-o", "json", "--", "true")
-    assert 125 == document.returncode
+    assert document.returncode == 125
     told = json.loads(document.stdout)
     assert "TopologyAffinityError" == told["reason"] == told["explanation"]["reason"]
     assert explanation_types.of(told["explanation"]).would_admit
-    assert CPUS - 1 == len(site.pods())
+    assert len(site.pods()) == CPUS - 1
     for child, _ in children:
         child.terminate()
         child.wait(PATIENCE_SECONDS)
@@ -283,7 +283,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
 
 def test_a_place_is_free_for_the_next_as_soon_as_a_command_has_ended(site: Site) -> None:
     site.start()
-    assert [0] * 5 == [site.run("-q", "--", "true", cpus=MOST).returncode for _ in range(5)]
+    assert [site.run("-q", "--", "true", cpus=MOST).returncode for _ in range(5)] == [0] * 5
     until(site.is_clean)
 
 
@@ -291,7 +291,7 @@ def test_a_dry_run_asks_the_agents_books_and_takes_nothing(site: Site) -> None:
     site.start()
     done = site.run("--dry-run", "-o", "json", "--", "true")
     place = json.loads(done.stdout)
-    assert (0, True, "agent") == (done.returncode, place["admitted"], place["decided_by"])
+    assert (done.returncode, place["admitted"], place["decided_by"]) == (0, True, "agent")
     assert "note: CPUs" in site.run("--dry-run", "--", "true").stderr
     until(site.is_clean)
 
@@ -318,7 +318,7 @@ def test_signals_reach_the_command(site: Site) -> None:
     child, _ = site.up("trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done")
     child.stdout.readline()
     child.send_signal(signal.SIGUSR1)
-    assert 9 == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == 9
 
 
 def test_what_a_killed_command_had_is_taken_back(site: Site) -> None:
@@ -327,7 +327,7 @@ def test_what_a_killed_command_had_is_taken_back(site: Site) -> None:
     child.kill()
     until(lambda: not is_there(program))
     until(site.is_clean)
-    assert 0 == site.run("--", "true", cpus=MOST).returncode
+    assert site.run("--", "true", cpus=MOST).returncode == 0
 
 
 def test_the_agent_may_end_a_command(site: Site) -> None:
@@ -336,7 +336,7 @@ def test_the_agent_may_end_a_command(site: Site) -> None:
     name = site.pods()[0]["metadata"]["name"]
     with AgentClient(site.root / "agent.sock") as client:
         client.delete(f"/api/v1/namespaces/run/pods/{name}", {"gracePeriodSeconds": 1})
-    assert 137 == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == 137
     assert not is_there(program)
     until(site.is_clean)
 
@@ -346,17 +346,17 @@ def test_a_command_outlives_its_agent_and_is_known_to_the_next(site: Site) -> No
     child, program = site.up(cpus=MOST)
     site.kill()
     refused = site.run("--", "true")
-    assert 2 == refused.returncode
+    assert refused.returncode == 2
     gone = "1 programs of an agent that has stopped still run"
     assert gone in refused.stderr
     words = [sys.executable, "-m", "numalet", "ps", "--root", str(site.root)]
     listed = subprocess.run(words, capture_output=True, text=True, check=True)
     assert gone in listed.stderr
     site.start()
-    assert ["Running"] == site.phases()
-    assert 125 == site.run("--", "true", cpus=MOST).returncode
+    assert site.phases() == ["Running"]
+    assert site.run("--", "true", cpus=MOST).returncode == 125
     os.kill(program, signal.SIGTERM)
-    assert 143 == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == 143
     until(site.is_clean)
 
 
@@ -372,7 +372,7 @@ def test_what_ends_while_no_agent_is_there_is_given_back_by_the_next(
     until(lambda: not is_there(program))
     site.start()
     until(site.is_clean)
-    assert 0 == site.run("--", "true", cpus=MOST).returncode
+    assert site.run("--", "true", cpus=MOST).returncode == 0
 
 
 def test_without_memory_it_has_cpus_of_its_own_and_pages_on_their_nodes(site: Site) -> None:
@@ -411,10 +411,10 @@ def test_without_memory_it_has_cpus_of_its_own_and_pages_on_their_nodes(site: Si
 def test_options_that_the_agent_decides_are_refused(site: Site) -> None:
     site.start()
     done = site.run("--policy", "none", "-c", "x.yaml", "--", "true")
-    assert 2 == done.returncode
-    assert 2 == done.stderr.count("decides by its own configuration")
+    assert done.returncode == 2
+    assert done.stderr.count("decides by its own configuration") == 2
     device = site.run("--device", "example.com/gpu=1", "--", "true")
-    assert 2 == device.returncode
+    assert device.returncode == 2
     assert "there are no devices example.com/gpu" in device.stderr
 
 
@@ -425,7 +425,7 @@ def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:
         site.agent = subprocess.Popen([*words, *machine], stderr=log)
     until(site.answers)
     done = site.run("--", "true")
-    assert 125 == done.returncode
+    assert done.returncode == 125
     assert "the machine is only described" in done.stderr
     until(lambda: not site.pods())
 
@@ -458,10 +458,10 @@ def test_an_agent_that_dies_at_any_point_costs_no_command_its_end(site: Site, fa
     child = site.begin("--", "sh", "-c", script, cpus=MOST)
     until(lambda: doomed.poll() is not None or site.has_running())
     go.touch()
-    assert -signal.SIGKILL == doomed.wait(PATIENCE_SECONDS)
+    assert doomed.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     site.start()
-    assert 6 == child.wait(PATIENCE_SECONDS)
-    assert ["up"] == child.stdout.read().split()
+    assert child.wait(PATIENCE_SECONDS) == 6
+    assert child.stdout.read().split() == ["up"]
     until(site.is_clean)
 
 
@@ -472,9 +472,9 @@ def test_a_command_that_dies_at_any_point_leaves_nothing(
 ) -> None:
     site.start()
     child = site.begin("--", "sleep", "1000", cpus=MOST, fault=f"{point}:{moment}:1")
-    assert -signal.SIGKILL == child.wait(PATIENCE_SECONDS)
+    assert child.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     until(site.is_clean)
-    assert 0 == site.run("--", "true", cpus=MOST).returncode
+    assert site.run("--", "true", cpus=MOST).returncode == 0
 
 
 def test_those_who_wait_are_served_in_order_across_a_restart(site: Site, tmp_path: Path) -> None:
@@ -487,10 +487,10 @@ def test_those_who_wait_are_served_in_order_across_a_restart(site: Site, tmp_pat
         waiting.append(site.begin("--wait", "--", "sh", "-c", script, cpus=MOST))
         until(lambda: len(site.tickets()) == len(waiting))
     late = site.run("--wait=10ms", "--", "true", cpus="500m")
-    assert 125 == late.returncode
+    assert late.returncode == 125
     assert "3 commands still wait before 'true'" in late.stderr
     hopeless = site.run("--wait", "--", "true", cpus="5000")
-    assert 125 == hopeless.returncode
+    assert hopeless.returncode == 125
     waiting[1].kill()
     waiting[1].wait(PATIENCE_SECONDS)
     site.kill()
@@ -498,9 +498,9 @@ def test_those_who_wait_are_served_in_order_across_a_restart(site: Site, tmp_pat
     assert not served.exists()
     first.terminate()
     first.wait(PATIENCE_SECONDS)
-    assert [0, 0] == [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)]
-    assert ["0", "2"] == served.read_text(encoding="utf-8").split()
-    assert [] == site.tickets()
+    assert [waiting[index].wait(PATIENCE_SECONDS) for index in (0, 2)] == [0, 0]
+    assert served.read_text(encoding="utf-8").split() == ["0", "2"]
+    assert site.tickets() == []
     until(site.is_clean)
 
 
@@ -516,13 +516,13 @@ ASKS_ONCE = (
 def test_a_command_that_waits_has_its_place_as_soon_as_there_is_one(site: Site) -> None:
     site.start()
     first, _ = site.up(cpus=MOST)
-    assert 125 == site.run("--wait=10ms", "--", "true", cpus=MOST).returncode
+    assert site.run("--wait=10ms", "--", "true", cpus=MOST).returncode == 125
     words = site.words("--wait=1h", "--", "sh", "-c", "echo up", cpus=MOST)
     second = subprocess.Popen([sys.executable, "-c", ASKS_ONCE, *words[3:]])
     until(lambda: bool(site.tickets()))
     first.terminate()
     # It is told, and does not look from time to time.
-    assert 0 == second.wait(PATIENCE_SECONDS)
+    assert second.wait(PATIENCE_SECONDS) == 0
 
 
 def test_an_agent_ends_so_that_it_is_started_again_while_commands_run_without_it(
@@ -531,11 +531,11 @@ def test_an_agent_ends_so_that_it_is_started_again_while_commands_run_without_it
     child, _ = site.up()
     site.start(ready=False)
     assert site.agent is not None
-    assert OTHERS_AT_WORK == site.agent.wait(PATIENCE_SECONDS)
+    assert site.agent.wait(PATIENCE_SECONDS) == OTHERS_AT_WORK
     child.terminate()
     child.wait(PATIENCE_SECONDS)
     site.start()
-    assert [] == site.pods()
+    assert site.pods() == []
 
 
 @pytest.mark.slow
@@ -608,14 +608,14 @@ def test_a_command_that_waits_goes_on_waiting_for_an_agent_that_is_gone(
     until(goes_on_waiting)
     # Who comes now waits too, and its time may be over before.
     late = waiting("late", "--wait=10ms")
-    assert 125 == late.wait(PATIENCE_SECONDS)
+    assert late.wait(PATIENCE_SECONDS) == 125
     assert tickets == site.tickets()
     site.start()
     assert not served.exists()
     with AgentClient(site.root / "agent.sock") as client:
         client.delete("/api/v1/namespaces/default/pods/keeper", {"gracePeriodSeconds": 0})
-    assert [0, 0] == [each.wait(PATIENCE_SECONDS) for each in (first, second)]
-    assert ["first", "second"] == served.read_text(encoding="utf-8").split()
+    assert [each.wait(PATIENCE_SECONDS) for each in (first, second)] == [0, 0]
+    assert served.read_text(encoding="utf-8").split() == ["first", "second"]
     until(site.is_clean)
 
 
@@ -628,7 +628,7 @@ def test_commands_that_wait_go_on_without_an_agent_that_does_not_come_back(site:
     site.kill()
     first.terminate()
     first.wait(PATIENCE_SECONDS)
-    assert 6 == second.wait(PATIENCE_SECONDS)
+    assert second.wait(PATIENCE_SECONDS) == 6
     site.start()
     until(site.is_clean)
 
@@ -653,6 +653,6 @@ def test_the_terminal_is_the_commands_and_an_interrupt_reaches_it_once(site: Sit
     shown += shown_until(terminal, b"seen 1")
     assert b"seen 1" in shown
     _, status = os.waitpid(pid, 0)
-    assert 0 == os.waitstatus_to_exitcode(status)
+    assert os.waitstatus_to_exitcode(status) == 0
     os.close(terminal)
     until(site.is_clean)

@@ -41,18 +41,18 @@ def test_a_command_has_a_cgroup_as_long_as_it_runs(tmp_path: Path) -> None:
     files = "/cgroup.procs /cpuset.mems /memory.max /memory.oom.group"
     shown = f"cd {tmp_path}/fs/pod*/main && for f in {files}; do echo $(cat .$f); done; exit 6"
     done = run(tmp_path, "sh", "-c", shown)
-    assert 6 == done.returncode, done.stderr
+    assert done.returncode == 6, done.stderr
     assert ["0", "0", str(64 << 20), "1"] == done.stdout.split()
     assert "the kernel holds it there" in done.stderr
-    assert [] == [each.name for each in (tmp_path / "fs").iterdir() if each.is_dir()]
+    assert [each.name for each in (tmp_path / "fs").iterdir() if each.is_dir()] == []
 
 
 def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> None:
     done = run(tmp_path, "touch", str(tmp_path / "x"), memory="1048577")
-    assert 125 == done.returncode
+    assert done.returncode == 125
     assert "is in force" in done.stderr
     assert not (tmp_path / "x").exists()
-    assert [] == [each.name for each in (tmp_path / "fs").iterdir() if each.is_dir()]
+    assert [each.name for each in (tmp_path / "fs").iterdir() if each.is_dir()] == []
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_a_kill_for_memory_is_told(tmp_path: Path, hits: str, told: str) -> None
         "echo oom_kill 1 > main/memory.events; kill -9 $$"
     )
     done = run(tmp_path, "sh", "-c", script)
-    assert 137 == done.returncode
+    assert done.returncode == 137
     assert told in done.stderr

@@ -53,7 +53,7 @@ def begun(
     line = [*where, *words(root, *rest, cpus=cpus)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        assert "up" == child.stdout.readline().strip()
+        assert child.stdout.readline().strip() == "up"
         try:
             yield child
         finally:
@@ -66,19 +66,19 @@ def test_a_holder_in_another_namespace_lives(
 ) -> None:
     with begun(tmp_path, *UP, where=first) as child:
         refused = run(tmp_path, "true", where=second)
-        assert 125 == refused.returncode, refused.stderr
+        assert refused.returncode == 125, refused.stderr
         assert child.poll() is None
     # It was killed, and its lock goes with it.
-    assert 0 == run(tmp_path, "--wait=60s", "true", where=second).returncode
+    assert run(tmp_path, "--wait=60s", "true", where=second).returncode == 0
 
 
 def test_a_shared_command_that_is_out_of_sight_keeps_its_cpus(tmp_path: Path) -> None:
     with begun(tmp_path, *UP, cpus="100m"):
         refused = run(tmp_path, "true", where=INSIDE)
-        assert 2 == refused.returncode
+        assert refused.returncode == 2
         assert "uses shared CPUs in another PID namespace" in refused.stderr
         # Seen from here it is moved.
-        assert 0 == run(tmp_path, "true").returncode
+        assert run(tmp_path, "true").returncode == 0
 
 
 def test_a_shared_command_of_a_container_is_moved_from_the_host(tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_a_shared_command_of_a_container_is_moved_from_the_host(tmp_path: Path) 
     line = [*INSIDE, *words(tmp_path, sys.executable, "-c", script, cpus="100m")]
     with subprocess.Popen(line, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        assert "up" == child.stdout.readline().strip()
+        assert child.stdout.readline().strip() == "up"
         with begun(tmp_path, *UP):
             rest, _ = child.communicate("\n", timeout=PATIENCE_SECONDS)
-        assert "1" == rest.strip()
+        assert rest.strip() == "1"
 
 
 def test_a_command_in_another_namespace_is_none_for_an_agent(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_command_in_another_namespace_is_none_for_an_agent(tmp_path: Path) -> 
         assert keeper.stderr is not None
         assert any("Agent is ready" in line for line in keeper.stderr)
         refused = run(root, "true", where=INSIDE)
-        assert 2 == refused.returncode
+        assert refused.returncode == 2
         assert "another PID namespace than the agent" in refused.stderr
-        assert 0 == run(root, "true").returncode
+        assert run(root, "true").returncode == 0
         keeper.terminate()

@@ -100,8 +100,8 @@ def test_a_run_starts_beside_one_that_began_with_other_memory(
     still_there = running.poll() is None
     _, ledger = _books(tmp_path)
     _end(running)
-    assert (0, True) == (done.returncode, still_there), done.stderr
-    assert 1 == len(ledger.holders())
+    assert (done.returncode, still_there) == (0, True), done.stderr
+    assert len(ledger.holders()) == 1
     assert "keeps running" not in done.stderr
 
 
@@ -134,9 +134,9 @@ def test_a_run_that_does_not_fit_any_more_goes_on_and_is_told_once(
     still_there = running.poll() is None
     (holder,) = json.loads((tmp_path / "run" / "runs.json").read_text())
     _end(running)
-    assert (0, 0, True) == (first.returncode, second.returncode, still_there), first.stderr
+    assert (first.returncode, second.returncode, still_there) == (0, 0, True), first.stderr
     said = " ".join(first.stderr.split())
     assert f"process {running.pid}" in said
-    assert 1 == said.count("keeps running")
+    assert said.count("keeps running") == 1
     assert "keeps running" not in second.stderr
     assert holder["unpromised"]

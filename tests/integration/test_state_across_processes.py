@@ -69,6 +69,6 @@ def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one(
             words, env=os.environ | plan, stdout=subprocess.DEVNULL, check=False
         ).returncode
         seen.append((state / NAME).read_bytes())
-    assert 0 == status
+    assert status == 0
     # It is renamed between the two moments of the last point; the last process was not killed.
     assert [*[old] * (len(seen) - 2), new, new] == seen

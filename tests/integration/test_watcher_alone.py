@@ -60,21 +60,21 @@ def end(folder: Path) -> dict[str, Any]:
 
 def test_an_order_becomes_an_end(tmp_path: Path) -> None:
     order(tmp_path, "sh", "-c", "echo out; echo err >&2; exit 4")
-    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
-    assert (4, None, 0) == tuple(end(tmp_path)[name] for name in ("code", "signal", "oom_kills"))
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
+    assert tuple(end(tmp_path)[name] for name in ("code", "signal", "oom_kills")) == (4, None, 0)
     lines = (tmp_path / attempt_files.LOG).read_text(encoding="utf-8").splitlines()
     assert {"stdout F out", "stderr F err"} == {line.split(" ", 1)[1] for line in lines}
     assert attempt_files.read(tmp_path, attempt_files.REFUSED) is None
 
 
 def test_without_an_order_nothing_is_done(tmp_path: Path) -> None:
-    assert 2 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 2
 
 
 def test_a_refusal_names_the_step(tmp_path: Path) -> None:
     order(tmp_path, "nothing-like-this-here")
-    assert 1 == watcher(tmp_path).wait(PATIENCE_SECONDS)
-    assert {"stage": "program", "errno": 2} == attempt_files.read(tmp_path, attempt_files.REFUSED)
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 1
+    assert attempt_files.read(tmp_path, attempt_files.REFUSED) == {"stage": "program", "errno": 2}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_signals_are_passed_on_and_one_kills_all(
     process = watcher(tmp_path)
     until((tmp_path / attempt_files.LOG).exists)
     process.send_signal(number)
-    assert 0 == process.wait(PATIENCE_SECONDS)
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert code == end(tmp_path)["code"]
 
 
@@ -109,8 +109,8 @@ def test_kills_for_memory_are_counted_from_the_start(tmp_path: Path) -> None:
     (group / "memory.events").write_text("oom_kill 2\n", encoding="ascii")
     process.send_signal(signal.SIGUSR1)
     process.wait(PATIENCE_SECONDS)
-    assert (1, 1) == (end(tmp_path)["limit_hits"], end(tmp_path)["oom_kills"])
-    assert "1" == (group / "cgroup.kill").read_text(encoding="ascii")
+    assert (end(tmp_path)["limit_hits"], end(tmp_path)["oom_kills"]) == (1, 1)
+    assert (group / "cgroup.kill").read_text(encoding="ascii") == "1"
 
 
 @pytest.mark.parametrize("place", ["there", "gone"])
@@ -144,9 +144,9 @@ def test_a_program_has_its_input_and_outputs_and_no_other_file(tmp_path: Path) -
     process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path)], pass_fds=given)
     for each in given:
         os.close(each)
-    assert 0 == process.wait(PATIENCE_SECONDS)
+    assert process.wait(PATIENCE_SECONDS) == 0
     # The last one is the folder that is listed.
-    assert ["0", "1", "2", "3"] == listed(tmp_path)
+    assert listed(tmp_path) == ["0", "1", "2", "3"]
 
 
 def test_a_pipe_ends_though_a_watcher_lives(tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_a_pipe_ends_though_a_watcher_lives(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path)], pass_fds=[writing])
     os.close(writing)
     with os.fdopen(reading, "rb") as file:
-        assert b"" == file.read()
+        assert file.read() == b""
     until((tmp_path / attempt_files.STARTED).exists)
     process.send_signal(signal.SIGUSR1)
-    assert 0 == process.wait(PATIENCE_SECONDS)
+    assert process.wait(PATIENCE_SECONDS) == 0
 
 
 WHO = "id -u; id -g; id -G; echo $HOME; echo $USER"
@@ -171,7 +171,7 @@ def test_a_user_has_the_groups_and_the_home_of_its_entry(tmp_path: Path) -> None
     entry = next(each for each in pwd.getpwall() if each.pw_uid and each.pw_gid)
     order(tmp_path, "sh", "-c", WHO)
     change(tmp_path, user=entry.pw_uid)
-    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
     groups = set(os.getgrouplist(entry.pw_name, entry.pw_gid)) - {0}
     user, group, all_groups, home, name = listed(tmp_path)
     assert [str(entry.pw_uid), str(entry.pw_gid)] == [user, group]
@@ -183,7 +183,7 @@ def test_a_user_has_the_groups_and_the_home_of_its_entry(tmp_path: Path) -> None
 def test_a_user_of_whom_nothing_is_known_is_in_no_group_of_others(tmp_path: Path) -> None:
     order(tmp_path, "sh", "-c", WHO)
     change(tmp_path, user=_unknown())
-    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
     assert [str(_unknown()), "65534", "65534", "/", ""] == listed(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_a_user_of_whom_nothing_is_known_is_in_no_group_of_others(tmp_path: Path
 def test_a_group_that_is_asked_for_is_the_only_one(tmp_path: Path, group: int) -> None:
     order(tmp_path, "sh", "-c", WHO)
     change(tmp_path, user=65534, group=group)
-    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
     assert ["65534", str(group), str(group)] == listed(tmp_path)[:3]
 
 
@@ -200,8 +200,8 @@ def test_a_group_that_is_asked_for_is_the_only_one(tmp_path: Path, group: int) -
 def test_what_a_manifest_says_of_the_home_counts(tmp_path: Path) -> None:
     order(tmp_path, "sh", "-c", WHO)
     change(tmp_path, user=65534, env={"PATH": os.environ["PATH"], "HOME": "/srv"})
-    assert 0 == watcher(tmp_path).wait(PATIENCE_SECONDS)
-    assert "/srv" == listed(tmp_path)[3]
+    assert watcher(tmp_path).wait(PATIENCE_SECONDS) == 0
+    assert listed(tmp_path)[3] == "/srv"
 
 
 def _unknown() -> int:

@@ -89,7 +89,7 @@ def hanging(cache: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[byt
 
 def test_the_status_and_both_streams_are_the_commands_own(cache: Path, temporary: Path) -> None:
     ended = numalet("run", "--", "sh", "-c", "echo out; echo err >&2; exit 42")
-    assert (42, "out\n", "err\n") == (ended.returncode, ended.stdout, ended.stderr)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (42, "out\n", "err\n")
 
 
 def test_a_panic_is_status_125_with_the_end_of_the_console(cache: Path, temporary: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_cache_that_can_only_be_read_will_do(cache: Path, tmp_path: Path) -> N
         check=False,
         env={**os.environ, "NUMALET_LAB_CACHE": str(own)},
     )
-    assert (0, "fine\n", "") == (ended.returncode, ended.stdout, ended.stderr)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "fine\n", "")
 
 
 def test_a_cache_that_can_not_be_is_named(cache: Path, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_the_kernel_that_is_there_is_used_where_no_other_can_be_had(
     path = f"{programs}:{os.environ['PATH']}"
     own = {"NUMALET_LAB_CACHE": str(kept.parent), "PATH": path}
     ended = numalet("run", "--", "echo", "fine", **own)
-    assert (0, "fine\n") == (ended.returncode, ended.stdout)
+    assert (ended.returncode, ended.stdout) == (0, "fine\n")
     assert "No packages found" in ended.stderr
     assert kept.name in ended.stderr
     shutil.rmtree(kept)
@@ -270,6 +270,6 @@ def test_a_guest_is_made_of_a_description(cache: Path, tmp_path: Path) -> None:
     )
     words = ("boot", "-m", str(path), "--memory", "1Gi", "--")
     ended = numalet(*words, "sh", "-c", "cd /sys/devices/system/node; cat has_cpu node2/distance")
-    assert (0, "0-1\n14 24 10\n") == (ended.returncode, ended.stdout)
+    assert (ended.returncode, ended.stdout) == (0, "0-1\n14 24 10\n")
     assert "one part in" in ended.stderr
     assert "numbers nodes anew, from 0 without gaps: 2 -> 1, 1 -> 2" in ended.stderr

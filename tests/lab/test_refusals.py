@@ -55,14 +55,14 @@ def test_what_can_not_be_is_refused_before_anything_starts(
     numalet: Runner, words: tuple[str, ...], said: str
 ) -> None:
     ended = numalet("lab", *words)
-    assert (2, "") == (ended.status, ended.out)
+    assert (ended.status, ended.out) == (2, "")
     assert said in " ".join(ended.err.split())
 
 
 def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     (finding,) = host.missing()
-    assert ("lab/not-linux", "Darwin") == (finding.code, finding.fields["value"])
+    assert (finding.code, finding.fields["value"]) == ("lab/not-linux", "Darwin")
 
 
 def test_all_that_is_missing_is_one_line_to_type(

@@ -108,7 +108,7 @@ def run(programs: Path, script: str, *, seconds: float = 60.0) -> tuple[EndedGue
 def test_the_status_is_the_commands_own(programs: Path) -> None:
     put_apt(programs)
     ended, watch = run(programs, "say ready; echo out; echo err > $errors; say exit 42; sleep 60")
-    assert (Ending.EXITED, 42) == (ended.ending, ended.status)
+    assert (ended.ending, ended.status) == (Ending.EXITED, 42)
     assert ended.boot_seconds is not None
     assert sorted(watch.printed.decode().splitlines()) == ["err", "out"]
 
@@ -117,7 +117,7 @@ def test_a_guest_that_dies_leaves_its_last_words(programs: Path) -> None:
     put_apt(programs)
     script = "seq 3000 > $console; echo qemu is sorry >&2; printf unfinished; exit 1"
     ended, watch = run(programs, script)
-    assert (Ending.DIED, guest.DIED) == (ended.ending, ended.status)
+    assert (ended.ending, ended.status) == (Ending.DIED, guest.DIED)
     assert ended.boot_seconds is None
     assert ended.console.endswith("3000\nqemu is sorry\n")
     assert len(ended.console) < 5000
@@ -127,7 +127,7 @@ def test_a_guest_that_dies_leaves_its_last_words(programs: Path) -> None:
 def test_a_guest_is_ended_when_its_time_is_up(programs: Path) -> None:
     put_apt(programs)
     ended, _ = run(programs, "echo waiting > $console; exec sleep infinity", seconds=2)
-    assert (Ending.TIMED_OUT, guest.TIMED_OUT) == (ended.ending, ended.status)
+    assert (ended.ending, ended.status) == (Ending.TIMED_OUT, guest.TIMED_OUT)
     assert ended.console == "waiting\n"
 
 

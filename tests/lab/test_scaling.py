@@ -46,14 +46,14 @@ def test_memory_keeps_its_proportions(tmp_path: Path) -> None:
 
 def test_a_small_machine_keeps_its_memory() -> None:
     topology, notes = scaled("2n2c", memory_per_node="512Mi")
-    assert [512, 512] == [node.memory_mib for node in topology.nodes]
+    assert [node.memory_mib for node in topology.nodes] == [512, 512]
     assert notes == []
 
 
 def test_threads_of_a_core_are_beside_each_other() -> None:
     topology, notes = scaled("2n2c2t", memory_per_node="1Gi")
     assert CpuLayout(packages=2, cores=2, threads=2) == topology.layout
-    assert [[0, 1, 2, 3], [4, 5, 6, 7]] == cpus(topology)
+    assert cpus(topology) == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert any("numbers CPUs anew" in note and "4 -> 1" in note for note in notes)
 
 
@@ -92,7 +92,7 @@ def test_a_guest_of_a_guest_is_the_same(name: str, layout: CpuLayout | None) -> 
 
 def test_interleaved_cpus_stay_in_their_nodes() -> None:
     topology, _ = scaled(str(tarball("n2c8-interleaved")))
-    assert [4, 4] == [len(node.cpus) for node in topology.nodes]
+    assert [len(node.cpus) for node in topology.nodes] == [4, 4]
 
 
 def test_offline_cpus_and_empty_nodes_are_left_out_and_told() -> None:
@@ -107,7 +107,7 @@ def test_where_packages_are_uneven_every_cpu_is_one() -> None:
     one_off = tuple(replace(cpu, online=cpu.cpu_id != 3) for cpu in whole.cpus)
     found = scaling.scaled(replace(whole, cpus=one_off))
     assert CpuLayout(3) == found.topology.layout
-    assert [[0, 1], [2]] == cpus(found.topology)
+    assert cpus(found.topology) == [[0, 1], [2]]
     assert "lab/note-flat" in {note.code for note in found.notes}
 
 
@@ -117,8 +117,8 @@ def test_nodes_without_cpus_are_numbered_last(tmp_path: Path) -> None:
         "distances:\n- [10, 14, 20]\n- [14, 10, 24]\n- [20, 24, 10]\n"
     )
     topology, notes = scaled(described(tmp_path, text), 4096)
-    assert [[0, 1], [2, 3], []] == cpus(topology)
-    assert [1024, 1024, 2048] == [node.memory_mib for node in topology.nodes]
+    assert cpus(topology) == [[0, 1], [2, 3], []]
+    assert [node.memory_mib for node in topology.nodes] == [1024, 1024, 2048]
     assert topology.distances == ((10, 20, 14), (20, 10, 24), (14, 24, 10))
     assert any("numbers nodes anew, from 0 without gaps: 2 -> 1, 1 -> 2" in n for n in notes)
 

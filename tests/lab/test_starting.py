@@ -43,8 +43,8 @@ def after(words: tuple[str, ...], word: str) -> list[str]:
 
 def test_nodes_have_their_memory_cpus_and_distances() -> None:
     words = qemu.arguments(asked(), FILES)
-    assert ["2048M"] == after(words, "-m")
-    assert ["4,sockets=4,dies=1,cores=1,threads=1"] == after(words, "-smp")
+    assert after(words, "-m") == ["2048M"]
+    assert after(words, "-smp") == ["4,sockets=4,dies=1,cores=1,threads=1"]
     memories = [word for word in after(words, "-object") if word.startswith("memory-backend")]
     assert [f"memory-backend-ram,id=memory{n},size=1024M" for n in (0, 2)] == memories
     numa = after(words, "-numa")
@@ -59,7 +59,7 @@ def test_nodes_have_their_memory_cpus_and_distances() -> None:
 
 def test_it_is_always_emulated_in_one_thread() -> None:
     words = qemu.arguments(asked(), FILES)
-    assert ["tcg,thread=single"] == after(words, "-accel")
+    assert after(words, "-accel") == ["tcg,thread=single"]
     assert not any("kvm" in word for word in words)
 
 

@@ -68,7 +68,7 @@ def test_the_names_say_how_many_nodes_and_cpus_there_are() -> None:
 
 def test_a_tray_has_two_nodes_with_cpus_and_34_without() -> None:
     tray = topologies.named("36n")
-    assert [0, 1] == [number for number, node in enumerate(tray.nodes) if node.cpus]
+    assert [number for number, node in enumerate(tray.nodes) if node.cpus] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_name_like_no_other_is_answered_with_all() -> None:
 def test_the_memory_of_a_node_changes_and_nothing_else() -> None:
     before = topologies.named("4n8c-distances")
     after = changes.changed(before, ["1=640Mi", "2=0"], [])
-    assert [512, 640, 0, 512] == [node.memory_mib for node in after.nodes]
+    assert [node.memory_mib for node in after.nodes] == [512, 640, 0, 512]
     assert before.distances == after.distances
 
 
@@ -146,12 +146,12 @@ def test_huge_pages_are_read_and_said_to_the_kernel() -> None:
 
 def test_nodes_grow_by_their_huge_pages() -> None:
     topology = hugepages.with_room(topologies.named("2n4c"), hugepages.parse("2Mi=1:8"))
-    assert [768, 784] == [node.memory_mib for node in topology.nodes]
+    assert [node.memory_mib for node in topology.nodes] == [768, 784]
 
 
 def test_nodes_are_whole_gibibytes_where_pages_are() -> None:
     topology = hugepages.with_room(topologies.named("3n4c-1memless"), hugepages.parse("1Gi=2:2"))
-    assert [1024, 0, 3072] == [node.memory_mib for node in topology.nodes]
+    assert [node.memory_mib for node in topology.nodes] == [1024, 0, 3072]
 
 
 @pytest.mark.parametrize("text", ["4Mi=0:1", "2Mi", "2Mi=0", "2Mi=0:-1", "2Mi=a:1", "1Gi=0:1,"])

@@ -224,7 +224,7 @@ def test_what_all_pods_held_is_there_again_when_they_are_gone(life: Life) -> Non
         node = node.remove(uid)
     empty = node.release_stale().snapshot
 
-    assert {} == placement.of_all(empty)
+    assert placement.of_all(empty) == {}
     fresh = life.fresh
     assert fresh.snapshot.cpu.default == empty.cpu.default
     assert not sound or fresh.snapshot.memory.nodes == empty.memory.nodes

@@ -53,7 +53,7 @@ def _started(of: KubeletConfig, on: MachineInfo) -> Node:
 
 def _is_sound(node: Node, of: KubeletConfig) -> None:
     """All invariants hold, and the state files give back the same node."""
-    assert () == invariants.violations(node.snapshot)
+    assert invariants.violations(node.snapshot) == ()
     again = node.restart(of, node.rules.machine, node.state_files(), GPUS)
     assert isinstance(again, Node), again
     assert again.snapshot.memory.nodes == node.snapshot.memory.nodes
@@ -83,7 +83,7 @@ def test_nothing_breaks_through_time(data: st.DataObject) -> None:
                     known[pod.uid] = pod
                     node = node.pod_started(pod.uid)
                 else:
-                    assert () == node.leftovers()
+                    assert node.leftovers() == ()
                     assert before.snapshot.memory.blocks == node.snapshot.memory.blocks
             case "goes" if known:
                 uid = data.draw(st.sampled_from(sorted(known)))
@@ -128,7 +128,7 @@ def test_native_decisions_by_rule_are_those_by_list(data: st.DataObject) -> None
             merged = merging.merge(filtering.written_out(offers), node.roster.all_nodes)
             if alignment.merged is not None and alignment.merged.affinity != merged:
                 assert not merged.preferred
-                assert "restricted" == of.topology_manager_policy
+                assert of.topology_manager_policy == "restricted"
                 assert _fewest_together(offers) == alignment.merged.affinity
             for of_provider in alignment.hints.values():
                 for family in of_provider.values():

@@ -106,14 +106,14 @@ def test_rebased_files_verify_and_restore_and_lose_no_more_than_they_must(
     result = rebase.rebase(staff, files)
     after = {**files, **result.files}
 
-    assert {} == result.unusable
+    assert result.unusable == {}
     snapshot = state_files.restore(staff, after)
     assert isinstance(snapshot, Snapshot), snapshot
     assert Restart.YES is restart.would_restart(snapshot.memory)
     for report in state_verify.verify(dict(result.files), of.machine):
         assert report.soundness is not Soundness.BROKEN, report.findings
     _check_records(result, memory, cpus, snapshot)
-    assert {} == rebase.rebase(staff, after).files
+    assert rebase.rebase(staff, after).files == {}
     _check_nothing_more_fits(of, memory, snapshot)
 
 

@@ -179,7 +179,7 @@ def forks() -> Iterator[Forks]:
             yield Forks(ours)
         finally:
             ours.close()
-            assert 0 == process.wait(PATIENCE_SECONDS)
+            assert process.wait(PATIENCE_SECONDS) == 0
 
 
 class AgentProcess:

@@ -107,7 +107,7 @@ class Life:
         self._process = AgentProcess(starter, world.words())
         self.readmitted = self._decisions("Agent is ready")
         if self._process.is_over:
-            assert 2 == self._process.end(), self._process.said
+            assert self._process.end() == 2, self._process.said
             raise NotStarted("\n".join(self._process.said))
         self._changes = self._client().stream("/api/v1/pods", _WATCH)
         self._await(lambda change: change["type"] == "BOOKMARK")

@@ -40,5 +40,5 @@ def test_a_pod_of_the_topology_managers_page_has_its_class(kind: str, policy: st
 @pytest.mark.parametrize("kind", ["integer-cpu", "shared-cpu"])
 def test_a_pod_of_the_memory_managers_page_is_guaranteed(kind: str) -> None:
     qos_class, config = _pod_and_config(f"manifest-memory-{kind}")
-    assert QosClass.GUARANTEED == qos_class
+    assert qos_class == QosClass.GUARANTEED
     assert config.memory_manager_policy == "Static"

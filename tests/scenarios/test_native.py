@@ -57,7 +57,7 @@ def _admitted(node: Node, *pods: Pod) -> Node:
 
 
 def test_modes_have_their_names() -> None:
-    assert (Mode.EXACT, Mode.NATIVE) == (EXACT.mode, NATIVE.mode)
+    assert (EXACT.mode, NATIVE.mode) == (Mode.EXACT, Mode.NATIVE)
     assert Mode.NATIVE is replace(EXACT, release_at_once=True).mode
 
 
@@ -67,7 +67,7 @@ def test_node_ids_above_63_are_ordinary() -> None:
     node = _admitted(node, simple("wide", "25Gi"))
 
     (block,) = node.snapshot.memory.blocks["wide"]["c"]
-    assert (0, 64, 700) == block.nodes
+    assert block.nodes == (0, 64, 700)
     again = node.restart(BEST_EFFORT, node.rules.machine, node.state_files())
     assert isinstance(again, Node)
     assert again.snapshot.memory.nodes == node.snapshot.memory.nodes
@@ -91,7 +91,7 @@ def test_a_node_limit_that_no_kubelet_reads_is_refused_all_the_same() -> None:
     refused = nodes.start(asked, machine(10, 10), behaviour=NATIVE)
 
     assert isinstance(refused, StartRefused)
-    assert "config/topology-node-limit" == refused.findings[0].code
+    assert refused.findings[0].code == "config/topology-node-limit"
 
 
 def test_distances_are_by_position() -> None:
@@ -115,7 +115,7 @@ def test_what_is_refused_or_removed_leaves_at_once() -> None:
 
     assert not decision.admitted
     assert before == after.snapshot.memory
-    assert () == after.leftovers()
+    assert after.leftovers() == ()
     there = _admitted(after, simple("one", "6Gi"))
     gone = there.remove("one")
     assert before.nodes == gone.snapshot.memory.nodes
@@ -134,10 +134,10 @@ def test_a_node_inside_a_group_is_not_used_alone() -> None:
         node = _admitted(node.devices_reported({GPU: devices("g0@1")}), simple("big", "12Gi"))
         found[mode] = _admitted(node, _on_gpus("small", "2Gi")).snapshot
 
-    assert (1,) == found[EXACT].memory.blocks["small"]["c"][0].nodes
+    assert found[EXACT].memory.blocks["small"]["c"][0].nodes == (1,)
     assert invariants.violations(found[EXACT])
-    assert (0, 1) == found[NATIVE].memory.blocks["small"]["c"][0].nodes
-    assert () == invariants.violations(found[NATIVE])
+    assert found[NATIVE].memory.blocks["small"]["c"][0].nodes == (0, 1)
+    assert invariants.violations(found[NATIVE]) == ()
 
 
 def test_a_group_that_is_only_met_is_joined_as_a_whole() -> None:
@@ -151,7 +151,7 @@ def test_a_group_that_is_only_met_is_joined_as_a_whole() -> None:
         found[mode] = node.release_stale().admit(_on_gpus("small", "2Gi", "2"))[1]
 
     assert not found[EXACT].admitted
-    assert (0, 1, 2) == found[NATIVE].placements["c"].memory_nodes
+    assert found[NATIVE].placements["c"].memory_nodes == (0, 1, 2)
 
 
 def test_lack_of_memory_is_reported_before_anything_is_given() -> None:
@@ -190,11 +190,11 @@ def test_ended_init_containers_get_nothing_after_a_restart(policy: str, scope: s
     found = {}
     for mode in (EXACT, NATIVE):
         node = _admitted(_started(machine(11, 10), asked, mode), mine, other)
-        assert [10, 0] == _reserved(node)
+        assert _reserved(node) == [10, 0]
         after, (decision, _) = _again(node, asked, mine, other)
         found[mode] = (decision.admitted, _reserved(after))
 
-    assert (True, [10, 0]) == found[NATIVE]
+    assert found[NATIVE] == (True, [10, 0])
     # In pod scope the kubelet even rejects the running pod.
     on_one_node = scope == "pod" and policy != "none"
     assert (not on_one_node, [10, 0 if on_one_node else 7]) == found[EXACT]
@@ -220,7 +220,7 @@ def test_running_pods_offer_where_their_memory_is() -> None:
         _, (decision,) = _again(node, asked, mine)
         found[mode] = decision.alignments["pod"].hints["memory"]
 
-    assert {} == found[EXACT]
+    assert found[EXACT] == {}
     assert Candidates((Hint(0b10, True),)) == found[NATIVE]["memory"]
 
 
@@ -231,7 +231,7 @@ def test_a_running_pod_whose_memory_is_in_two_places_offers_neither() -> None:
     _, (decision,) = _again(node, replace(BEST_EFFORT, topology_manager_scope="pod"), mine)
 
     assert decision.admitted
-    assert {} == decision.alignments["pod"].hints["memory"]
+    assert decision.alignments["pod"].hints["memory"] == {}
 
 
 def test_memory_is_not_used_again_after_it_was_given_back() -> None:
@@ -244,9 +244,9 @@ def test_memory_is_not_used_again_after_it_was_given_back() -> None:
         found[mode] = node
 
     assert invariants.violations(found[EXACT].snapshot)
-    assert [4, 0] == _reserved(found[EXACT])
-    assert () == invariants.violations(found[NATIVE].snapshot)
-    assert [7, 0] == _reserved(found[NATIVE])
+    assert _reserved(found[EXACT]) == [4, 0]
+    assert invariants.violations(found[NATIVE].snapshot) == ()
+    assert _reserved(found[NATIVE]) == [7, 0]
 
 
 def test_every_memory_type_counts_in_pod_scope() -> None:
@@ -269,7 +269,7 @@ def test_every_memory_type_counts_in_pod_scope() -> None:
 
     assert not found[EXACT].admitted
     assert found[NATIVE].admitted
-    assert [0b10] * 2 == [each.mask for each in found[NATIVE].affinities.values()]
+    assert [each.mask for each in found[NATIVE].affinities.values()] == [0b10] * 2
 
 
 def _keeping(limits: dict[str, str], node: int = 1) -> KubeletConfig:
@@ -286,9 +286,9 @@ def test_huge_pages_are_kept_back() -> None:
 
     assert isinstance(nodes.start(asked, on), StartRefused)
     table = node.snapshot.memory.nodes[1].tables["hugepages-1Gi"]
-    assert (3 * GI, 1 * GI) == (table.system_reserved, table.allocatable)
+    assert (table.system_reserved, table.allocatable) == (3 * GI, 1 * GI)
     after, decision = node.admit(simple("p", "1Gi", hugepages_1Gi="5Gi"))
-    assert (0, 1) == decision.placements["c"].memory_nodes
+    assert decision.placements["c"].memory_nodes == (0, 1)
     assert not after.admit(simple("q", "1Gi", hugepages_1Gi="1Gi"))[1].admitted
 
 
@@ -350,7 +350,7 @@ def test_more_memory_than_ordinary_nodes_have_is_refused() -> None:
     node = _started(_with_accelerators(), BEST_EFFORT)
 
     assert not node.admit(simple("p", "30Gi"))[1].admitted
-    assert [0, 1] == list(node.snapshot.memory.nodes)
+    assert list(node.snapshot.memory.nodes) == [0, 1]
 
 
 def test_an_administrator_may_give_accelerator_memory_to_pods() -> None:
@@ -359,7 +359,7 @@ def test_an_administrator_may_give_accelerator_memory_to_pods() -> None:
     ).behaviour
     node = _started(_with_accelerators(), BEST_EFFORT, mode)
 
-    assert (2,) == node.admit(simple("p", "30Gi"))[1].placements["c"].memory_nodes
+    assert node.admit(simple("p", "30Gi"))[1].placements["c"].memory_nodes == (2,)
 
 
 def test_a_device_at_an_accelerator_s_node_does_not_take_memory_there() -> None:
@@ -399,7 +399,7 @@ def test_a_node_without_a_page_size_has_no_such_pages(policy: str) -> None:
     }
 
     assert isinstance(found[EXACT].rejection, KubeletWouldCrash)
-    assert (1,) == found[NATIVE].placements["c"].memory_nodes
+    assert found[NATIVE].placements["c"].memory_nodes == (1,)
 
 
 @pytest.mark.parametrize("policy", ["none", "restricted"])
@@ -419,11 +419,11 @@ def test_what_goes_while_sources_are_awaited_takes_nobody_along() -> None:
     assert isinstance(after, Node)
 
     waiting = after.admit(simple("a", "6Gi"))[0].remove("a")
-    assert [10, 0] == _reserved(waiting)
+    assert _reserved(waiting) == [10, 0]
     seen = waiting.admit(simple("b", "4Gi"))[0].sources_ready()
 
-    assert [4, 0] == _reserved(seen)
-    assert () == seen.leftovers()
+    assert _reserved(seen) == [4, 0]
+    assert seen.leftovers() == ()
 
 
 def _verified(node: Node, on: MachineInfo | None = None) -> dict[str, str]:
@@ -470,7 +470,7 @@ def test_an_ordinary_node_that_is_left_out_is_another_machine() -> None:
 
     report = verify.verify_file(memory_file.FILE_NAME, text, machine(11, 10, 10))
 
-    assert ["state/other-nodes"] == [each.code for each in report.findings]
+    assert [each.code for each in report.findings] == ["state/other-nodes"]
 
 
 @pytest.mark.parametrize(
@@ -480,11 +480,11 @@ def test_sizes_are_bytes_however_they_are_written(asked: str, size: int | None) 
     both = [_started(machine(4, 4), BEST_EFFORT, mode) for mode in (EXACT, NATIVE)]
     (exact, kubelets), (native, ours) = (each.admit(simple("p", asked)) for each in both)
     assert isinstance(kubelets.rejection, AllocationRefused)
-    assert "memory/not-an-integer" == kubelets.rejection.cause.code
+    assert kubelets.rejection.cause.code == "memory/not-an-integer"
     assert exact.snapshot.memory.blocks_of("p", "c") is None
     if size is None:
         assert isinstance(ours.rejection, AllocationRefused)
-        assert "memory/not-an-integer" != ours.rejection.cause.code
+        assert ours.rejection.cause.code != "memory/not-an-integer"
         return
     blocks = native.snapshot.memory.blocks_of("p", "c")
     assert blocks is not None
@@ -517,7 +517,7 @@ def test_what_one_node_can_not_hold_is_on_the_fewest_that_can(
     blocks = after.snapshot.memory.blocks_of("a", "c")
     assert blocks is not None
     assert {(0, 1)} == {block.nodes for block in blocks}
-    assert () == invariants.violations(after.snapshot)
+    assert invariants.violations(after.snapshot) == ()
 
 
 def test_what_one_node_could_hold_is_not_scattered_all_the_same() -> None:

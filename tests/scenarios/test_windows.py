@@ -106,20 +106,20 @@ def _decided(pod: Pod, policy: str = "best-effort", *, gate: bool = True) -> Dec
 
 def test_providers_are_asked_in_the_order_cpu_memory_device() -> None:
     (alignment,) = _decided(_asking("pod1", cpu="2", gpu="1")).alignments.values()
-    assert ["cpu", "memory", "device"] == list(alignment.hints)
+    assert list(alignment.hints) == ["cpu", "memory", "device"]
 
 
 def test_a_device_with_a_numa_node_can_not_be_aligned_on_windows() -> None:
     decision = _decided(_asking("pod1", gpu="1"), "restricted")
     assert kubelet.reason(decision.rejection) == "TopologyAffinityError"
     decision = _decided(_asking("pod1", gpu="1"), "best-effort")
-    assert {GPU: ("gpu0",)} == decision.placements["pod1"].devices
+    assert decision.placements["pod1"].devices == {GPU: ("gpu0",)}
 
 
 def test_a_container_with_cpus_near_its_memory_is_bound_to_these_cpus() -> None:
     decision = _decided(_asking("pod1", cpu="2"))
     assert cpu_set.parse("1-2") == decision.placements["pod1"].cpus
-    assert (0,) == decision.placements["pod1"].memory_nodes
+    assert decision.placements["pod1"].memory_nodes == (0,)
     assert {"pod1": cpu_set.parse("1-2")} == decision.windows_affinity
 
 
@@ -127,14 +127,14 @@ def test_a_container_with_memory_elsewhere_is_bound_to_the_cpus_there_too() -> N
     node, _ = _all_managers("none").admit(_asking("pod1", cpu="500m", memory="10Gi"))
     _, decision = node.admit(_asking("pod2", cpu="2"))
     assert cpu_set.parse("1-2") == decision.placements["pod2"].cpus
-    assert (1,) == decision.placements["pod2"].memory_nodes
+    assert decision.placements["pod2"].memory_nodes == (1,)
     assert {"pod2": cpu_set.parse("1-2,6-11")} == decision.windows_affinity
 
 
 def test_without_the_gate_nobody_is_bound() -> None:
     decision = _decided(_asking("pod1", cpu="2"), gate=False)
     assert decision.admitted
-    assert {} == decision.windows_affinity
+    assert decision.windows_affinity == {}
 
 
 def test_the_default_threshold_for_eviction_is_500_mebibytes() -> None:

@@ -156,7 +156,7 @@ def _sent(api: Api, method: str, path: str, body: bytes) -> tuple[int, Any]:
 
 
 def test_a_pod_of_go_is_what_it_is_as_json(api: Api) -> None:
-    assert EXPECTED == kube_protobuf.decoded(go_pod("a"), "body")
+    assert kube_protobuf.decoded(go_pod("a"), "body") == EXPECTED
     code, answer = _sent(api, "POST", PODS, go_pod("a"))
     assert (code, answer["status"]["phase"]) == (201, "Running")
     assert answer["metadata"]["labels"] == {"app": "a"}

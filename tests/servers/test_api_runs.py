@@ -38,10 +38,10 @@ def _asked(client: AgentClient, value: object, query: dict[str, Any]) -> RunDocu
 def test_a_command_is_a_pod_that_its_own_process_runs(api: Api, client: AgentClient) -> None:
     value = pod("a", uid="u-1")
     found = _asked(client, value, _us())
-    assert (True, [0], "agent") == (found.admitted, found.numa_nodes, found.decided_by)
+    assert (found.admitted, found.numa_nodes, found.decided_by) == (True, [0], "agent")
     (record,) = api.do(lambda door: tuple(door.view().records.values()))
     workload = record.workload
-    assert (WorkloadSource.RUN, RestartPolicy.NEVER) == (workload.source, workload.restart_policy)
+    assert (workload.source, workload.restart_policy) == (WorkloadSource.RUN, RestartPolicy.NEVER)
     assert workload.runner is not None
     assert os.getpid() == workload.runner.pid
     # Whoever lost the answer asks again, and nothing is decided twice.
@@ -56,7 +56,7 @@ def test_a_command_is_a_pod_that_its_own_process_runs(api: Api, client: AgentCli
     "change", [{"pid": "0"}, {"pid": "x"}, {"pid": 2**40}, {"ticks": 1}, {"boot": "another"}]
 )
 def test_only_a_process_that_lives_may_ask(client: AgentClient, change: dict[str, Any]) -> None:
-    assert 400 == refused(lambda: client.post(RUNS, pod("a"), _us() | change)).code
+    assert refused(lambda: client.post(RUNS, pod("a"), _us() | change)).code == 400
 
 
 def test_only_one_container_and_known_devices_are_taken(client: AgentClient) -> None:
@@ -67,28 +67,28 @@ def test_only_one_container_and_known_devices_are_taken(client: AgentClient) -> 
     device = pod("a")
     device["spec"]["containers"][0]["resources"]["limits"]["example.com/gpu"] = "1"
     answer = refused(lambda: client.post(RUNS, device, DRY))
-    assert (422, "there are no devices example.com/gpu; known are none") == (
+    assert (
         answer.code,
         answer.message,
-    )
+    ) == (422, "there are no devices example.com/gpu; known are none")
 
 
 def test_a_dry_run_says_where_and_keeps_nothing(api: Api, client: AgentClient) -> None:
     assert _asked(client, pod("a"), DRY).admitted
     wide = _asked(client, pod("wide", "40Gi"), DRY | {"waitMilliseconds": 30000})
-    assert (False, False, "TopologyAffinityError") == (
+    assert (
         wide.admitted,
         wide.fits_when_empty,
         wide.reason,
-    )
-    assert {} == api.do(lambda door: dict(door.view().records))
+    ) == (False, False, "TopologyAffinityError")
+    assert api.do(lambda door: dict(door.view().records)) == {}
 
 
 def test_an_answer_is_held_back_until_there_is_a_place(api: Api, client: AgentClient) -> None:
     for name in ("a", "b"):
         client.post("/api/v1/namespaces/default/pods", pod(name, FULL))
     full = _asked(client, pod("c", FULL), DRY | {"waitMilliseconds": 1})
-    assert (False, True) == (full.admitted, full.fits_when_empty)
+    assert (full.admitted, full.fits_when_empty) == (False, True)
     answers: list[RunDocument] = []
 
     def ask() -> None:
@@ -101,10 +101,10 @@ def test_an_answer_is_held_back_until_there_is_a_place(api: Api, client: AgentCl
     assert asking.is_alive()
     client.delete("/api/v1/namespaces/default/pods/a", {"gracePeriodSeconds": 0})
     asking.join(20)
-    assert [True] == [each.admitted for each in answers]
+    assert [each.admitted for each in answers] == [True]
 
 
 def test_an_agent_that_only_observes_takes_no_command(api: Api, client: AgentClient) -> None:
     api.do(lambda door: setattr(door, "refusal", RequestRefused(RequestRefusal.OBSERVING)))
-    assert 403 == refused(lambda: client.post(RUNS, pod("a"), DRY)).code
-    assert 403 == refused(lambda: client.post(RUNS, pod("a"), _us())).code
+    assert refused(lambda: client.post(RUNS, pod("a"), DRY)).code == 403
+    assert refused(lambda: client.post(RUNS, pod("a"), _us())).code == 403

@@ -67,7 +67,7 @@ def test_a_plugin_registers_reports_prefers_and_allocates(root: Path) -> None:
             answer = await asyncio.to_thread(plugins.allocate, KEY, GPU, ("gpu1", "gpu0"))
             assert isinstance(answer, Accepted)
             given = messages.ContainerAllocateResponse.FromString(answer.response)
-            assert {"EXAMPLE_COM_GPU": "gpu0,gpu1"} == dict(given.envs)
+            assert dict(given.envs) == {"EXAMPLE_COM_GPU": "gpu0,gpu1"}
             assert await plugins.pre_start(GPU, ["gpu0"]) is None
             await plugin.obey("unhealthy gpu1")
             await heard.until("reported", ["gpu0", "gpu1!"])
@@ -76,8 +76,11 @@ def test_a_plugin_registers_reports_prefers_and_allocates(root: Path) -> None:
             await heard.until("reported", ["gpu1"])
             await plugin.obey("add gpu7@0+1")
             await heard.until("reported", ["gpu1", "gpu7"])
-        assert 1 == plugins.counted().of(
-            "kubelet_device_plugin_registration_total", (("resource_name", GPU),)
+        assert (
+            plugins.counted().of(
+                "kubelet_device_plugin_registration_total", (("resource_name", GPU),)
+            )
+            == 1
         )
 
     run(test())
@@ -315,7 +318,7 @@ def test_a_bad_registration_is_refused(changes: dict[str, str], says: str, root:
             assert grpc.StatusCode.UNKNOWN is raised.value.code()
             answer = raised.value.details() or ""
             assert says in answer
-            assert [] == heard.told
+            assert heard.told == []
             assert ([], [(changes.get("resource_name", GPU), answer)]) == (
                 heard.registered,
                 heard.refused,
@@ -348,7 +351,7 @@ def test_only_old_sockets_are_removed_at_the_start(root: Path) -> None:
     async def test() -> None:
         async with registry(root):
             names = sorted(path.name for path in folder.iterdir())
-            assert ["kubelet.sock", "kubelet_internal_checkpoint"] == names
+            assert names == ["kubelet.sock", "kubelet_internal_checkpoint"]
 
     run(test())
 
@@ -364,4 +367,4 @@ def test_control_lines_that_say_nothing_known_change_nothing(line: str, root: Pa
 def test_devices_are_written_with_their_nodes() -> None:
     assert Device("a", (0, 1)) == parse_device("a@0+1")
     assert Device("b") == parse_device("b")
-    assert "EXAMPLE_COM_GPU_A" == environment_name("example.com/gpu-a")
+    assert environment_name("example.com/gpu-a") == "EXAMPLE_COM_GPU_A"

@@ -70,22 +70,22 @@ def _document(answer: JsonAnswer | CallRefused) -> dict[str, Any]:
 def test_list_says_what_containers_hold(root: Path) -> None:
     found = _document(Served(root).ask(PodResourcesClient.list_pods))
     aligned, shared, too_large = found["podResources"]
-    assert ("aligned", "ns") == (aligned["name"], aligned["namespace"])
+    assert (aligned["name"], aligned["namespace"]) == ("aligned", "ns")
     app = aligned["containers"][1]
-    assert {"nodes": [{}]} == app["memory"][1]["topology"]
+    assert app["memory"][1]["topology"] == {"nodes": [{}]}
     assert ("memory", str(4 << 30)) == (app["memory"][1]["memoryType"], app["memory"][1]["size"])
     assert {"resourceName": GPU, "deviceIds": ["gpu0"], "topology": {"nodes": [{}]}} in app[
         "devices"
     ]
-    assert [{"name": "app"}] == shared["containers"]
+    assert shared["containers"] == [{"name": "app"}]
     # Rejected at its memory: what the CPU Manager gave it stays until the next admission.
-    assert [{"name": "app", "cpuIds": ["2"]}] == too_large["containers"]
+    assert too_large["containers"] == [{"name": "app", "cpuIds": ["2"]}]
 
 
 def test_native_list_leaves_out_what_is_not_active(root: Path) -> None:
     served = Served(root, behaviour=served_node.AT_ONCE)
     found = _document(served.ask(PodResourcesClient.list_pods))
-    assert ["aligned", "shared"] == [pod["name"] for pod in found["podResources"]]
+    assert [pod["name"] for pod in found["podResources"]] == ["aligned", "shared"]
 
 
 def test_the_older_interface_knows_devices_of_app_containers(root: Path) -> None:
@@ -98,9 +98,9 @@ def test_the_older_interface_knows_devices_of_app_containers(root: Path) -> None
 def test_allocatable_is_what_the_node_has(root: Path) -> None:
     found = _document(Served(root).ask(PodResourcesClient.allocatable))
     assert [str(cpu) for cpu in range(1, 8)] == found["cpuIds"]
-    assert 4 == len(found["memory"])
+    assert len(found["memory"]) == 4
     gpu2 = [each for each in found["devices"] if each["deviceIds"] == ["gpu2"]]
-    assert [{"nodes": [{}]}, {"nodes": [{"ID": "1"}]}] == [each["topology"] for each in gpu2]
+    assert [each["topology"] for each in gpu2] == [{"nodes": [{}]}, {"nodes": [{"ID": "1"}]}]
 
 
 def test_get_is_off_by_default(root: Path) -> None:
@@ -111,13 +111,13 @@ def test_get_is_off_by_default(root: Path) -> None:
 def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> None:
     served = Served(root, PodResourcesSettings(get_is_enabled=True, requests_per_second=None))
     one, none = served.ask(lambda client: (client.pod("ns", "shared"), client.pod("", "x")))
-    assert "shared" == _document(one)["podResources"]["name"]
+    assert _document(one)["podResources"]["name"] == "shared"
     assert none == CallRefused("Unknown", "pod x in namespace  not found")
-    assert {
+    assert served.counted() == {
         ("kubelet_pod_resources_endpoint_requests_total", "v1"): 2,
         ("kubelet_pod_resources_endpoint_requests_get", "v1"): 2,
         ("kubelet_pod_resources_endpoint_errors_get", "v1"): 1,
-    } == served.counted()
+    }
 
 
 def test_every_call_is_counted_by_version(root: Path) -> None:
@@ -130,12 +130,12 @@ def test_every_call_is_counted_by_version(root: Path) -> None:
         client.pod("ns", "aligned")
 
     served.ask(all_of_them)
-    assert {
+    assert served.counted() == {
         ("kubelet_pod_resources_endpoint_requests_total", "v1"): 3,
         ("kubelet_pod_resources_endpoint_requests_total", "v1alpha1"): 1,
         ("kubelet_pod_resources_endpoint_requests_list", "v1"): 1,
         ("kubelet_pod_resources_endpoint_requests_get_allocatable", "v1"): 1,
-    } == served.counted()
+    }
 
 
 def test_what_is_too_much_is_refused_and_not_counted(root: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_is_too_much_is_refused_and_not_counted(root: Path) -> None:
     answers = served.ask(lambda client: [client.list_pods() for _ in range(12)])
     refused = [answer for answer in answers if isinstance(answer, CallRefused)]
     assert [CallRefused("ResourceExhausted", "rejected by rate limit")] * 2 == refused
-    assert 10 == served.counted()["kubelet_pod_resources_endpoint_requests_total", "v1"]
+    assert served.counted()["kubelet_pod_resources_endpoint_requests_total", "v1"] == 10
 
 
 def test_unknown_methods_are_unimplemented(root: Path) -> None:
@@ -186,7 +186,7 @@ def test_clients_connect_in_each_of_their_ways(
             ]
             return [len(each.pod_resources) for each in answers]
 
-    assert [3, 3] == Served(root).ask(ask)
+    assert Served(root).ask(ask) == [3, 3]
 
 
 def test_bytes_on_the_wire_have_the_published_field_numbers(root: Path) -> None:
@@ -223,8 +223,8 @@ def test_an_old_socket_is_replaced_and_the_new_one_is_ours_alone(root: Path) -> 
         names = [path.name for path in folder.iterdir()]
         return stat.S_IMODE(client.socket.stat().st_mode), names
 
-    assert (0o600, ["kubelet.sock"]) == Served(root).ask(look)
-    assert [] == list(folder.iterdir())
+    assert Served(root).ask(look) == (0o600, ["kubelet.sock"])
+    assert list(folder.iterdir()) == []
 
 
 def test_the_command_shows_tables_and_documents(
@@ -240,13 +240,13 @@ def test_the_command_shows_tables_and_documents(
             main.run([*chosen, "get", "aligned", "-n", "ns"]),
         ]
 
-    assert [0, 0, 1] == served.ask(run)
+    assert served.ask(run) == [0, 0, 1]
     out, err = capsys.readouterr()
     table, _, document = out.partition("{")
     assert "ns/aligned" in table
     assert "4Gi memory on node 0" in table
     assert f"{GPU} gpu0 on" in table
-    assert 7 == len(json.loads("{" + document)["cpuIds"])
+    assert len(json.loads("{" + document)["cpuIds"]) == 7
     assert "Unknown: PodResources API Get method disabled" in err
 
 
@@ -274,11 +274,11 @@ def test_sockets_where_nobody_answers_are_told_apart(root: Path) -> None:
 def test_the_bucket_fills_again_up_to_its_burst() -> None:
     now = 0.0
     bucket = TokenBucket(2.0, 3, lambda: now)
-    assert [True, True, True, False] == [bucket.acquire() for _ in range(4)]
+    assert [bucket.acquire() for _ in range(4)] == [True, True, True, False]
     now = 0.5
-    assert [True, False] == [bucket.acquire() for _ in range(2)]
+    assert [bucket.acquire() for _ in range(2)] == [True, False]
     now = 100.0
-    assert [True, True, True, False] == [bucket.acquire() for _ in range(4)]
+    assert [bucket.acquire() for _ in range(4)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -293,5 +293,5 @@ def test_the_bucket_fills_again_up_to_its_burst() -> None:
 def test_the_command_says_what_can_not_be_asked(
     words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 2 == main.run(["podresources", *words])
+    assert main.run(["podresources", *words]) == 2
     assert says in capsys.readouterr().err

@@ -59,6 +59,6 @@ def test_whoever_waits_for_the_creation_of_a_socket_hears_of_it(root: Path) -> N
         asyncio.run(listened())
 
     assert (IN_CREATE, "kubelet.sock") in _told(root, listen)
-    assert ["kubelet.sock"] == [path.name for path in root.iterdir()]
+    assert [path.name for path in root.iterdir()] == ["kubelet.sock"]
     # The next one takes its place in one step.
     assert (IN_MOVED_TO, "kubelet.sock") in _told(root, listen)

@@ -116,7 +116,7 @@ class Seen:
     def command(self, *words: str) -> str:
         """What a command answers that asks this agent, and is answered."""
         result = numalet(*words, "--root", str(self.root))
-        assert 0 == result.exit_code, result.output
+        assert result.exit_code == 0, result.output
         return result.output
 
     def row(self, name: str) -> list[str]:

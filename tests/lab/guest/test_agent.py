@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def agent(root: Path) -> Iterator[NodeAgent]:
     """One agent for all tests, which starts with a Burstable pod."""
     with NodeAgent(root, "--v", "1") as ours:
-        assert 0 == ours.apply(pod("shared", requests=SHARED)).exit_code
+        assert ours.apply(pod("shared", requests=SHARED)).exit_code == 0
         ours.await_running("shared")
         yield ours
     empty()
@@ -37,20 +37,20 @@ def agent(root: Path) -> Iterator[NodeAgent]:
 
 def test_a_pod_is_where_it_was_promised_and_a_refused_one_is_nowhere(agent: NodeAgent) -> None:
     decided = agent.apply(pod("pinned", TWO_CPUS), pod("refused", TWO_CPUS | {"cpu": "3"}))
-    assert 1 == decided.exit_code
+    assert decided.exit_code == 1
     assert "pod/refused rejected: TopologyAffinityError" in decided.output
     agent.await_running("pinned")
     ours = agent.container("pinned")
     assert {1} == ours.memory_nodes()
     assert (frozenset({2, 3}), frozenset({1})) == ours.allowed()
     assert agent.await_audit("pinned")
-    assert ["1/1", "Running", "1", "2-3", "96Mi", "yes"] == agent.row("pinned")[1:7]
-    assert ["0/1", "TopologyAffinityError"] == agent.row("refused")[1:3]
+    assert agent.row("pinned")[1:7] == ["1/1", "Running", "1", "2-3", "96Mi", "yes"]
+    assert agent.row("refused")[1:3] == ["0/1", "TopologyAffinityError"]
     told = agent.command("describe", "pinned")
     assert "held by:   kernel" in told
     uid = agent.pods()["refused"]["metadata"]["uid"]
-    assert [] == list(TREE.rglob(f"pod{uid}"))
-    assert [] == list((agent.root / "runs").glob(f"{uid}*"))
+    assert list(TREE.rglob(f"pod{uid}")) == []
+    assert list((agent.root / "runs").glob(f"{uid}*")) == []
     agent.delete("pinned", "refused")
 
 
@@ -62,10 +62,10 @@ def test_shared_cpus_shrink_and_grow_with_exclusive_ones(agent: NodeAgent) -> No
         return frozenset(cpus) == shared.allowed()[0]
 
     assert are(0, 1, 2, 3)
-    assert 0 == agent.apply(pod("two", TWO_CPUS)).exit_code
+    assert agent.apply(pod("two", TWO_CPUS)).exit_code == 0
     agent.await_running("two")
     assert are(0, 1)
-    assert 0 == agent.apply(pod("one", ONE_CPU)).exit_code
+    assert agent.apply(pod("one", ONE_CPU)).exit_code == 0
     agent.await_running("one")
     assert are(0)
     assert (frozenset({2, 3}), frozenset({1})) == agent.container("two").allowed()
@@ -80,15 +80,15 @@ def test_shared_cpus_shrink_and_grow_with_exclusive_ones(agent: NodeAgent) -> No
 
 
 def test_what_another_process_wrote_is_mended_and_counted(agent: NodeAgent) -> None:
-    assert 0 == agent.apply(pod("drifting", TWO_CPUS)).exit_code
+    assert agent.apply(pod("drifting", TWO_CPUS)).exit_code == 0
     agent.await_running("drifting")
     assert agent.await_audit("drifting")
     before = agent.drift()
     # Nobody else wrote anything, so nothing was mended, however many pods came and went.
-    assert 0 == sum(before.values())
+    assert sum(before.values()) == 0
     ours = agent.container("drifting")
     (ours.group / "cpuset.mems").write_text("0-1")
-    wait_until(lambda: "1" == ours.effective("cpuset.mems"), "mended", PATIENCE_SECONDS)
+    wait_until(lambda: ours.effective("cpuset.mems") == "1", "mended", PATIENCE_SECONDS)
     wait_until(lambda: agent.drift() != before, "counted", PATIENCE_SECONDS)
     assert before | {'{setting="cpuset.mems"}': 1.0} == agent.drift()
     assert (frozenset({2, 3}), frozenset({1})) == ours.allowed()
@@ -98,7 +98,7 @@ def test_what_another_process_wrote_is_mended_and_counted(agent: NodeAgent) -> N
 def test_a_killed_agent_leaves_workloads_and_the_next_one_takes_them_over(
     agent: NodeAgent, root: Path
 ) -> None:
-    assert 0 == agent.apply(pod("two", TWO_CPUS), pod("one", ONE_CPU)).exit_code
+    assert agent.apply(pod("two", TWO_CPUS), pod("one", ONE_CPU)).exit_code == 0
     names = ("shared", "two", "one")
     agent.await_running(*names)
     pids = {name: agent.container(name).pids() for name in names}
@@ -109,6 +109,6 @@ def test_a_killed_agent_leaves_workloads_and_the_next_one_takes_them_over(
         assert following.await_audit("two")
         assert following.books() == following.kernel()
         assert {"1", "0"} == {nodes for _, nodes in following.books()[1].values()}
-        assert 0 == sum(following.drift().values())
+        assert sum(following.drift().values()) == 0
         following.delete(*names)
-        assert [] == list(TREE.rglob("pod*"))
+        assert list(TREE.rglob("pod*")) == []

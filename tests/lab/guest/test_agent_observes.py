@@ -64,13 +64,13 @@ def test_what_the_kernel_has_of_a_kubelet_s_container_is_told(
 ) -> None:
     words = ("--ownership", "observe", "--kubelet-root", str(kubelet.root), "--v", "1")
     with NodeAgent(tmp_path / "root", *words) as agent:
-        assert ["1/1", "Observed", "1", "2-3", "96Mi", "yes"] == agent.row("shop/one")[1:7]
+        assert agent.row("shop/one")[1:7] == ["1/1", "Observed", "1", "2-3", "96Mi", "yes"]
         (held,) = agent.pods()["one"]["containers"]
         wait_until(
             lambda: _touched(agent) >= TOUCHED, "the memory that it touched", PATIENCE_SECONDS
         )
         container.write("cpuset.cpus", "1-3")
-        wait_until(lambda: "no" == agent.row("shop/one")[6], "seen to stray", PATIENCE_SECONDS)
+        wait_until(lambda: agent.row("shop/one")[6] == "no", "seen to stray", PATIENCE_SECONDS)
         differs = ('{code="kubelet/cpus-differ"}', 1.0)
         # A slow guest reports, too, that no kubelet runs.
         wait_until(
@@ -79,7 +79,7 @@ def test_what_the_kernel_has_of_a_kubelet_s_container_is_told(
             PATIENCE_SECONDS,
         )
         assert "CPUs 2-3, but CPUs 1-3 are in force" in agent.said()
-        assert "1-3" == container.read("cpuset.cpus.effective")
+        assert container.read("cpuset.cpus.effective") == "1-3"
         assert held["cpus"] == "2-3"
 
 

@@ -61,7 +61,7 @@ def held(agent: NodeAgent) -> tuple[frozenset[int], frozenset[int]]:
 def test_pods_run_when_the_machine_goes_down(root: Path, config: Path) -> None:
     with NodeAgent(root, "--config", str(config)) as agent:
         decided = agent.apply(pod("pinned", PINNED), pod("shared", requests={"cpu": "100m"}))
-        assert 0 == decided.exit_code, decided.output
+        assert decided.exit_code == 0, decided.output
         agent.await_running("pinned", "shared")
         assert (frozenset({2, 3}), frozenset({1})) == held(agent)
 
@@ -83,13 +83,13 @@ def test_another_machine_stops_an_exact_agent_and_a_native_one_keeps_what_fits(
     root: Path, config: Path, tmp_path: Path
 ) -> None:
     refused = NodeAgent(root, "--config", str(config), "--exact")
-    assert 2 == refused.process.wait(PATIENCE_SECONDS), refused.said()
+    assert refused.process.wait(PATIENCE_SECONDS) == 2, refused.said()
     said = " ".join(refused.said().split())
     assert "the expected machine state is different from the real one" in said
     assert "'numalet state rebase --write" in said
     # Node 1 became smaller, by more than a reboot explains; node 0 did not.
     (drift,) = re.findall(r"NUMA node (\d) has another total, -(\d+)Mi: memory was", said)
-    assert ("1", True) == (drift[0], 200 < int(drift[1]) < 300)
+    assert (drift[0], 200 < int(drift[1]) < 300) == ("1", True)
     by_hand = tmp_path / "by-hand"
     shutil.copytree(root, by_hand)
     words = ("--write", "--native", "--config", str(config), str(by_hand))

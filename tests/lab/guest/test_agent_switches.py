@@ -33,8 +33,8 @@ def test_the_switches_of_the_configuration_are_in_force(agent: NodeAgent) -> Non
     agent.apply(pod("limited", {"cpu": "500m", "memory": "96Mi"}))
     agent.await_running("limited")
     group = agent.container("limited").group
-    assert "50" == (group.parent / "pids.max").read_text().strip()
-    assert "0" == (group / "memory.oom.group").read_text().strip()
+    assert (group.parent / "pids.max").read_text().strip() == "50"
+    assert (group / "memory.oom.group").read_text().strip() == "0"
     quotas = {(each / "cpu.max").read_text().strip() for each in (group, group.parent)}
     assert {"10000 20000"} == quotas
     limits = [Path("/proc/sys/kernel", name).read_text() for name in ("pid_max", "threads-max")]

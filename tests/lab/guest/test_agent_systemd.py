@@ -55,7 +55,7 @@ def main_process() -> int:
 
 
 def test_pods_stay_where_they_are_whatever_systemd_does(agent: Seen) -> None:
-    assert 0 == agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code
+    assert agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code == 0
     agent.await_running("pinned")
     ours = agent.container("pinned")
     pids = ours.pids()
@@ -86,10 +86,10 @@ def test_pods_stay_where_they_are_whatever_systemd_does(agent: Seen) -> None:
         lambda: main_process() not in (0, before) and agent.is_ready(), "again", PATIENCE_SECONDS
     )
     assert is_untouched()
-    assert 0 == sum(agent.drift().values())
+    assert sum(agent.drift().values()) == 0
 
     # Who stops the unit of the pods means the pods.
     systemctl("stop", "numalet-pods.service")
     wait_until(lambda: not Path(f"/proc/{pids[0]}").exists(), "the pod ended", PATIENCE_SECONDS)
-    assert "inactive" == systemctl("show", "--property=ActiveState", "--value", AGENT)
+    assert systemctl("show", "--property=ActiveState", "--value", AGENT) == "inactive"
     assert not TREE.exists()

@@ -36,12 +36,12 @@ def test_nothing_is_lost_doubled_or_leaked_on_a_kernel_that_enforces(tmp_path: P
         log=out / "rounds",
     )
     assert rounds.ground.tree is not None
-    assert TREE == rounds.ground.tree.root
+    assert rounds.ground.tree.root == TREE
     rounds.play(CRASHES)
     told = crash_rounds.summary([rounds])
     (out / "told").write_text(told)
-    assert [] == rounds.problems
-    assert CRASHES == rounds.found.total()
+    assert rounds.problems == []
+    assert rounds.found.total() == CRASHES
     assert rounds.found[AT_A_POINT] * 3 >= CRASHES * 2
     # No cgroup of a pod, nor of a container, is left.
-    assert [] == [each for each in TREE.rglob("pod*") if each.is_dir()]
+    assert [each for each in TREE.rglob("pod*") if each.is_dir()] == []

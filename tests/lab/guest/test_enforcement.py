@@ -42,7 +42,7 @@ def run(folder: Path, body: Body) -> None:
     async def main() -> None:
         ours = ProcessRuntime(folder, page_sizes=SIZES, patience_seconds=PATIENCE_SECONDS)
         assert GuaranteeLevel.KERNEL is ours.capabilities().level
-        assert () == ours.capabilities().shortfalls
+        assert ours.capabilities().shortfalls == ()
         try:
             await body(ours)
         finally:
@@ -52,7 +52,7 @@ def run(folder: Path, body: Body) -> None:
 
     asyncio.run(main())
     # Nothing is left of any pod.
-    assert [] == [each for each in ROOT.iterdir() if each.name.startswith("pod")]
+    assert [each for each in ROOT.iterdir() if each.name.startswith("pod")] == []
 
 
 async def started(
@@ -109,12 +109,12 @@ def test_who_uses_too_much_dies_alone(tmp_path: Path) -> None:
         await said(ours, key=other)
         await started(ours, *touching.command(64 * MIB), cgroup=limit)
         end = await next_end(ours)
-        assert (KEY, ExitReason.OOM_KILLED, 137, None) == (
+        assert (
             end.key,
             end.exit.reason,
             end.exit.code,
             end.exit.cause,
-        )
+        ) == (KEY, ExitReason.OOM_KILLED, 137, None)
         assert status.read(neighbour.pid) is not None
 
     run(tmp_path, body)
@@ -142,7 +142,7 @@ def test_a_neighbour_that_fills_the_node_dies_before_the_guaranteed_one(tmp_path
         await said(ours, key=guaranteed)
         await started(ours, *touching.command(700 * MIB), cgroup=bound, score=900)
         end = await next_end(ours)
-        assert (KEY, ExitReason.OOM_KILLED) == (end.key, end.exit.reason)
+        assert (end.key, end.exit.reason) == (KEY, ExitReason.OOM_KILLED)
         assert status.read(spared.pid) is not None
 
     run(tmp_path, body)
@@ -163,8 +163,8 @@ def test_an_offline_cpu_is_not_taken_for_a_promise(
     async def body(ours: ProcessRuntime) -> None:
         answer = await ours.start(launch("true", cgroup=CgroupSettings(cpus=frozenset(cpus))))
         assert isinstance(answer, NotStarted)
-        assert "cgroup/not-in-force" == answer.why.code
-        assert "cpuset.cpus" == answer.why.fields["file"]
+        assert answer.why.code == "cgroup/not-in-force"
+        assert answer.why.fields["file"] == "cpuset.cpus"
 
     run(tmp_path, body)
 
@@ -178,11 +178,11 @@ def test_what_somebody_else_wrote_is_mended(tmp_path: Path) -> None:
         await said(ours)
         (GROUP / "cpuset.mems").write_text("0-1")
         (GROUP / "memory.max").write_text("max")
-        assert ("cpuset.mems", "memory.max") == await ours.settle(settings, KEY)
+        assert await ours.settle(settings, KEY) == ("cpuset.mems", "memory.max")
         allowed = status.read(answer.pid)
         assert allowed is not None
         assert {1} == allowed.nodes
-        assert () == await ours.settle(settings, KEY)
+        assert await ours.settle(settings, KEY) == ()
 
     run(tmp_path, body)
 
@@ -229,7 +229,7 @@ def test_huge_pages_that_were_not_asked_for_are_refused(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         nothing = CgroupSettings(hugetlb_max_bytes={2 * MIB: 0, 1 << 30: 0})
         await started(ours, *touching.command(2 * MIB, 21), cgroup=nothing)
-        assert 0 != (await next_end(ours)).exit.code
+        assert (await next_end(ours)).exit.code != 0
 
     run(tmp_path, body)
 
@@ -240,13 +240,13 @@ def test_a_program_of_an_earlier_agent_is_killed_with_all_it_started(tmp_path: P
         await started(ours, *command, cgroup=CgroupSettings())
         await said(ours)
         await ours.close()
-        assert 3 == len((GROUP / "cgroup.procs").read_text().split())
+        assert len((GROUP / "cgroup.procs").read_text().split()) == 3
         later = ProcessRuntime(tmp_path, patience_seconds=PATIENCE_SECONDS)
         (seen,) = await later.open()
         assert seen.exit is None
         await later.stop(KEY, 0)
         await next_end(later)
-        assert "" == (GROUP / "cgroup.procs").read_text()
+        assert (GROUP / "cgroup.procs").read_text() == ""
         await later.close()
 
     run(tmp_path, body)

@@ -38,10 +38,10 @@ def test_a_page_of_a_gibibyte_is_on_the_promised_node(
         await until(lambda: (path := ours.log_path(KEY, 1)) is not None and bool(path.read_text()))
         maps = numa_maps.read(answer.pid)
         assert maps is not None
-        assert {1: GI} == maps.bytes_by_node(AreaKind.HUGE)
+        assert maps.bytes_by_node(AreaKind.HUGE) == {1: GI}
         found = await ours.reality(KEY)
         assert found is not None
-        assert {1: GI} == found.pages_bytes["hugepages-1Gi"]
+        assert found.pages_bytes["hugepages-1Gi"] == {1: GI}
         await ours.forget("u-1")
         await ours.close()
 

@@ -19,8 +19,8 @@ def test_nothing_starts_on_a_node_without_memory(tmp_path: Path, nodes: tuple[in
         ours = ProcessRuntime(tmp_path)
         answer = await ours.start(launch("true", cgroup=CgroupSettings(memory_nodes=nodes)))
         assert isinstance(answer, NotStarted)
-        assert "cgroup/not-in-force" == answer.why.code
-        assert "0,2" == answer.why.fields["found"] or nodes == (0, 1)
+        assert answer.why.code == "cgroup/not-in-force"
+        assert answer.why.fields["found"] == "0,2" or nodes == (0, 1)
         await ours.forget("u-1")
         await ours.close()
 

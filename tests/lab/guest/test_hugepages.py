@@ -44,4 +44,4 @@ def test_no_huge_page_on_the_node_is_no_memory(group: Group) -> None:
     with Toucher(group, 1 << ONE_GIB, ONE_GIB) as process:
         with pytest.raises(RefusedError) as caught:
             process.touch()
-        assert errno.ENOMEM == caught.value.errno
+        assert caught.value.errno == errno.ENOMEM

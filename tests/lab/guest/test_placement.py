@@ -65,7 +65,7 @@ def test_more_than_memory_max_is_killed(group: Group) -> None:
     with Toucher(group, SIZE_BYTES) as process:
         with pytest.raises(KilledError) as caught:
             process.touch()
-        assert -signal.SIGKILL == caught.value.status
+        assert caught.value.status == -signal.SIGKILL
     assert group.events()["oom_kill"] == 1
 
 
@@ -74,7 +74,7 @@ def test_a_full_node_kills_although_others_are_empty(group: Group) -> None:
     with Toucher(group, 900 * MIB) as process:
         with pytest.raises(KilledError) as caught:
             process.touch()
-        assert -signal.SIGKILL == caught.value.status
+        assert caught.value.status == -signal.SIGKILL
     assert group.events()["oom_kill"] == 1
 
 

@@ -35,13 +35,13 @@ def pods() -> list[str]:
 
 def test_the_kernel_holds_a_command_to_its_place(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "sh", "-c", f"{STATUS}; cat /proc/self/oom_score_adj; exit 3")
-    assert 3 == done.returncode, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "the kernel holds it there" in done.stderr
     cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
     assert cpus.isdigit()
     assert int(cpus) // 2 == int(nodes)
-    assert "-997" == score
-    assert [] == pods()
+    assert score == "-997"
+    assert pods() == []
 
 
 def test_two_commands_have_nothing_in_common(tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_two_commands_have_nothing_in_common(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "sh", "-c", STATUS)
     assert mine != done.stdout.splitlines()[0].split()[-1]
     first.communicate("x\n")
-    assert 0 == first.returncode
-    assert [] == pods()
+    assert first.returncode == 0
+    assert pods() == []
 
 
 def test_a_command_that_uses_too_much_is_told_why_it_died(tmp_path: Path) -> None:
     done = run(tmp_path, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
-    assert 137 == done.returncode
+    assert done.returncode == 137
     assert "it used more than its memory" in done.stderr
-    assert [] == pods()
+    assert pods() == []
 
 
 def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path) -> None:
@@ -76,25 +76,25 @@ def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path) -> None:
     first.kill()
     first.wait()
     first.stdout.close()
-    assert 0 == run(tmp_path, "--", "true").returncode
-    assert [] == pods()
+    assert run(tmp_path, "--", "true").returncode == 0
+    assert pods() == []
 
 
 def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path) -> None:
     with NodeAgent(tmp_path / "root") as agent:
         script = f"{STATUS}; cat /proc/self/oom_score_adj; exit 3"
         done = run(agent.root, "--", "sh", "-c", script)
-        assert 3 == done.returncode, done.stderr
+        assert done.returncode == 3, done.stderr
         assert "the kernel holds it there" in done.stderr
         cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
         assert int(cpus) // 2 == int(nodes)
-        assert "-997" == score
-        assert [] == pods()
-        assert {} == agent.books()[1]
+        assert score == "-997"
+        assert pods() == []
+        assert agent.books()[1] == {}
         done = run(agent.root, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
-        assert 137 == done.returncode
+        assert done.returncode == 137
         assert "it used more than its memory" in done.stderr
-        assert [] == pods()
+        assert pods() == []
 
 
 def test_a_command_goes_on_without_its_agent_and_the_next_one_gives_its_place_back(
@@ -117,4 +117,4 @@ def test_a_command_goes_on_without_its_agent_and_the_next_one_gives_its_place_ba
         first.wait()
         first.stdout.close()
         wait_until(lambda: not agent.pods() and not pods(), "it is gone", PATIENCE_SECONDS)
-        assert {} == agent.books()[1]
+        assert agent.books()[1] == {}

@@ -53,21 +53,21 @@ def test_the_options_of_a_group_stand_where_the_group_stood() -> None:
 
 def test_an_expanded_command_keeps_its_name_and_docstring() -> None:
     command = expanded(_speak)
-    assert ("_speak", "Say it.") == (command.__name__, command.__doc__)
+    assert (command.__name__, command.__doc__) == ("_speak", "Say it.")
 
 
 def test_the_command_gets_the_value_that_the_options_make() -> None:
     command = expanded(_speak)
-    assert "x Span(first=0, last=9) False\n" == _run(command)
+    assert _run(command) == "x Span(first=0, last=9) False\n"
     given = ("--name", "y", "--last", "3", "--first", "1", "--loud")
-    assert "y Span(first=1, last=3) True\n" == _run(command, *given)
+    assert _run(command, *given) == "y Span(first=1, last=3) True\n"
 
 
 def test_a_command_without_groups_takes_what_it_took() -> None:
     def speak(word: str = "hm") -> None:
         typer.echo(word)
 
-    assert "oh\n" == _run(expanded(speak), "--word", "oh")
+    assert _run(expanded(speak), "--word", "oh") == "oh\n"
 
 
 def _show_machine(*, machine: machine_options.Chosen, devices: machine_options.Devices) -> None:
@@ -97,7 +97,7 @@ def test_counts_of_huge_pages_are_read_when_the_machine_is_asked_for() -> None:
 def test_other_counts_of_huge_pages_are_refused(text: str) -> None:
     with pytest.raises(BadInput) as bad:
         MachineOptions(hugepages_per_node=text).choice()
-    assert ["machine/page-count"] == [finding.code for finding in bad.value.findings]
+    assert [finding.code for finding in bad.value.findings] == ["machine/page-count"]
 
 
 _seen: list[ConfigSources] = []
@@ -164,4 +164,4 @@ def test_a_command_may_have_a_part_of_the_flags() -> None:
     assert topology == every[9:12]
     assert [*every[:9], *every[12:]] == _names(_take_but_topology)
     _run(expanded(_take_reservations), "--eviction-hard", "memory.available<1Gi")
-    assert (("--eviction-hard", "memory.available<1Gi"),) == _seen.pop().flags
+    assert _seen.pop().flags == (("--eviction-hard", "memory.available<1Gi"),)

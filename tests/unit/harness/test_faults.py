@@ -56,7 +56,7 @@ def test_nothing_calls_a_function_past_its_point() -> None:
 
 def test_the_program_itself_knows_of_no_points() -> None:
     sources = Path(numalet.__file__).parent.rglob("*.py")
-    assert [] == [each for each in sources if faults.VARIABLE in each.read_text()]
+    assert [each for each in sources if faults.VARIABLE in each.read_text()] == []
 
 
 def test_a_hook_sees_both_moments_of_a_point() -> None:
@@ -64,11 +64,11 @@ def test_a_hook_sees_both_moments_of_a_point() -> None:
     faults.install(lambda name, moment: seen.append((name, moment)))
     with faults.point("file.write"):
         seen.append(("within", Moment.BEFORE))
-    assert [
+    assert seen == [
         ("file.write", Moment.BEFORE),
         ("within", Moment.BEFORE),
         ("file.write", Moment.AFTER),
-    ] == seen
+    ]
 
 
 def test_a_failed_operation_has_no_moment_after_it() -> None:
@@ -76,7 +76,7 @@ def test_a_failed_operation_has_no_moment_after_it() -> None:
     faults.install(lambda _, moment: seen.append(moment))
     with pytest.raises(KeyError), faults.point("x"):
         raise KeyError
-    assert [Moment.BEFORE] == seen
+    assert seen == [Moment.BEFORE]
 
 
 def test_a_hook_taken_away_within_a_point_is_not_called_after_it() -> None:
@@ -84,7 +84,7 @@ def test_a_hook_taken_away_within_a_point_is_not_called_after_it() -> None:
     faults.install(lambda _, moment: seen.append(moment))
     with faults.point("x"):
         faults.install(None)
-    assert [Moment.BEFORE] == seen
+    assert seen == [Moment.BEFORE]
 
 
 def test_an_error_is_raised_at_the_planned_passage_alone() -> None:
@@ -96,7 +96,7 @@ def test_an_error_is_raised_at_the_planned_passage_alone() -> None:
                 raised.append(0)
         except OSError as error:
             raised.append(error.errno or -1)
-    assert [0, 0, errno.ENOSPC, 0] == raised
+    assert raised == [0, 0, errno.ENOSPC, 0]
 
 
 def test_a_lasting_error_is_raised_from_the_planned_passage_on() -> None:
@@ -108,7 +108,7 @@ def test_a_lasting_error_is_raised_from_the_planned_passage_on() -> None:
                 pass
         except OSError:
             raised += 1
-    assert 3 == raised
+    assert raised == 3
 
 
 @pytest.mark.parametrize("text", ["a:b:1", "a:before:1:NOTHING", "a:before:x", "a", "a:*:1:EIO:x"])
@@ -133,8 +133,8 @@ def test_a_process_kills_itself_where_its_environment_says(tmp_path: Path) -> No
         },
         check=False,
     )
-    assert -signal.SIGKILL == done.returncode
-    assert "one" == path.read_text(encoding="utf-8")
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_text(encoding="utf-8") == "one"
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
@@ -143,5 +143,5 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     faults.install(faults.planned("file.write:before:1:ENOSPC"))
     with pytest.raises(BadInput):
         atomic.write_text(path, "two")
-    assert ["file"] == [each.name for each in tmp_path.iterdir()]
-    assert "one" == path.read_text(encoding="utf-8")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert path.read_text(encoding="utf-8") == "one"

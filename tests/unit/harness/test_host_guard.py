@@ -55,7 +55,7 @@ def run(folder: Path, body: str, *words: str) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize("words", [QUIET, pytest.param(SIDE_BY_SIDE, marks=pytest.mark.slow)])
 def test_a_run_that_changes_nothing_passes(quick_path: Path, words: tuple[str, ...]) -> None:
     done = run(quick_path, "(open(tempfile.mkdtemp() + '/x', 'w')).close()", *words)
-    assert 0 == done.returncode, done.stdout
+    assert done.returncode == 0, done.stdout
     assert "HOST" not in done.stdout
 
 
@@ -73,7 +73,7 @@ def test_a_run_that_changes_something_fails_and_says_what(quick_path: Path) -> N
         )
     finally:
         os.kill(int((quick_path / "pid").read_text()), 9)
-    assert 1 == done.returncode
+    assert done.returncode == 1
     assert "2 passed" in done.stdout
     for said in HARMFUL:
         assert said.format(tmp=quick_path / "tmp") in done.stdout
@@ -93,6 +93,6 @@ def test_a_folder_of_a_test_leaves_room_for_sockets_however_long_the_name_of_the
 def test_workers_say_what_they_changed_in_themselves(quick_path: Path) -> None:
     body = f"{HARMFUL['umask']}\n{HARMFUL['mode and owner of {tmp}']}"
     done = run(quick_path, body, *SIDE_BY_SIDE)
-    assert 1 == done.returncode
+    assert done.returncode == 1
     for said in ("in worker gw", "umask was", f"mode and owner of {quick_path / 'tmp'} was"):
         assert said in done.stdout

@@ -22,7 +22,7 @@ def test_who_is_evicted_for_a_critical_pod_is_named() -> None:
         )
         if each.code == "decision/evicted"
     ]
-    assert {"pod": "default/v", "evicted": "default/u"} == note.fields
+    assert note.fields == {"pod": "default/v", "evicted": "default/u"}
 
 
 def test_a_few_refused_pods_are_named_and_the_rest_counted() -> None:

@@ -36,21 +36,21 @@ def test_a_file_and_flags_are_added_up(tmp_path: Path) -> None:
 
 
 def test_nothing_named_is_nothing() -> None:
-    assert {} == named_devices(None, ())
+    assert named_devices(None, ()) == {}
 
 
 def test_a_resource_in_both_is_refused(tmp_path: Path) -> None:
-    assert ["devices/resource-twice"] == _codes(_file(tmp_path, FILE), f"{GPU}=gpu2@0")
+    assert _codes(_file(tmp_path, FILE), f"{GPU}=gpu2@0") == ["devices/resource-twice"]
 
 
 def test_findings_of_both_are_told(tmp_path: Path) -> None:
     path = _file(tmp_path, FILE.replace("@1", "@7"))
-    assert ["devices/absent-numa-node", "devices/flag"] == _codes(path, "gpu")
+    assert _codes(path, "gpu") == ["devices/absent-numa-node", "devices/flag"]
 
 
 @pytest.mark.parametrize("text", ["", "[]\n---\n[]\n"])
 def test_a_file_holds_one_document(tmp_path: Path, text: str) -> None:
-    assert ["devices/one-document"] == _codes(_file(tmp_path, text))
+    assert _codes(_file(tmp_path, text)) == ["devices/one-document"]
 
 
 def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert ["document/unreadable"] == _codes(str(tmp_path / "none"))
+    assert _codes(str(tmp_path / "none")) == ["document/unreadable"]

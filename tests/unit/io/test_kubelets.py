@@ -143,7 +143,7 @@ def server(root_dir: Path) -> Iterator[socket.socket]:
 def test_a_socket_that_answers_counts(proc: Path, root_dir: Path, server: socket.socket) -> None:
     assert None is kubelets.at_work_in(root_dir, proc)
     server.listen()
-    assert "device-plugins/kubelet.sock answers" == kubelets.at_work_in(root_dir, proc)
+    assert kubelets.at_work_in(root_dir, proc) == "device-plugins/kubelet.sock answers"
 
 
 def test_a_file_that_is_no_socket_does_not_count(proc: Path, root_dir: Path) -> None:
@@ -196,13 +196,13 @@ def test_flags_and_start_of_a_kubelet_are_known(proc: Path, root_dir: Path) -> N
     found = kubelets.process_of(root_dir, proc)
     assert found is not None
     assert ("v", "2") in found.flags()
-    assert ("true",) == found.values("cpu-cfs-quota")
-    assert 4711 == found.started_ticks
+    assert found.values("cpu-cfs-quota") == ("true",)
+    assert found.started_ticks == 4711
     # What is no absolute path begins where the kubelet was started.
     assert folder / "cwd" / "k.yaml" == kubelets.config_file(root_dir, found)
 
 
 def test_the_name_of_the_node_is_the_one_on_the_command_line(proc: Path, root_dir: Path) -> None:
-    assert "" == kubelets.node_name(root_dir, proc)
+    assert kubelets.node_name(root_dir, proc) == ""
     process(proc, "kubelet", "kubelet", f"--root-dir={root_dir}", "--hostname-override", " Node-7 ")
-    assert "node-7" == kubelets.node_name(root_dir, proc)
+    assert kubelets.node_name(root_dir, proc) == "node-7"

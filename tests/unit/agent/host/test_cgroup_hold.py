@@ -14,7 +14,7 @@ from numalet.core.model.findings import BadInput
 def _refused(attempt: AbstractContextManager[None]) -> None:
     with pytest.raises(BadInput) as raised, attempt:
         pass
-    assert ["cgroup/held"] == [finding.code for finding in raised.value.findings]
+    assert [finding.code for finding in raised.value.findings] == ["cgroup/held"]
 
 
 def test_an_agent_is_alone(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def tree(tmp_path: Path) -> FakeCgroups:
 
 def test_a_cgroup_is_made_with_those_above_it_and_their_controllers(tree: FakeCgroups) -> None:
     tree.make("burstable/podu/c")
-    assert ("c",) == tree.children("burstable/podu")
-    assert "max" == tree.read("burstable/podu/c", "memory.max")
+    assert tree.children("burstable/podu") == ("c",)
+    assert tree.read("burstable/podu/c", "memory.max") == "max"
     tree.make("burstable/podu/c")
 
 
@@ -53,18 +53,18 @@ def test_all_settings_are_written_once_and_read_back(tree: FakeCgroups) -> None:
     )
     written = writing.apply(tree, "podu/c", wanted)
     assert not isinstance(written, SettingRefusal)
-    assert 12 == len(written)
+    assert len(written) == 12
     assert wanted == reading.settings(tree, "podu/c", SIZES)
-    assert () == writing.apply(tree, "podu/c", wanted)
+    assert writing.apply(tree, "podu/c", wanted) == ()
 
 
 def test_a_quota_is_taken_away(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     writing.apply(tree, "podu/c", CgroupSettings(cpu_quota_us=200_000))
     none = CgroupSettings(cpu_quota_us=NO_QUOTA)
-    assert ("cpu.max",) == writing.apply(tree, "podu/c", none)
-    assert "max 100000" == tree.read("podu/c", "cpu.max")
-    assert () == writing.apply(tree, "podu/c", none)
+    assert writing.apply(tree, "podu/c", none) == ("cpu.max",)
+    assert tree.read("podu/c", "cpu.max") == "max 100000"
+    assert writing.apply(tree, "podu/c", none) == ()
 
 
 def test_only_what_differs_is_written(tree: FakeCgroups) -> None:
@@ -72,17 +72,17 @@ def test_only_what_differs_is_written(tree: FakeCgroups) -> None:
     wanted = CgroupSettings(memory_nodes=(1,), memory_max_bytes=1 << 30)
     writing.apply(tree, "podu/c", wanted)
     tree.write("podu/c", "cpuset.mems", "0-2")
-    assert ("cpuset.mems",) == writing.apply(tree, "podu/c", wanted)
-    assert "1" == tree.read("podu/c", "cpuset.mems.effective")
+    assert writing.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
+    assert tree.read("podu/c", "cpuset.mems.effective") == "1"
 
 
 def test_an_empty_set_is_cleared(tree: FakeCgroups) -> None:
     tree.make("podu")
     tree.write("podu", "cpuset.mems", "1")
     wanted = CgroupSettings(cpus=frozenset(), memory_nodes=())
-    assert ("cpuset.mems",) == writing.apply(tree, "podu", wanted)
-    assert () == writing.apply(tree, "podu", wanted)
-    assert "0-3" == tree.read("podu", "cpuset.mems.effective")
+    assert writing.apply(tree, "podu", wanted) == ("cpuset.mems",)
+    assert writing.apply(tree, "podu", wanted) == ()
+    assert tree.read("podu", "cpuset.mems.effective") == "0-3"
 
 
 def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> None:
@@ -90,9 +90,11 @@ def test_a_node_without_memory_is_taken_and_refused_by_us(tree: FakeCgroups) -> 
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_nodes=(3,)))
     assert isinstance(refused, SettingRefusal)
-    assert "cgroup/not-in-force" == refused.why.code
-    assert ("cpuset.mems", "3", "0-2") == tuple(
-        refused.why.fields[name] for name in ("file", "value", "found")
+    assert refused.why.code == "cgroup/not-in-force"
+    assert tuple(refused.why.fields[name] for name in ("file", "value", "found")) == (
+        "cpuset.mems",
+        "3",
+        "0-2",
     )
 
 
@@ -101,13 +103,13 @@ def test_an_offline_cpu_among_others_is_refused_too(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({6, 7})))
     assert isinstance(refused, SettingRefusal)
-    assert "6" == refused.why.fields["found"]
+    assert refused.why.fields["found"] == "6"
 
 
 def test_a_narrower_cgroup_above_is_noticed_without_a_write(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     wanted = CgroupSettings(memory_nodes=(1, 2))
-    assert ("cpuset.mems",) == writing.apply(tree, "podu/c", wanted)
+    assert writing.apply(tree, "podu/c", wanted) == ("cpuset.mems",)
     tree.write("podu", "cpuset.mems", "1")
     assert isinstance(writing.apply(tree, "podu/c", wanted), SettingRefusal)
 
@@ -116,20 +118,20 @@ def test_a_text_that_the_kernel_refuses_is_told_with_its_file(tree: FakeCgroups)
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
     assert isinstance(refused, SettingRefusal)
-    assert "cgroup/refused" == refused.why.code
-    assert ("cpuset.cpus", "99") == (refused.why.fields["file"], refused.why.fields["value"])
+    assert refused.why.code == "cgroup/refused"
+    assert (refused.why.fields["file"], refused.why.fields["value"]) == ("cpuset.cpus", "99")
 
 
 def test_what_the_kernel_rounds_away_is_refused(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(memory_max_bytes=5000))
     assert isinstance(refused, SettingRefusal)
-    assert "4096" == refused.why.fields["found"]
+    assert refused.why.fields["found"] == "4096"
 
 
 def test_a_cgroup_that_vanished_is_a_refusal(tree: FakeCgroups) -> None:
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpu_weight=1))
-    assert () == refused
+    assert refused == ()
     assert isinstance(
         writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({1}))), SettingRefusal
     )
@@ -140,7 +142,7 @@ def test_settings_without_a_controller_are_left_out(tmp_path: Path) -> None:
     (tree.top / "cgroup.controllers").write_text("cpuset memory\n")
     tree.make("podu/c")
     wanted = CgroupSettings(cpu_weight=39, pids_max=1, memory_max_bytes=4096)
-    assert ("memory.max",) == writing.apply(tree, "podu/c", wanted)
+    assert writing.apply(tree, "podu/c", wanted) == ("memory.max",)
 
 
 def test_a_cgroup_is_removed_with_all_below(tree: FakeCgroups) -> None:
@@ -156,7 +158,7 @@ def test_a_cgroup_with_processes_stays(tree: FakeCgroups) -> None:
     (tree.folder("podu/c") / "cgroup.events").write_text("populated 1\nfrozen 0\n")
     (tree.folder("podu/c") / "cgroup.procs").write_text("17\n4\n")
     assert tree.is_populated("podu/c")
-    assert (4, 17) == tree.processes("podu")
+    assert tree.processes("podu") == (4, 17)
     assert not tree.remove("podu")
     assert tree.exists("podu/c")
 
@@ -165,7 +167,7 @@ def test_killing_what_is_not_there_is_nothing(tree: FakeCgroups) -> None:
     tree.make("podu")
     tree.kill("podu")
     tree.kill("podv")
-    assert ["podu"] == tree.killed
+    assert tree.killed == ["podu"]
 
 
 def test_counters_are_read(tree: FakeCgroups) -> None:
@@ -177,11 +179,11 @@ def test_counters_are_read(tree: FakeCgroups) -> None:
     )
     (folder / "hugetlb.2MB.numa_stat").write_text("total=2097152 N0=0 N1=2097152\n")
     assert counters.MemoryEvents(2, 1) == counters.memory_events(tree, "podu")
-    assert {
+    assert counters.pages(tree, "podu", SIZES) == {
         "memory": {1: 12288},
         "file": {0: 20480},
         "hugepages-2Mi": {1: 2097152},
-    } == counters.pages(tree, "podu", SIZES)
+    }
     assert counters.MemoryEvents() == counters.memory_events(tree, "nothing")
 
 
@@ -204,7 +206,7 @@ def test_a_tree_of_our_own_is_made_at_the_top(tmp_path: Path, tree: FakeCgroups)
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/\n"), at=tree.at)
     assert isinstance(found, root.Usable)
     assert tree.top / "numalet" == found.tree.root
-    assert () == found.shortfalls
+    assert found.shortfalls == ()
 
 
 def test_without_the_controllers_the_tree_promises_nothing(
@@ -213,7 +215,7 @@ def test_without_the_controllers_the_tree_promises_nothing(
     (tree.top / "cgroup.controllers").write_text("hugetlb\n")
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/a\n"), at=tree.at)
     assert isinstance(found, root.Unusable)
-    assert "cpuset, memory" == found.why.fields["missing"]
+    assert found.why.fields["missing"] == "cpuset, memory"
     assert not tree.exists("numalet")
 
 
@@ -221,7 +223,7 @@ def test_missing_optional_controllers_are_named(tmp_path: Path, tree: FakeCgroup
     (tree.top / "cgroup.controllers").write_text("cpuset memory cpu\n")
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/a\n"), at=tree.at)
     assert isinstance(found, root.Usable)
-    assert ("cgroup/no-hugetlb-controller", "cgroup/no-pids-controller") == found.shortfalls
+    assert found.shortfalls == ("cgroup/no-hugetlb-controller", "cgroup/no-pids-controller")
 
 
 @pytest.fixture
@@ -249,7 +251,7 @@ def test_a_delegated_unit_steps_aside_and_has_the_tree(
     found = root.find(proc, at=tree.at)
     assert isinstance(found, root.Usable)
     assert unit / "pods" == found.tree.root
-    assert "1" == (unit / "agent" / "cgroup.procs").read_text().strip()
+    assert (unit / "agent" / "cgroup.procs").read_text().strip() == "1"
 
 
 def test_a_unit_for_pods_beside_ours_has_the_tree_and_we_stay_in_ours(
@@ -265,7 +267,7 @@ def test_a_unit_for_pods_beside_ours_has_the_tree_and_we_stay_in_ours(
     found = root.find(proc, at=tree.at)
     assert isinstance(found, root.Usable)
     assert tree.folder("system/pods-unit/pods") == found.tree.root
-    assert "1" == (tree.folder("system/agent%service") / "cgroup.procs").read_text().strip()
+    assert (tree.folder("system/agent%service") / "cgroup.procs").read_text().strip() == "1"
     # A signal to the whole of our unit is none for the programs, nor for who watches them.
     assert root.of_watchers(found.tree) == tree.folder("system/pods-unit/agent")
 
@@ -282,8 +284,8 @@ def test_a_place_that_can_not_be_written_is_told(tmp_path: Path, tree: FakeCgrou
     refusing = Refusing(tree.top)
     found = root.find(_proc(tmp_path, _mount(tree.top), "0::/\n"), at=refusing.at)
     assert isinstance(found, root.Unusable)
-    assert "cgroup/not-writable" == found.why.code
-    assert "Permission denied" == found.why.fields["error"]
+    assert found.why.code == "cgroup/not-writable"
+    assert found.why.fields["error"] == "Permission denied"
 
 
 def test_a_kernel_without_a_file_for_it_kills_one_by_one(tmp_path: Path) -> None:
@@ -293,4 +295,4 @@ def test_a_kernel_without_a_file_for_it_kills_one_by_one(tmp_path: Path) -> None
     with subprocess.Popen(["sleep", "1000"]) as program:
         (tmp_path / "pod" / "c" / "cgroup.procs").write_text(f"{no_pid}\n{program.pid}\n")
         tree.kill("pod")
-        assert -signal.SIGKILL == program.wait(20)
+        assert program.wait(20) == -signal.SIGKILL

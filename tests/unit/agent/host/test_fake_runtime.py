@@ -31,7 +31,7 @@ def test_nothing_is_kept_of_a_pod_that_went(tmp_path: Path) -> None:
             assert isinstance(await runtime.start(launch("sleep", "0", key=key)), Started)
             assert key == (await anext(aiter(runtime.news()))).key
             await runtime.forget(uid)
-        assert ["burstable"] == list(runtime.tree)
+        assert list(runtime.tree) == ["burstable"]
         assert not runtime._timers
         assert not runtime.known()
 

@@ -24,12 +24,12 @@ def test_answers_are_merged_and_the_first_value_counts() -> None:
         cdi_devices=[messages.CDIDevice(name="c=1"), messages.CDIDevice(name="c=2")],
     )
     given = device_injection.merged([first, second])
-    assert {"A": "1", "B": "3"} == given.environment
-    assert {"/lib": "/one"} == given.mounts
-    assert {"/dev/g": "/dev/g0"} == given.device_nodes
-    assert {"x": "y"} == given.annotations
-    assert ("c=1", "c=2") == given.cdi_devices
+    assert given.environment == {"A": "1", "B": "3"}
+    assert given.mounts == {"/lib": "/one"}
+    assert given.device_nodes == {"/dev/g": "/dev/g0"}
+    assert given.annotations == {"x": "y"}
+    assert given.cdi_devices == ("c=1", "c=2")
 
 
 def test_what_can_not_be_decoded_hands_out_nothing() -> None:
-    assert {} == device_injection.merged([b"\xff\xff"]).environment
+    assert device_injection.merged([b"\xff\xff"]).environment == {}

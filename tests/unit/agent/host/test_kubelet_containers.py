@@ -32,7 +32,7 @@ def test_a_container_is_found_and_named(kubelet: KubeletNode) -> None:
     seen = kubelet_containers.reality(tree, paths[number], (2 << 20,))
     assert seen is not None
     assert (SETS[0], (1,)) == (seen.allowed_cpus, seen.allowed_nodes)
-    assert {0: 8192, 1: 12288} == seen.pages_bytes[MEMORY]
+    assert seen.pages_bytes[MEMORY] == {0: 8192, 1: 12288}
 
 
 def test_names_of_the_other_driver_are_found_too(kubelet: KubeletNode) -> None:
@@ -64,10 +64,10 @@ def test_a_cgroup_without_sets_or_that_is_gone_says_little(kubelet: KubeletNode)
 
 
 def test_links_that_mean_nothing_are_left_out(tmp_path: Path) -> None:
-    assert {} == kubelet_containers.names(tmp_path / "nowhere")
+    assert kubelet_containers.names(tmp_path / "nowhere") == {}
     number = "a" * 64
     (tmp_path / f"file-{number}.log").write_text("")
     (tmp_path / f"short-{number}.log").symlink_to("0.log")
     (tmp_path / f"odd-{number}.log").symlink_to("/var/log/pods/no_uid/main/0.log")
     (tmp_path / "no-id.log").symlink_to("/var/log/pods/ns_pod_uid/main/0.log")
-    assert {} == kubelet_containers.names(tmp_path)
+    assert kubelet_containers.names(tmp_path) == {}

@@ -35,9 +35,9 @@ def test_bytes_are_summed_by_node_in_units_of_each_areas_page_size() -> None:
 def test_a_kernel_has_room_for_the_smaller_of_its_numbers_of_tasks(tmp_path: Path) -> None:
     (tmp_path / "pid_max").write_text("4194304\n")
     (tmp_path / "threads-max").write_text("32768\n")
-    assert 32768 == kernel.here(tmp_path).tasks
+    assert kernel.here(tmp_path).tasks == 32768
     (tmp_path / "threads-max").write_text("many")
-    assert 4194304 == kernel.here(tmp_path).tasks
+    assert kernel.here(tmp_path).tasks == 4194304
     assert kernel.here(tmp_path / "nowhere").tasks is None
     assert os.sysconf("SC_PAGE_SIZE") == kernel.here().page_bytes
 
@@ -46,11 +46,11 @@ def test_an_area_is_found_by_its_address() -> None:
     maps = numa_maps.parse(MAPS)
     area = maps.area_at(0x7F0000000000)
     assert area is not None
-    assert ("bind:1", AreaKind.ANONYMOUS, {1: 16384}) == (
+    assert (
         area.policy,
         area.kind,
         area.pages_by_node,
-    )
+    ) == ("bind:1", AreaKind.ANONYMOUS, {1: 16384})
     assert maps.area_at(1) is None
 
 

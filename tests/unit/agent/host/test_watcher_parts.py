@@ -43,27 +43,27 @@ def test_lines_have_time_stream_and_tag(tmp_path: Path) -> None:
 
 def test_pieces_are_put_together_and_a_last_line_needs_no_end(tmp_path: Path) -> None:
     path = _carried(tmp_path, b"a", b"b\nc\n\n", b"d")
-    assert [("F", "ab"), ("F", "c"), ("F", ""), ("F", "d")] == _tagged(path)
+    assert _tagged(path) == [("F", "ab"), ("F", "c"), ("F", ""), ("F", "d")]
 
 
 def test_long_lines_come_in_parts(tmp_path: Path) -> None:
     path = _carried(tmp_path, b"x" * 20_000, b"y" * 20_000 + b"\n")
     tagged = _tagged(path)
-    assert ["P", "P", "F"] == [tag for tag, _ in tagged]
-    assert "x" * 20_000 + "y" * 20_000 == "".join(text for _, text in tagged)
+    assert [tag for tag, _ in tagged] == ["P", "P", "F"]
+    assert "".join(text for _, text in tagged) == "x" * 20_000 + "y" * 20_000
 
 
 def test_a_log_is_cut_into_files_and_the_oldest_go(tmp_path: Path) -> None:
     path = _carried(tmp_path, *(b"line %d\n" % n for n in range(9)), most_bytes=100, files=3)
     names = sorted(each.name for each in tmp_path.iterdir())
-    assert ["log", "log.1", "log.2"] == names
-    assert ("F", "line 8") == _tagged(path)[-1]
+    assert names == ["log", "log.1", "log.2"]
+    assert _tagged(path)[-1] == ("F", "line 8")
     assert all(each.stat().st_size <= 100 for each in tmp_path.iterdir())
 
 
 def test_a_single_file_begins_again(tmp_path: Path) -> None:
     _carried(tmp_path, *(b"line %d\n" % n for n in range(9)), most_bytes=100, files=1)
-    assert ["log"] == [each.name for each in tmp_path.iterdir()]
+    assert [each.name for each in tmp_path.iterdir()] == ["log"]
 
 
 def test_a_log_that_can_not_be_written_costs_lines_only(tmp_path: Path) -> None:
@@ -81,20 +81,20 @@ def test_a_stream_that_says_nothing_now_may_say_more(tmp_path: Path) -> None:
 
 
 def test_moments_are_in_utc_with_nanoseconds() -> None:
-    assert "1970-01-01T00:00:01.000000002Z" == stamp(1_000_000_002)
+    assert stamp(1_000_000_002) == "1970-01-01T00:00:01.000000002Z"
 
 
 def test_a_paper_appears_whole(tmp_path: Path) -> None:
     paper = PreallocatedFile(tmp_path, "end.json")
     assert attempt_files.read(tmp_path, "end.json") is None
     paper.write({"code": 1})
-    assert {"code": 1} == attempt_files.read(tmp_path, "end.json")
-    assert ["end.json"] == [each.name for each in tmp_path.iterdir()]
+    assert attempt_files.read(tmp_path, "end.json") == {"code": 1}
+    assert [each.name for each in tmp_path.iterdir()] == ["end.json"]
 
 
 def test_a_paper_that_is_not_needed_leaves_nothing(tmp_path: Path) -> None:
     PreallocatedFile(tmp_path, "end.json").discard()
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
@@ -147,7 +147,7 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
     found = process_tree.process(7, tmp_path)
     assert found is not None
     assert found.is_dead
-    assert (4, 6) == (found.parent, found.session)
+    assert (found.parent, found.session) == (4, 6)
 
 
 def _in_child(action: str) -> int:
@@ -158,13 +158,13 @@ def _in_child(action: str) -> int:
 
 @pytest.mark.skipif(not begin.can_bind_memory(), reason="no memory policies here")
 def test_memory_is_bound_to_nodes_that_are_there() -> None:
-    assert 0 == _in_child("begin.bind_memory([0])")
-    assert 1 == _in_child("begin.bind_memory([1000])")
+    assert _in_child("begin.bind_memory([0])") == 0
+    assert _in_child("begin.bind_memory([1000])") == 1
 
 
 def test_a_score_can_always_be_raised() -> None:
-    assert 0 == _in_child("raise SystemExit(not begin.set_oom_score_adj(1000))")
-    assert 0 == _in_child("raise SystemExit(begin.set_oom_score_adj(5000))")
+    assert _in_child("raise SystemExit(not begin.set_oom_score_adj(1000))") == 0
+    assert _in_child("raise SystemExit(begin.set_oom_score_adj(5000))") == 0
 
 
 @pytest.mark.parametrize(
@@ -182,16 +182,16 @@ def test_the_step_that_failed_is_named(setup: str, stage: str) -> None:
         f"try: begin.become(begin.Setup({setup}), os.getppid())\n"
         f"except begin.StageFailed as failed: raise SystemExit(failed.stage.value != {stage!r})"
     )
-    assert 0 == _in_child(action)
+    assert _in_child(action) == 0
 
 
 def test_a_process_becomes_the_program() -> None:
     action = (
         "import os; begin.become(begin.Setup(argv=['sh', '-c', 'exit 9'], env={}), os.getppid())"
     )
-    assert 9 == _in_child(action)
+    assert _in_child(action) == 9
 
 
 def test_a_child_whose_parent_is_gone_does_not_begin() -> None:
     action = "begin.become(begin.Setup(argv=['sh', '-c', 'exit 9'], env={}), -1)"
-    assert 1 == _in_child(action)
+    assert _in_child(action) == 1

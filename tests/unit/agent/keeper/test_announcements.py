@@ -37,13 +37,13 @@ def roots(reachable: Path) -> tuple[Path, Path]:
 
 def test_books_in_use_are_seen_from_other_roots_alone(roots: tuple[Path, Path]) -> None:
     one, two = roots
-    assert () == announcements.others(one)
+    assert announcements.others(one) == ()
     with announcements.announce(two):
         (found,) = announcements.others(one)
         assert (str(two), os.geteuid(), os.getpid()) == (found.root, found.user, found.pid)
-        assert () == announcements.others(two)
+        assert announcements.others(two) == ()
         assert [found] == [*announcements.others(one / "not-there")]
-    assert () == announcements.others(one)
+    assert announcements.others(one) == ()
 
 
 def test_the_same_folder_under_another_name_is_the_same(roots: tuple[Path, Path]) -> None:
@@ -51,7 +51,7 @@ def test_the_same_folder_under_another_name_is_the_same(roots: tuple[Path, Path]
     link = two / "link"
     link.symlink_to(one)
     with announcements.announce(one):
-        assert () == announcements.others(link)
+        assert announcements.others(link) == ()
 
 
 def test_other_scopes_do_not_meet(
@@ -59,7 +59,7 @@ def test_other_scopes_do_not_meet(
 ) -> None:
     with announcements.announce(roots[0]):
         monkeypatch.setenv(announcements.SCOPE, "another")
-        assert () == announcements.others(roots[1])
+        assert announcements.others(roots[1]) == ()
 
 
 def test_of_many_at_once_one_gets_the_machine(roots: tuple[Path, Path]) -> None:
@@ -80,7 +80,7 @@ def test_of_many_at_once_one_gets_the_machine(roots: tuple[Path, Path]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [False] * 7 + [True] == sorted(got)
+    assert sorted(got) == [False] * 7 + [True]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -90,18 +90,18 @@ def test_another_user_is_refused_and_named(roots: tuple[Path, Path]) -> None:
     pipes = subprocess.PIPE
     with subprocess.Popen([*line, one, "1001"], stdin=pipes, stdout=pipes, text=True) as first:
         assert first.stdout is not None
-        assert "[]\n" == first.stdout.readline()
+        assert first.stdout.readline() == "[]\n"
         second = subprocess.run([*line, two, "1002"], input="", stdout=pipes, text=True, check=True)
-        assert "['run/other-books'] 1001\n" == second.stdout
+        assert second.stdout == "['run/other-books'] 1001\n"
         # An agent of root's is not kept from the machine by a user, and is told.
         with root_claim.claimed_by_agent(two) as remarks:
-            assert ["agent/other-users-books"] == [each.code for each in remarks]
+            assert [each.code for each in remarks] == ["agent/other-users-books"]
         first.communicate("\n")
     with root_claim.claimed(one) as findings:
-        assert () == findings
+        assert findings == ()
         with pytest.raises(BadInput) as bad, root_claim.claimed_by_agent(two):
             pass
-        assert ["agent/other-books"] == [each.code for each in bad.value.findings]
+        assert [each.code for each in bad.value.findings] == ["agent/other-books"]
 
 
 def test_a_name_that_is_not_answered_counts(
@@ -119,7 +119,7 @@ def test_words_of_others_are_no_announcement(roots: tuple[Path, Path]) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"\0numalet/{os.environ[announcements.SCOPE]}/x/y/z")
         listening.listen()
-        assert () == announcements.others(roots[0])
+        assert announcements.others(roots[0]) == ()
 
 
 def test_a_long_name_is_cut_off_and_says_so(reachable: Path) -> None:

@@ -42,14 +42,14 @@ def _before_start(response: bytes, described: bool = True) -> object:
 
 def test_the_program_s_own_environment_wins() -> None:
     given = messages.ContainerAllocateResponse(envs={"MINE": "theirs", "GPU": "gpu0"})
-    assert {"GPU": "gpu0"} == _before_start(given.SerializeToString())
+    assert _before_start(given.SerializeToString()) == {"GPU": "gpu0"}
 
 
 def test_a_mount_under_another_path_is_refused_and_the_same_path_is_there() -> None:
     same = messages.Mount(container_path="/usr/lib", host_path="/usr/lib")
     other = messages.Mount(container_path="/lib/gpu", host_path="/opt/gpu")
     fine = messages.ContainerAllocateResponse(mounts=[same])
-    assert {} == _before_start(fine.SerializeToString())
+    assert _before_start(fine.SerializeToString()) == {}
     refused = _before_start(messages.ContainerAllocateResponse(mounts=[other]).SerializeToString())
     assert isinstance(refused, NotStarted)
     said = str(refused.why)

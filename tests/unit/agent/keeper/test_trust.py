@@ -124,7 +124,7 @@ def test_files_of_others_in_a_root_folder_are_refused(tmp_path: Path) -> None:
     give(tmp_path / "root" / "books.lock")
     with refused_with("agent/others-files") as refused:
         Store(tmp_path / "root", pod_record.encode, pod_record.decode).open()
-    assert "books.lock" == refused.value.findings[0].fields["others"]
+    assert refused.value.findings[0].fields["others"] == "books.lock"
     os.chown(tmp_path / "root" / "books.lock", 0, 0)
     (tmp_path / "root" / "run" / "runs.json").write_text("[]")
     give(tmp_path / "root" / "run" / "runs.json")
@@ -153,8 +153,8 @@ def test_a_manifest_of_another_user_is_not_run(tmp_path: Path) -> None:
     (made(tmp_path / "mine") / "e.yaml").write_text(texts["e"])
     (folder / "e.yaml").symlink_to(tmp_path / "mine" / "e.yaml")
     names, codes = looked(folder)
-    assert ["a-node-a", "e-node-a"] == names
-    assert ["files/others-own", "files/others-write", "files/others-own"] == codes
+    assert names == ["a-node-a", "e-node-a"]
+    assert codes == ["files/others-own", "files/others-write", "files/others-own"]
     # Should the folder itself become so, nothing of it counts, and nothing that runs is ended.
     folder.chmod(0o777)
-    assert ([], ["files/others-write"]) == looked(folder)
+    assert looked(folder) == ([], ["files/others-write"])

@@ -63,10 +63,10 @@ def evidence(tmp_path: Path) -> Evidence:
 
 def test_what_is_as_promised_is_no_problem(evidence: Evidence) -> None:
     first = observed.observe(None, evidence, MACHINE, NOW)
-    assert () == first.problems
+    assert first.problems == ()
     assert first.audits[KEY].aligned
     # That files are there is no sign that they were written just now.
-    assert () == first.changed
+    assert first.changed == ()
     second = observed.observe(first, replace(evidence, files={}), MACHINE, NOW)
     assert ((), tuple(sorted(evidence.files))) == (second.changed, second.removed)
     third = observed.observe(second, evidence, MACHINE, NOW)
@@ -76,17 +76,18 @@ def test_what_is_as_promised_is_no_problem(evidence: Evidence) -> None:
 def test_a_container_elsewhere_is_told_when_it_lasts_and_once(evidence: Evidence) -> None:
     strange = replace(evidence, realities={KEY: _reality(*kubelet_node.EVERYTHING)})
     first = observed.observe(None, strange, MACHINE, NOW)
-    assert ["kubelet/cpus-differ", "kubelet/memory-nodes-differ"] == [
-        each.finding.code for each in first.problems
+    assert [each.finding.code for each in first.problems] == [
+        "kubelet/cpus-differ",
+        "kubelet/memory-nodes-differ",
     ]
-    assert () == first.lasting_problems
+    assert first.lasting_problems == ()
     lasting = observed.observe(first, strange, MACHINE, NOW + RECONCILED_WITHIN)
     assert lasting.problems == lasting.lasting_problems == lasting.news
     assert {NOW} == {each.since for each in lasting.lasting_problems}
     later = observed.observe(lasting, strange, MACHINE, NOW + timedelta(hours=1))
-    assert (2, ()) == (len(later.lasting_problems), later.news)
+    assert (len(later.lasting_problems), later.news) == (2, ())
     mended = observed.observe(later, evidence, MACHINE, NOW + timedelta(hours=2))
-    assert () == mended.problems
+    assert mended.problems == ()
 
 
 def test_a_set_that_is_narrower_than_promised_is_one_too(evidence: Evidence) -> None:
@@ -95,23 +96,23 @@ def test_a_set_that_is_narrower_than_promised_is_one_too(evidence: Evidence) -> 
     (problem,) = observed.observe(
         None, replace(evidence, realities={KEY: fewer}), MACHINE, NOW
     ).problems
-    assert "kubelet/cpus-differ" == problem.finding.code
-    assert "shop/one/main" == problem.finding.where.document
+    assert problem.finding.code == "kubelet/cpus-differ"
+    assert problem.finding.where.document == "shop/one/main"
 
 
 def test_where_nothing_is_promised_or_in_force_nothing_differs(evidence: Evidence) -> None:
     unknown = replace(evidence, realities={KEY: _reality(frozenset(), frozenset())})
-    assert () == observed.observe(None, unknown, MACHINE, NOW).problems
+    assert observed.observe(None, unknown, MACHINE, NOW).problems == ()
     strangers = {ContainerKey("other", "main"): _reality(*kubelet_node.EVERYTHING)}
     nothing = replace(evidence, files={}, realities=strangers, pods={})
-    assert () == observed.observe(None, nothing, MACHINE, NOW).problems
+    assert observed.observe(None, nothing, MACHINE, NOW).problems == ()
     # The CPUs that it shares with others are promised to everybody.
     sharing = replace(evidence, realities=strangers, pods={})
     (problem,) = observed.observe(None, sharing, MACHINE, NOW).problems
-    assert ("kubelet/cpus-differ", "other/main") == (
+    assert (
         problem.finding.code,
         problem.finding.where.document,
-    )
+    ) == ("kubelet/cpus-differ", "other/main")
 
 
 def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
@@ -124,10 +125,11 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     refusal = KubeletWouldNotStart(text="t", config="c")
     bad = replace(evidence, unread=unread, refusal=refusal)
     look = observed.observe(None, bad, MACHINE, NOW)
-    assert (True, ()) == (look.is_unsettled, look.news)
+    assert (look.is_unsettled, look.news) == (True, ())
     look = observed.observe(look, bad, MACHINE, NOW + SETTLED_WITHIN)
-    assert ["files/not-a-file", "kubelet/would-not-start"] == [
-        each.finding.code for each in look.news
+    assert [each.finding.code for each in look.news] == [
+        "files/not-a-file",
+        "kubelet/would-not-start",
     ]
 
 
@@ -143,10 +145,10 @@ def test_what_is_wrong_between_two_writes_is_no_problem(evidence: Evidence) -> N
     for number in range(1000):
         at = NOW + timedelta(seconds=number)
         look = observed.observe(look, _refused(evidence, f"write {number}"), MACHINE, at)
-        assert () == look.lasting_problems
+        assert look.lasting_problems == ()
         assert look.is_unsettled
         look = observed.observe(look, evidence, MACHINE, at + timedelta(seconds=0.5))
-        assert () == look.problems
+        assert look.problems == ()
 
 
 def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
@@ -171,16 +173,16 @@ def test_a_kubelet_that_stays_away_is_missed(evidence: Evidence) -> None:
         return observed.observe(before, replace(evidence, running=running), MACHINE, at)
 
     # Where processes can not be seen nothing is known.
-    assert () == seen(seen(None, None, 0), None, 3600).problems
+    assert seen(seen(None, None, 0), None, 3600).problems == ()
     look = seen(None, "process 1, kubelet", 0)
     look = seen(look, "", 60)
-    assert (True, ()) == (look.is_unsettled, look.lasting_problems)
+    assert (look.is_unsettled, look.lasting_problems) == (True, ())
     away = seen(look, "", 60 + MISSED_AFTER.total_seconds())
-    assert ["kubelet/not-running"] == [each.finding.code for each in away.news]
+    assert [each.finding.code for each in away.news] == ["kubelet/not-running"]
     back = seen(away, "process 2, kubelet", 90)
-    assert ((), ["kubelet/started"]) == (back.problems, [each.code for each in back.notes])
+    assert (back.problems, [each.code for each in back.notes]) == ((), ["kubelet/started"])
     nothing = replace(evidence, files={}, running="")
-    assert () == observed.observe(None, nothing, MACHINE, NOW).problems
+    assert observed.observe(None, nothing, MACHINE, NOW).problems == ()
 
 
 def test_a_kubelet_that_is_started_again_and_again_is_a_problem(evidence: Evidence) -> None:
@@ -190,9 +192,9 @@ def test_a_kubelet_that_is_started_again_and_again_is_a_problem(evidence: Eviden
         running = replace(evidence, running=f"process {number}")
         look = observed.observe(look, running, MACHINE, NOW + timedelta(seconds=10 * number))
         codes += [each.finding.code for each in look.news]
-    assert ["kubelet/keeps-restarting"] == codes
+    assert codes == ["kubelet/keeps-restarting"]
     at = NOW + timedelta(seconds=10) + RESTARTS_COUNTED_FOR
-    assert () == observed.observe(look, look.evidence, MACHINE, at).problems
+    assert observed.observe(look, look.evidence, MACHINE, at).problems == ()
 
 
 def test_a_pod_that_its_kubelet_does_not_know_any_more_is_stale(evidence: Evidence) -> None:
@@ -201,11 +203,11 @@ def test_a_pod_that_its_kubelet_does_not_know_any_more_is_stale(evidence: Eviden
         (row,) = kubelet_document.placements(look)
         return str(row["status"])
 
-    assert ["Observed", "Observed", "Stale"] == [
+    assert [
         status(None),
         status(frozenset({"uid-one"})),
         status(frozenset()),
-    ]
+    ] == ["Observed", "Observed", "Stale"]
 
 
 def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: Evidence) -> None:
@@ -213,12 +215,12 @@ def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: 
         (row,) = kubelet_document.placements(observed.observe(None, of, MACHINE, NOW))
         return str(row["ready"])
 
-    assert "1/1" == ready(evidence)
+    assert ready(evidence) == "1/1"
     listed = {PodName("shop", "one"): frozenset({"main", "other"})}
-    assert "1/2" == ready(replace(evidence, app_containers=listed))
+    assert ready(replace(evidence, app_containers=listed)) == "1/2"
     # An init container that has ended is none of them, though it is in the files.
     ended = {PodName("shop", "one"): frozenset({"app"})}
-    assert "0/1" == ready(replace(evidence, app_containers=ended))
+    assert ready(replace(evidence, app_containers=ended)) == "0/1"
 
 
 def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -> None:
@@ -231,19 +233,21 @@ def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -
     look = observed.observe(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
     shown = kubelet_document.kubelet_document(look)
     assert shown is not None
-    assert (False, 1) == (shown["startsWithItsFiles"], shown["containersFound"])
-    assert (None, None) == (shown["running"], shown["process"])
+    assert (shown["startsWithItsFiles"], shown["containersFound"]) == (False, 1)
+    assert (shown["running"], shown["process"]) == (None, None)
     assert {"sound"} == {each["soundness"] for each in shown["files"]}
-    assert [None, "main", "main"] == [each["container"] for each in shown["problems"]]
+    assert [each["container"] for each in shown["problems"]] == [None, "main", "main"]
     (row,) = kubelet_document.placements(look)
-    assert ("shop", "one", "uid-one") == tuple(
-        row["metadata"][name] for name in ("namespace", "name", "uid")
+    assert tuple(row["metadata"][name] for name in ("namespace", "name", "uid")) == (
+        "shop",
+        "one",
+        "uid-one",
     )
-    assert (False, "1/1", "Observed") == (row["aligned"], row["ready"], row["status"])
-    assert {"memory": 2 << 30} == row["memory"]
+    assert (row["aligned"], row["ready"], row["status"]) == (False, "1/1", "Observed")
+    assert row["memory"] == {"memory": 2 << 30}
     unnamed = observed.observe(None, replace(strange, pods={}, realities={}), MACHINE, NOW)
     (row,) = kubelet_document.placements(unnamed)
-    assert ("uid-one", None) == (row["metadata"]["name"], row["aligned"])
+    assert (row["metadata"]["name"], row["aligned"]) == ("uid-one", None)
 
 
 def test_gauges_count_files_problems_and_containers(evidence: Evidence) -> None:
@@ -255,13 +259,14 @@ def test_gauges_count_files_problems_and_containers(evidence: Evidence) -> None:
     look = observed.observe(None, strange, MACHINE, NOW)
     look = observed.observe(look, strange, MACHINE, NOW + RECONCILED_WITHIN)
     measured = gauges.gauges(node, level, look.evidence.pods, look.audits, look)
-    assert {"kubelet/cpus-differ": 1.0, "kubelet/memory-nodes-differ": 1.0} == {
-        dict(labels)["code"]: value for labels, value in measured[names.KUBELET_PROBLEMS]
+    assert {dict(labels)["code"]: value for labels, value in measured[names.KUBELET_PROBLEMS]} == {
+        "kubelet/cpus-differ": 1.0,
+        "kubelet/memory-nodes-differ": 1.0,
     }
-    assert [1.0, 0.0, 0.0] == [value for _, value in measured[names.KUBELET_STATE]][:3]
-    assert [0.0, 1.0] == [value for _, value in measured[names.KUBELET_CONTAINERS]]
+    assert [value for _, value in measured[names.KUBELET_STATE]][:3] == [1.0, 0.0, 0.0]
+    assert [value for _, value in measured[names.KUBELET_CONTAINERS]] == [0.0, 1.0]
     ((labels, misplaced),) = measured[names.MISPLACED]
-    assert ("shop", "one", 0.0) == (dict(labels)["namespace"], dict(labels)["pod"], misplaced)
+    assert (dict(labels)["namespace"], dict(labels)["pod"], misplaced) == ("shop", "one", 0.0)
 
 
 def test_pages_elsewhere_than_promised_are_a_problem_of_the_container(evidence: Evidence) -> None:
@@ -269,7 +274,7 @@ def test_pages_elsewhere_than_promised_are_a_problem_of_the_container(evidence: 
     strayed = replace(sets, pages_bytes={"memory": {0: 1 << 20, 1: 1 << 12}})
     look = observed.observe(None, replace(evidence, realities={KEY: strayed}), MACHINE, NOW)
     (problem,) = look.problems
-    assert ("kubelet/memory-misplaced", 1 << 12) == (
+    assert (
         problem.finding.code,
         problem.finding.fields["bytes"],
-    )
+    ) == ("kubelet/memory-misplaced", 1 << 12)

@@ -18,7 +18,7 @@ GI = 1 << 30
 def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one() -> None:
     node = served_node.with_pods([ALIGNED])
     (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
-    assert ("aligned", "ns") == (shown.name, shown.namespace)
+    assert (shown.name, shown.namespace) == ("aligned", "ns")
     app = shown.containers[1]
     assert app == ContainerEntry(
         "app",
@@ -33,7 +33,7 @@ def test_a_container_shows_exclusive_cpus_memory_by_block_and_devices_one_by_one
 def test_init_containers_are_not_shown_and_sidecars_come_first() -> None:
     node = served_node.with_pods([ALIGNED])
     (shown,) = pod_resources.pods(node.snapshot, [ALIGNED])
-    assert ["sidecar", "app"] == [container.name for container in shown.containers]
+    assert [container.name for container in shown.containers] == ["sidecar", "app"]
     assert {"app"} == shown.app_containers
 
 
@@ -65,7 +65,7 @@ def test_pods_come_by_namespace_and_name_also_rejected_ones() -> None:
     known = [WIDE, TOO_LARGE, ALIGNED]
     node = served_node.with_pods(known)
     shown = pod_resources.pods(node.snapshot, known)
-    assert ["aligned", "too-large", "wide"] == [pod.name for pod in shown]
+    assert [pod.name for pod in shown] == ["aligned", "too-large", "wide"]
     assert shown[1].containers[0].memory == ()
 
 
@@ -107,7 +107,7 @@ def test_allocatable_devices_are_the_healthy_ones() -> None:
 def test_without_policies_nothing_but_devices_is_allocatable() -> None:
     node = served_node.without_policies()
     found = pod_resources.allocatable(node)
-    assert ((), ()) == (found.cpus, found.memory)
+    assert (found.cpus, found.memory) == ((), ())
     assert found.devices
 
 

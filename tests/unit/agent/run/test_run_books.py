@@ -36,7 +36,7 @@ def test_another_user_is_told_whose_books_they_are(reachable: Path) -> None:
         [sys.executable, "-c", CODE, str(root)], capture_output=True, text=True, check=True
     )
     code, said = done.stdout.split(maxsplit=1)
-    assert "run/not-allowed" == code
+    assert code == "run/not-allowed"
     assert f"the root folder {root} belongs to user 0" in said
     assert "sudo" in said
 
@@ -85,5 +85,5 @@ def test_a_list_of_runs_of_a_later_release_is_read(tmp_path: Path) -> None:
     assert state.open()
     (tmp_path / "run" / "runs.json").write_text(json.dumps([GOOD | {"more": 1}]))
     with state.held() as content:
-        assert ["a"] == [each.uid for each in (*content.live, *content.dead)]
+        assert [each.uid for each in (*content.live, *content.dead)] == ["a"]
     state.close()

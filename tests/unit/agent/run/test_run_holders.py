@@ -40,7 +40,7 @@ def test_a_holder_lives_as_long_as_its_lock_is_held_whatever_its_id_is(tmp_path:
     line = [sys.executable, "-c", HOLDS, str(tmp_path)]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        assert "held\n" == child.stdout.readline()
+        assert child.stdout.readline() == "held\n"
         assert holders.is_alive(holder(pid=child.pid))
         assert holders.is_alive(replace(holder(), pid=2**31 - 1, boot="another"))
         child.send_signal(signal.SIGKILL)
@@ -66,7 +66,7 @@ def test_an_id_of_another_namespace_says_nothing_here(tmp_path: Path) -> None:
         assert holders.pid_here(holder()) is None
     assert holders.is_alive(holder())
     holders.unlock("uid-one", lock)
-    assert [] == list((tmp_path / FOLDER).iterdir())
+    assert list((tmp_path / FOLDER).iterdir()) == []
 
 
 def test_files_of_those_who_are_gone_are_removed_and_no_others(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_pat
     text = (tmp_path / "run" / "runs.json").read_text(encoding="utf-8")
     assert '{"uid": "uid-one", "pid": ' in text
     with state.held() as content:
-        assert ["uid-one"] == [each.uid for each in content.live]
-        assert ["uid-two"] == [each.uid for each in content.dead]
+        assert [each.uid for each in content.live] == ["uid-one"]
+        assert [each.uid for each in content.dead] == ["uid-two"]
     state.close()
 
 
@@ -103,5 +103,5 @@ def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None
         state.write({}, (holder(uid),))
     with pytest.raises(BadInput) as bad, state.held():
         pass
-    assert ["run/books-damaged"] == [each.code for each in bad.value.findings]
+    assert [each.code for each in bad.value.findings] == ["run/books-damaged"]
     state.close()

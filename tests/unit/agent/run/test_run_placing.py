@@ -54,7 +54,7 @@ def test_a_refusal_names_the_policy_that_would_admit_and_who_has_what(
     assert isinstance(answer, NoPlace)
     assert looser == placer.admitting_policy(answer)
     said = placement_notes.holders(answer)
-    assert 2 == said.count("(./app 2) has CPUs ")
+    assert said.count("(./app 2) has CPUs ") == 2
 
 
 def test_what_single_numa_node_refuses_may_go_to_the_fewest(
@@ -62,10 +62,10 @@ def test_what_single_numa_node_refuses_may_go_to_the_fewest(
 ) -> None:
     answer = placers("single-numa-node").preview(asked(6))
     assert isinstance(answer, NoPlace)
-    assert "restricted" == placers("single-numa-node").admitting_policy(answer)
+    assert placers("single-numa-node").admitting_policy(answer) == "restricted"
     found = placers("restricted").preview(asked(6))
     assert isinstance(found, Placed)
-    assert (0, 1) == found.settings.cgroup.memory_nodes
+    assert found.settings.cgroup.memory_nodes == (0, 1)
 
 
 def test_without_memory_pages_are_bound_to_the_nodes_of_its_cpus(
@@ -73,9 +73,9 @@ def test_without_memory_pages_are_bound_to_the_nodes_of_its_cpus(
 ) -> None:
     found = placers("restricted").preview(asked(4, None))
     assert isinstance(found, Placed)
-    assert (1,) == found.settings.cgroup.memory_nodes
+    assert found.settings.cgroup.memory_nodes == (1,)
     assert found.settings.cgroup.memory_max_bytes is None
-    assert () == found.placement.memory
+    assert found.placement.memory == ()
     spread = placers("restricted").preview(asked(6, None))
     assert isinstance(spread, Placed)
-    assert (0, 1) == spread.settings.cgroup.memory_nodes
+    assert spread.settings.cgroup.memory_nodes == (0, 1)

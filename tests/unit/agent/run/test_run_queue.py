@@ -32,7 +32,7 @@ def test_the_first_has_its_turn_at_once_and_the_others_in_order(tmp_path: Path) 
         first.enter_context(queue.joined(folder)).wait_for_turn(0.0)
         stacks = [ExitStack() for _ in range(3)]
         tickets = [each.enter_context(queue.joined(folder)) for each in stacks]
-        assert [1, 2, 3] == [each.ahead() for each in tickets]
+        assert [each.ahead() for each in tickets] == [1, 2, 3]
 
         def wait(index: int) -> None:
             with stacks[index]:
@@ -44,17 +44,17 @@ def test_the_first_has_its_turn_at_once_and_the_others_in_order(tmp_path: Path) 
             each.start()
     for each in threads:
         each.join(LONG)
-    assert [0, 1, 2] == served
-    assert ["lock"] == [path.name for path in folder.iterdir()]
+    assert served == [0, 1, 2]
+    assert [path.name for path in folder.iterdir()] == ["lock"]
 
 
 def test_whoever_was_killed_is_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "queue"
     done = subprocess.run([sys.executable, "-c", DIES, str(folder)], check=False, timeout=LONG)
-    assert -9 == done.returncode
-    assert 1 == len([path for path in folder.iterdir() if path.name.isdecimal()])
+    assert done.returncode == -9
+    assert len([path for path in folder.iterdir() if path.name.isdecimal()]) == 1
     with queue.joined(folder) as ticket:
-        assert 0 == ticket.ahead()
+        assert ticket.ahead() == 0
         assert ticket.wait_for_turn(0.0)
 
 
@@ -67,8 +67,8 @@ def test_a_turn_that_does_not_come_in_time_is_told(tmp_path: Path) -> None:
         assert first.turn() is None
         too_late = second.turn()
     assert too_late is not None
-    assert ["run/waits", "run/not-its-turn"] == [told[0].code, too_late.code]
-    assert 1 == too_late.fields["ahead"]
+    assert [told[0].code, too_late.code] == ["run/waits", "run/not-its-turn"]
+    assert too_late.fields["ahead"] == 1
 
 
 def test_who_waits_keeps_its_place_and_its_time_until_it_leaves(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_who_waits_keeps_its_place_and_its_time_until_it_leaves(tmp_path: Path) 
         assert second.turn() is None
         assert first.waits
     # The second one was told once.
-    assert ["run/waits"] == [each.code for each in told]
-    assert [] == [path for path in folder.iterdir() if path.name.isdecimal()]
+    assert [each.code for each in told] == ["run/waits"]
+    assert [path for path in folder.iterdir() if path.name.isdecimal()] == []
 
 
 def test_who_does_not_wait_takes_no_ticket(tmp_path: Path) -> None:
     with Waiter(tmp_path / "queue", None, "command", list[Finding]().append) as waiter:
         assert not waiter.waits
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_can_not_be_used_is_told(tmp_path: Path) -> None:

@@ -22,17 +22,17 @@ def _asked(**given: object) -> dict[str, str]:
 
 
 def test_a_command_is_a_guaranteed_pod() -> None:
-    assert {"cpu": "2", "memory": "1Gi"} == _asked()
-    assert "app" == request.pod(RunRequest(command=("a/app",), cpus="1", memory="1Gi"), "u").name
+    assert _asked() == {"cpu": "2", "memory": "1Gi"}
+    assert request.pod(RunRequest(command=("a/app",), cpus="1", memory="1Gi"), "u").name == "app"
 
 
 def test_huge_pages_are_counted_or_measured() -> None:
     asked = _asked(hugepages={"1Gi": "4", "2Mi": "4Mi"})
-    assert ("4Gi", "4Mi") == (asked["hugepages-1Gi"], asked["hugepages-2Mi"])
+    assert (asked["hugepages-1Gi"], asked["hugepages-2Mi"]) == ("4Gi", "4Mi")
 
 
 def test_devices_are_asked_for_by_number() -> None:
-    assert "2" == _asked(devices={"example.com/gpu": "2"})["example.com/gpu"]
+    assert _asked(devices={"example.com/gpu": "2"})["example.com/gpu"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_what_is_no_amount_is_found(given: dict[str, object], code: str) -> None
 def test_everything_wrong_is_found_at_once() -> None:
     with pytest.raises(BadInput) as bad:
         _asked(cpus="x", memory="y")
-    assert 2 == len(bad.value.findings)
+    assert len(bad.value.findings) == 2
 
 
 def test_pairs_have_a_name_and_an_amount() -> None:
-    assert {"a": "1", "b": "2"} == request.parse_pairs(("a=1", "b=2"), "--device")
+    assert request.parse_pairs(("a=1", "b=2"), "--device") == {"a": "1", "b": "2"}
     for texts in (("a",), ("=1",), ("a=",), ("a=1", "a=2")):
         with pytest.raises(BadInput):
             request.parse_pairs(texts, "--device")
@@ -84,15 +84,15 @@ def test_waiting_may_stand_without_a_time(given: str, meant: str) -> None:
 
 
 def test_without_memory_no_size_is_asked_for_and_cpus_are_its_own() -> None:
-    assert {"cpu": "2"} == _asked(memory=None)
+    assert _asked(memory=None) == {"cpu": "2"}
 
 
 @pytest.mark.parametrize("apart", ["30", "30s", "5m", "100ms", "1h"])
 def test_a_time_that_stands_apart_is_no_command(apart: str) -> None:
     with pytest.raises(BadInput) as bad:
         with_wait(["--wait", apart, "./app"])
-    assert ["run/wait-apart"] == [each.code for each in bad.value.findings]
-    assert ["--wait=forever", "30x"] == with_wait(["--wait", "30x"])
+    assert [each.code for each in bad.value.findings] == ["run/wait-apart"]
+    assert with_wait(["--wait", "30x"]) == ["--wait=forever", "30x"]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_time_that_stands_apart_is_no_command(apart: str) -> None:
 def test_options_of_other_programs_are_named(
     words: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 2 == run(["run", *words.split()])
+    assert run(["run", *words.split()]) == 2
     assert meant in capsys.readouterr().err
 
 
 def test_options_of_the_command_are_its_own() -> None:
-    assert 2 != run(["run", "--help", "--", "numactl", "-N", "0"])
+    assert run(["run", "--help", "--", "numactl", "-N", "0"]) != 2

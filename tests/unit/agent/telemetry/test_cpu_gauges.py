@@ -58,10 +58,10 @@ def _shown(state: NodeState) -> tuple[float, float]:
 
 
 def test_cpus_that_are_used_again_are_counted_twice(state: NodeState) -> None:
-    assert (0, 14_000) == _shown(state)
+    assert _shown(state) == (0, 14_000)
     full = _after(state, _pod_with_init("one", "4"), agents.pod("two", "5").pod)
-    assert (13, 1000) == _shown(full)
-    assert (9, 5000) == _shown(replace(full, cpu_gauges=None))
+    assert _shown(full) == (13, 1000)
+    assert _shown(replace(full, cpu_gauges=None)) == (9, 5000)
 
 
 def test_they_stay_wrong_when_the_pod_has_gone(state: NodeState) -> None:
@@ -69,8 +69,8 @@ def test_they_stay_wrong_when_the_pod_has_gone(state: NodeState) -> None:
     gone = _after(state, one)
     gone = gone.at(gone.node.remove(one.uid))
     # Its CPUs are released when the next pod asks.
-    assert (8, 6000) == _shown(gone)
-    assert (4 + 1, 10_000 - 1000) == _shown(_after(gone, agents.pod("two", "1").pod))
+    assert _shown(gone) == (8, 6000)
+    assert _shown(_after(gone, agents.pod("two", "1").pod)) == (4 + 1, 10_000 - 1000)
 
 
 def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_path: Path) -> None:
@@ -80,14 +80,14 @@ def test_a_restart_counts_the_entries_of_the_state_file(state: NodeState, tmp_pa
     assert isinstance(started, Node)
     again = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
     # Both containers of the first pod have an entry; the pool is what the file says.
-    assert (13, 5000) == _shown(again)
+    assert _shown(again) == (13, 5000)
 
 
 def test_without_the_static_policy_they_are_zero(tmp_path: Path) -> None:
     document = kubelet_node.CONFIG.replace("cpuManagerPolicy: static\n", "")
     node = kubelet_node.made(tmp_path / "none", document=document).node
     state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
-    assert (0, 0) == _shown(_after(state, agents.pod("one", "2").pod))
+    assert _shown(_after(state, agents.pod("one", "2").pod)) == (0, 0)
 
 
 def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_pat
     assert isinstance(started, Node)
     native = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
     assert native.cpu_gauges is None
-    assert (4, 10_000) == _shown(_after(native, _pod_with_init("one", "4")))
+    assert _shown(_after(native, _pod_with_init("one", "4"))) == (4, 10_000)

@@ -33,16 +33,17 @@ def test_every_shortfall_has_a_sentence_without_values(code: str) -> None:
 
 
 def test_a_code_without_such_a_sentence_stands_for_itself() -> None:
-    assert "cgroup/refused" == notes.sentence("cgroup/refused")
-    assert "new/one" == notes.sentence("new/one")
+    assert notes.sentence("cgroup/refused") == "cgroup/refused"
+    assert notes.sentence("new/one") == "new/one"
 
 
 def test_the_log_tells_at_the_start_what_will_not_be_enforced() -> None:
     lines = node_log.of_guarantee(GuaranteeLevel.PROCESS, (runtime.CgroupNotWritable.code,))
-    assert [("process", False), ("cgroup/not-writable", True)] == [
-        (line.keys.get("guarantee") or line.keys["code"], line.is_error) for line in lines
+    assert [(line.keys.get("guarantee") or line.keys["code"], line.is_error) for line in lines] == [
+        ("process", False),
+        ("cgroup/not-writable", True),
     ]
-    assert "cgroups can not be made here" == lines[1].message
+    assert lines[1].message == "cgroups can not be made here"
 
 
 def test_describe_tells_it_of_each_container() -> None:

@@ -58,4 +58,4 @@ def test_ports_of_the_host_are_read(port: object, ports: tuple[HostPort, ...]) -
 def test_in_the_network_of_the_host_every_port_is_one_of_the_host() -> None:
     spec = {"hostNetwork": True, "containers": [{"ports": [{"containerPort": 80}]}]}
     assert (HostPort(80),) == pod_constraints.of_spec(spec).ports
-    assert "windows" == pod_constraints.of_spec({"os": {"name": "windows"}}).os_name
+    assert pod_constraints.of_spec({"os": {"name": "windows"}}).os_name == "windows"

@@ -85,10 +85,10 @@ def test_what_is_just_free_is_enough() -> None:
 def test_the_first_resource_that_lacks_is_told_cpu_before_memory() -> None:
     found = _ask(_pod("a", cpu="1001m", memory="9Gi"), [_pod("b", cpu="1")])
     assert OutOfResource("cpu", 1001, 1000, 2000) == found
-    assert (
+    assert _words(found) == (
         "OutOfcpu",
         "Node didn't have enough resource: cpu, requested: 1001, used: 1000, capacity: 2000",
-    ) == _words(found)
+    )
     found = _ask(_pod("a", memory="9Gi"))
     assert OutOfResource("memory", 9 * GI, 0, 8 * GI) == found
 
@@ -125,7 +125,7 @@ def test_selector_and_name_must_be_the_node_s() -> None:
     assert None is _ask(_pod("a"), selector={"kubernetes.io/os": "linux"})
     found = _ask(_pod("a"), selector={"disk": "ssd"})
     assert PredicateFailed("NodeAffinity") == found
-    assert "NodeAffinity" == _words(found)[0]
+    assert _words(found)[0] == "NodeAffinity"
     there, elsewhere = (replace(_pod("a"), node_name=name) for name in ("n1", "n2"))
     assert None is _ask(there)
     found = _ask(elsewhere)
@@ -167,11 +167,11 @@ def test_beside_pods_that_only_state_files_know_sums_refuse_and_do_not_assure() 
     node = _node().assume_running([ContainerKey("stranger", "c")])
     found = _decide(_pod("a", cpu="1", memory="1Gi"), node=node)
     assert found.admitted
-    assert [
+    assert [(each.predicate, each.why) for each in found.not_asked] == [
         ("OutOfpods", Unknown.PODS_WITHOUT_MANIFEST),
         ("OutOfcpu", Unknown.PODS_WITHOUT_MANIFEST),
         ("OutOfmemory", Unknown.PODS_WITHOUT_MANIFEST),
-    ] == [(each.predicate, each.why) for each in found.not_asked]
+    ]
     assert OutOfResource("cpu", 3000, 0, 2000) == _ask(_pod("a", cpu="3"), node=node)
 
 
@@ -182,7 +182,7 @@ def test_a_resource_that_nobody_measures_is_not_asked() -> None:
 
 def test_an_extended_resource_that_nobody_offers_is_told_or_refused() -> None:
     asking = _pod("a", gpu="1")
-    assert (GPU,) == _decide(asking).passed_over
+    assert _decide(asking).passed_over == (GPU,)
     native = _node()
     native = builders.node(replace(native.rules, behaviour=NATIVE))
     assert OutOfResource(GPU, 1, 0, 0) == _ask(asking, node=native)
@@ -203,7 +203,7 @@ def test_a_scenario_may_leave_the_decision_to_the_managers() -> None:
     node = builders.node(replace(_node().rules, behaviour=alone))
     found = _decide(_pod("a", cpu="100"), node=node)
     assert found.admitted
-    assert [Unknown.SWITCHED_OFF] == [each.why for each in found.not_asked]
+    assert [each.why for each in found.not_asked] == [Unknown.SWITCHED_OFF]
 
 
 def _with_ports(uid: str, *ports: HostPort) -> Pod:
@@ -228,10 +228,10 @@ def test_the_required_node_affinity_counts_beside_the_selector() -> None:
 
 def test_the_field_of_another_system_decides_alone() -> None:
     windows = replace(_pod("a", cpu="9"), constraints=NodeConstraints(os_name="windows"))
-    assert (
+    assert _words(_ask(windows)) == (
         "PodOSNotSupported",
         "Failed to admit pod as the OS field doesn't match node OS",
-    ) == _words(_ask(windows))
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,14 +281,14 @@ def test_for_a_critical_pod_others_are_evicted() -> None:
     critical = _pod("s", is_static=True, cpu="2")
     others = [_pod("a", cpu="1500m"), _pod("b", cpu="500m")]
     found = _decide(critical, others)
-    assert (True, ("a", "b")) == (found.admitted, found.evicted)
+    assert (found.admitted, found.evicted) == (True, ("a", "b"))
     # They are over: whoever comes next finds the node without them.
-    assert ["s"] == [*found.after.pods]
-    assert {"cpu": 2000} == found.after.requested.amounts
+    assert [*found.after.pods] == ["s"]
+    assert found.after.requested.amounts == {"cpu": 2000}
     refused = _decide(_pod("s", is_static=True, cpu="3"), others)
     assert NothingToPreempt((("cpu", 1000),)) == refused.rejection
-    assert ((), ["a", "b"]) == (refused.evicted, [*refused.after.pods])
-    assert "UnexpectedAdmissionError" == _words(refused.rejection)[0]
+    assert (refused.evicted, [*refused.after.pods]) == ((), ["a", "b"])
+    assert _words(refused.rejection)[0] == "UnexpectedAdmissionError"
     assert _words(refused.rejection)[1].endswith(
         "no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]"
     )
@@ -304,10 +304,10 @@ def test_whoever_is_refused_leaves_the_sums_as_they_were() -> None:
     # Asking a second time does not count twice.
     node, decision = node.admit(_pod("a", cpu="2"))
     assert decision.admitted
-    assert {"cpu": 2000} == node.snapshot.requested.amounts
-    assert NOTHING_REQUESTED == node.remove("a").snapshot.requested
+    assert node.snapshot.requested.amounts == {"cpu": 2000}
+    assert node.remove("a").snapshot.requested == NOTHING_REQUESTED
 
 
 def test_a_decision_that_only_the_predicates_refuse_is_none_of_the_managers() -> None:
     found = _decide(_pod("a", cpu="9"))
-    assert (False, True) == (found.admitted, found.managers_admitted)
+    assert (found.admitted, found.managers_admitted) == (False, True)

@@ -61,7 +61,7 @@ def changed(name: str, change: Any) -> Files:
 def test_files_that_are_accepted_stay_to_the_byte() -> None:
     result = done(RULES)
 
-    assert ({}, (), {}) == (result.files, result.lost, result.unusable)
+    assert (result.files, result.lost, result.unusable) == ({}, (), {})
     assert [*KEYS, ContainerKey("u3", "i")] == sorted(result.kept[MEMORY])
     assert result.kept[CPU] == result.kept[MEMORY]
 
@@ -84,7 +84,7 @@ def test_after_a_reboot_with_other_totals_everything_is_kept() -> None:
     )
     result = done(state_builders.rules(moved))
 
-    assert ((), [MEMORY]) == (result.lost, list(result.files))
+    assert (result.lost, list(result.files)) == ((), [MEMORY])
     old, new = json.loads(FILES[MEMORY]), json.loads(result.files[MEMORY])
     assert old["entries"] == new["entries"]
     assert new["machineState"]["0"]["memoryMap"]["memory"]["total"] == 10 * GI - (50 << 20)
@@ -93,7 +93,7 @@ def test_after_a_reboot_with_other_totals_everything_is_kept() -> None:
 def test_what_does_not_fit_any_more_is_lost_and_the_smaller_ones_are_kept() -> None:
     result = done(state_builders.rules(state_builders.machine(memory_bytes=8 * GI)))
 
-    assert {"u2": "too-little-memory"} == lost(result, MEMORY)
+    assert lost(result, MEMORY) == {"u2": "too-little-memory"}
     assert ContainerKey("u2", "c") not in result.kept[MEMORY]
     assert len(result.kept[MEMORY]) == 3
 
@@ -101,15 +101,15 @@ def test_what_does_not_fit_any_more_is_lost_and_the_smaller_ones_are_kept() -> N
 def test_a_node_that_is_gone_takes_its_records_along() -> None:
     result = done(state_builders.rules(state_builders.machine(2)))
 
-    assert {"u2": "node-gone"} == lost(result, MEMORY)
-    assert {} == lost(result, CPU)
+    assert lost(result, MEMORY) == {"u2": "node-gone"}
+    assert lost(result, CPU) == {}
     assert json.loads(result.files[CPU])["defaultCpuSet"] == "0,6-7"
 
 
 def test_pages_that_are_gone_take_whole_containers_along() -> None:
     result = done(state_builders.rules(state_builders.machine(pages_2mi=2)))
 
-    assert ["u1"] == list(lost(result, MEMORY))
+    assert list(lost(result, MEMORY)) == ["u1"]
     without = replace(
         state_builders.machine(),
         nodes=tuple(replace(node, hugepages=()) for node in state_builders.machine().nodes),
@@ -122,7 +122,7 @@ def test_a_group_over_which_the_kubelet_crashes_is_not_kept() -> None:
     first, second, third = state_builders.machine().nodes
     machine = replace(state_builders.machine(), nodes=(first, second, replace(third, hugepages=())))
 
-    assert {"u2": "types-differ"} == lost(done(state_builders.rules(machine)), MEMORY)
+    assert lost(done(state_builders.rules(machine)), MEMORY) == {"u2": "types-differ"}
 
 
 def test_of_groups_that_overlap_one_is_kept() -> None:
@@ -131,7 +131,7 @@ def test_of_groups_that_overlap_one_is_kept() -> None:
 
     result = done(RULES, changed(MEMORY, overlap))
 
-    assert {"u2": "group-overlaps"} == lost(result, MEMORY)
+    assert lost(result, MEMORY) == {"u2": "group-overlaps"}
     assert ContainerKey("u9", "c") in result.kept[MEMORY]
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_is_accepted_by_chance_is_made_anew() -> None:
     result = done(RULES, files)
 
     assert accepted
-    assert {"u2": "group-overlaps"} == lost(result, MEMORY)
+    assert lost(result, MEMORY) == {"u2": "group-overlaps"}
     assert MEMORY in result.files
 
 
@@ -186,8 +186,8 @@ def test_records_that_no_kubelet_writes_are_not_kept(
 def test_cpus_that_are_gone_or_reserved_now_are_lost() -> None:
     result = done(state_builders.rules(reserved_cpus=(0, 4)))
 
-    assert {"u2": "cpus-gone"} == lost(result, CPU)
-    assert "0,4-11" == json.loads(result.files[CPU])["defaultCpuSet"]
+    assert lost(result, CPU) == {"u2": "cpus-gone"}
+    assert json.loads(result.files[CPU])["defaultCpuSet"] == "0,4-11"
 
 
 def test_cpus_of_two_pods_stay_with_one_of_them() -> None:
@@ -196,7 +196,7 @@ def test_cpus_of_two_pods_stay_with_one_of_them() -> None:
 
     result = done(RULES, changed(CPU, share))
 
-    assert {"u8": "no-cpus", "u9": "cpus-taken"} == lost(result, CPU)
+    assert lost(result, CPU) == {"u8": "no-cpus", "u9": "cpus-taken"}
 
 
 def test_the_pool_never_becomes_empty() -> None:
@@ -208,8 +208,8 @@ def test_the_pool_never_becomes_empty() -> None:
 
     result = done(strict, changed(CPU, take_all))
 
-    assert {"u9": "pool-would-be-empty"} == lost(result, CPU)
-    assert "6-11" == json.loads(result.files[CPU])["defaultCpuSet"]
+    assert lost(result, CPU) == {"u9": "pool-would-be-empty"}
+    assert json.loads(result.files[CPU])["defaultCpuSet"] == "6-11"
 
 
 def test_another_policy_keeps_what_both_know() -> None:
@@ -222,7 +222,7 @@ def test_another_policy_keeps_what_both_know() -> None:
     assert files[MEMORY] == '{"policyName":"None","machineState":{},"checksum":4236770233}'
     assert files[CPU] == '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
     on = done(RULES, files)
-    assert ((), {MEMORY: (), CPU: ()}) == (on.lost, dict(on.kept))
+    assert (on.lost, dict(on.kept)) == ((), {MEMORY: (), CPU: ()})
 
 
 def test_the_early_layout_is_carried_over() -> None:
@@ -234,7 +234,7 @@ def test_the_early_layout_is_carried_over() -> None:
     value["checksum"] = fnv1a_32(go_dump.memory(with_early_groups(document), go_dump.EARLY))
     result = done(RULES, FILES | {MEMORY: json.dumps(value)})
 
-    assert () == result.lost
+    assert result.lost == ()
     assert json.loads(result.files[MEMORY])["entries"] == value["entries"]
 
 
@@ -245,8 +245,8 @@ def test_containers_of_the_first_format_can_not_be_named() -> None:
     )
     result = done(RULES, {CPU: named})
 
-    assert ["container-id"] * 2 == codes(each.why for each in result.lost)
-    assert ["containerID1", "containerID2"] == [each.key.container for each in result.lost]
+    assert codes(each.why for each in result.lost) == ["container-id"] * 2
+    assert [each.key.container for each in result.lost] == ["containerID1", "containerID2"]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_entries_are_sorted_by_pod_container_and_resource() -> None:
     written = node_with_two_pods().written
     assert written is not None
     entries = document(device_file.write(written)).entries or ()
-    assert [("u", GPU), ("v", GPU), ("v", NIC)] == [(e.pod_uid, e.resource) for e in entries]
+    assert [(e.pod_uid, e.resource) for e in entries] == [("u", GPU), ("v", GPU), ("v", NIC)]
 
 
 def test_a_pod_that_is_gone_stays_in_the_file_until_the_next_write() -> None:
@@ -115,13 +115,13 @@ def test_a_pod_that_is_gone_stays_in_the_file_until_the_next_write() -> None:
 def test_texts_are_escaped_as_go_escapes_them() -> None:
     text = device_file.write(WrittenCheckpoint({}, {"example.com/a": ('<"ä">',)}))
     assert '["\\u003c\\"ä\\"\\u003e"]' in text
-    assert {"example.com/a": ('<"ä">',)} == loaded(text).registered
+    assert loaded(text).registered == {"example.com/a": ('<"ä">',)}
 
 
 def test_an_entry_whose_response_can_not_be_decoded_is_skipped() -> None:
     found = loaded(MANY_NODES)
-    assert {} == found.records
-    assert {"example.com/a": ("d0", "d1")} == found.registered
+    assert found.records == {}
+    assert found.registered == {"example.com/a": ("d0", "d1")}
 
 
 @pytest.mark.parametrize("checksum", [0, 1, 2376549878])
@@ -132,7 +132,7 @@ def test_a_wrong_checksum_is_a_warning_and_nothing_is_taken(checksum: int) -> No
     )
     found = device_file.load(text)
     assert isinstance(found, Finding)
-    assert "device-state/corrupted" == found.code
+    assert found.code == "device-state/corrupted"
     assert {"checksum": checksum, "expected": 2376549879} == found.fields
     assert Severity.WARNING is found.severity
 
@@ -215,7 +215,7 @@ def with_entry(member: str) -> str:
 def test_what_go_can_not_decode_is_a_warning_in_gos_words(text: str, error: str) -> None:
     found = device_file.load(text)
     assert isinstance(found, Finding)
-    assert "device-state/not-json" == found.code
+    assert found.code == "device-state/not-json"
     assert error in found.fields["error"]
     assert Severity.WARNING is found.severity
 

@@ -82,7 +82,7 @@ def test_critical_pods_of_the_node_are_spared_whatever_they_ask() -> None:
     score = conversions.oom_score_adj(
         pod, pod.app_containers[0], 10 << 30, conversions.NODE_CRITICAL
     )
-    assert -997 == score
+    assert score == -997
 
 
 @pytest.mark.parametrize(("sidecar", "score"), [("1Gi", 800), ("5Gi", 500)])
@@ -92,5 +92,5 @@ def test_a_sidecar_is_killed_no_sooner_than_the_smallest_app(sidecar: str, score
 
 
 def test_throttling_begins_between_request_and_ceiling() -> None:
-    assert 9 << 20 == conversions.memory_high_bytes(0, 10 << 20, 900, 4096)
+    assert conversions.memory_high_bytes(0, 10 << 20, 900, 4096) == 9 << 20
     assert conversions.memory_high_bytes(4096, 8191, 900, 4096) is None

@@ -65,8 +65,8 @@ BOOKS = Snapshot(
 
 def test_a_container_gets_its_own_cpus_and_the_nodes_of_all_its_memory() -> None:
     settings = desired.container(LIMITS, BOOKS, GUARANTEED, "c")
-    assert "podu/c" == settings.path
-    assert -997 == settings.oom_score_adj
+    assert settings.path == "podu/c"
+    assert settings.oom_score_adj == -997
     assert settings.cgroup == CgroupSettings(
         cpus=frozenset({2, 3}),
         memory_nodes=(0, 1),
@@ -82,8 +82,8 @@ def test_a_container_gets_its_own_cpus_and_the_nodes_of_all_its_memory() -> None
 def test_a_container_without_cpus_of_its_own_gets_the_shared_pool() -> None:
     cgroup = desired.container(LIMITS, BOOKS, GUARANTEED, "d").cgroup
     assert frozenset({0, 1}) == cgroup.cpus
-    assert (0,) == cgroup.memory_nodes
-    assert {2 * MI: 0, GI: 0} == cgroup.hugetlb_max_bytes
+    assert cgroup.memory_nodes == (0,)
+    assert cgroup.hugetlb_max_bytes == {2 * MI: 0, GI: 0}
 
 
 def test_where_the_managers_decide_nothing_no_set_is_written() -> None:
@@ -99,23 +99,23 @@ def test_a_strange_name_is_a_key_error() -> None:
 
 def test_exclusive_cpus_have_a_quota_in_exact_mode_alone() -> None:
     exact = limits.resolve(KubeletConfig(), MACHINE, EXACT)
-    assert 200_000 == desired.container(exact, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us
-    assert 250_000 == desired.pod(exact, BOOKS, GUARANTEED).cpu_quota_us
+    assert desired.container(exact, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us == 200_000
+    assert desired.pod(exact, BOOKS, GUARANTEED).cpu_quota_us == 250_000
     native = limits.resolve(KubeletConfig(), MACHINE, NATIVE)
-    assert NO_QUOTA == desired.container(native, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us
-    assert NO_QUOTA == desired.pod(native, BOOKS, GUARANTEED).cpu_quota_us
+    assert desired.container(native, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us == NO_QUOTA
+    assert desired.pod(native, BOOKS, GUARANTEED).cpu_quota_us == NO_QUOTA
 
 
 def test_who_shares_cpus_has_a_quota_in_native_mode_too() -> None:
     native = limits.resolve(KubeletConfig(), MACHINE, NATIVE)
-    assert 50_000 == desired.container(native, BOOKS, GUARANTEED, "d").cgroup.cpu_quota_us
+    assert desired.container(native, BOOKS, GUARANTEED, "d").cgroup.cpu_quota_us == 50_000
     sharing = _pod(QosClass.GUARANTEED, _container("c", {"cpu": "1500m"}), uid="other")
-    assert 150_000 == desired.pod(native, BOOKS, sharing).cpu_quota_us
+    assert desired.pod(native, BOOKS, sharing).cpu_quota_us == 150_000
 
 
 def test_a_limit_of_cpu_stands_in_for_a_missing_request() -> None:
     pod = _pod(QosClass.BURSTABLE, _container("c", {}, {"cpu": "1"}))
-    assert 39 == desired.container(LIMITS, Snapshot(), pod, "c").cgroup.cpu_weight
+    assert desired.container(LIMITS, Snapshot(), pod, "c").cgroup.cpu_weight == 39
 
 
 def test_nothing_asked_is_nothing_limited() -> None:
@@ -123,27 +123,27 @@ def test_nothing_asked_is_nothing_limited() -> None:
     cgroup = desired.container(LIMITS, Snapshot(), pod, "c").cgroup
     assert cgroup.memory_max_bytes is None
     assert cgroup.cpu_quota_us is None
-    assert 1 == cgroup.cpu_weight
+    assert cgroup.cpu_weight == 1
 
 
 def test_sizes_are_whole_pages() -> None:
     pod = _pod(QosClass.BURSTABLE, _container("c", {"memory": "5001", "hugepages-2Mi": "3Mi"}))
     cgroup = desired.container(LIMITS, Snapshot(), pod, "c").cgroup
-    assert 4096 == cgroup.memory_max_bytes
-    assert 2 * MI == cgroup.hugetlb_max_bytes[2 * MI]
+    assert cgroup.memory_max_bytes == 4096
+    assert cgroup.hugetlb_max_bytes[2 * MI] == 2 * MI
 
 
 def test_the_levels_above_have_no_sets_of_their_own() -> None:
     tree = desired.tree(LIMITS, BOOKS, [GUARANTEED])
-    assert ["", "burstable", "besteffort", "podu"] == list(tree)
+    assert list(tree) == ["", "burstable", "besteffort", "podu"]
     assert {(frozenset(), ())} == {(level.cpus, level.memory_nodes) for level in tree.values()}
 
 
 def test_a_guaranteed_pod_has_the_sums_of_its_containers() -> None:
     pod = desired.tree(LIMITS, BOOKS, [GUARANTEED])["podu"]
-    assert 250_000 == pod.cpu_quota_us
-    assert GI + 100 * MI == pod.memory_max_bytes
-    assert {2 * MI: 0, GI: GI} == pod.hugetlb_max_bytes
+    assert pod.cpu_quota_us == 250_000
+    assert pod.memory_max_bytes == GI + 100 * MI
+    assert pod.hugetlb_max_bytes == {2 * MI: 0, GI: GI}
 
 
 def test_a_burstable_pod_is_limited_only_if_all_its_containers_are() -> None:
@@ -151,8 +151,8 @@ def test_a_burstable_pod_is_limited_only_if_all_its_containers_are() -> None:
     half = _container("b", {"memory": "1Gi"}, {"memory": "1Gi"})
     alone = desired.tree(LIMITS, BOOKS, [_pod(QosClass.BURSTABLE, both)])["burstable/podu"]
     mixed = desired.tree(LIMITS, BOOKS, [_pod(QosClass.BURSTABLE, both, half)])["burstable/podu"]
-    assert (200_000, 2 * GI) == (alone.cpu_quota_us, alone.memory_max_bytes)
-    assert (None, 3 * GI) == (mixed.cpu_quota_us, mixed.memory_max_bytes)
+    assert (alone.cpu_quota_us, alone.memory_max_bytes) == (200_000, 2 * GI)
+    assert (mixed.cpu_quota_us, mixed.memory_max_bytes) == (None, 3 * GI)
 
 
 def test_classes_weigh_what_their_pods_ask_for() -> None:
@@ -160,8 +160,8 @@ def test_classes_weigh_what_their_pods_ask_for() -> None:
     two = _pod(QosClass.BURSTABLE, _container("c", {"cpu": "1"}, {}), uid="b")
     none = _pod(QosClass.BEST_EFFORT, _container("c", {}), uid="d")
     tree = desired.tree(LIMITS, BOOKS, [two, one, none])
-    assert 79 == tree["burstable"].cpu_weight
-    assert 1 == tree["besteffort"].cpu_weight
+    assert tree["burstable"].cpu_weight == 79
+    assert tree["besteffort"].cpu_weight == 1
     assert tree["besteffort/podd"] == CgroupSettings(
         cpus=frozenset(), memory_nodes=(), cpu_weight=1, hugetlb_max_bytes={2 * MI: 0, GI: 0}
     )
@@ -174,11 +174,11 @@ def test_all_pods_together_leave_what_is_reserved() -> None:
         eviction_hard=MappingProxyType({"memory.available": "1Gi"}),
     )
     root = desired.tree(limits.resolve(config, MACHINE), BOOKS, [])[""]
-    assert 14 * GI == root.memory_max_bytes
-    assert 137 == root.cpu_weight
-    assert {2 * MI: 2 * GI, GI: 2 * GI} == root.hugetlb_max_bytes
+    assert root.memory_max_bytes == 14 * GI
+    assert root.cpu_weight == 137
+    assert root.hugetlb_max_bytes == {2 * MI: 2 * GI, GI: 2 * GI}
     kept = replace(config, enforce_node_allocatable=("none",))
-    assert 16 * GI == desired.tree(limits.resolve(kept, MACHINE), BOOKS, [])[""].memory_max_bytes
+    assert desired.tree(limits.resolve(kept, MACHINE), BOOKS, [])[""].memory_max_bytes == 16 * GI
 
 
 def test_more_reserved_than_there_is_leaves_nothing() -> None:
@@ -192,9 +192,9 @@ def test_the_kubelets_other_switches_count() -> None:
     config = KubeletConfig(cpu_cfs_quota=False, single_process_oom_kill=True, pod_pids_limit=100)
     resolved = limits.resolve(config, MACHINE)
     cgroup = desired.container(resolved, BOOKS, GUARANTEED, "c").cgroup
-    assert (NO_QUOTA, False) == (cgroup.cpu_quota_us, cgroup.oom_group)
+    assert (cgroup.cpu_quota_us, cgroup.oom_group) == (NO_QUOTA, False)
     pod = desired.pod(resolved, BOOKS, GUARANTEED)
-    assert (NO_QUOTA, 100) == (pod.cpu_quota_us, pod.pids_max)
+    assert (pod.cpu_quota_us, pod.pids_max) == (NO_QUOTA, 100)
 
 
 @pytest.mark.parametrize("limit", [-1, 0])
@@ -206,9 +206,9 @@ def test_a_limit_of_processes_that_is_not_above_zero_is_none(limit: int) -> None
 def test_quotas_are_in_the_period_of_the_configuration() -> None:
     resolved = limits.resolve(KubeletConfig(cpu_cfs_quota_period_ns=10_000_000), MACHINE)
     container = desired.container(resolved, BOOKS, GUARANTEED, "d").cgroup
-    assert (5_000, 10_000) == (container.cpu_quota_us, container.cpu_period_us)
+    assert (container.cpu_quota_us, container.cpu_period_us) == (5_000, 10_000)
     pod = desired.pod(resolved, BOOKS, GUARANTEED)
-    assert (25_000, 10_000) == (pod.cpu_quota_us, pod.cpu_period_us)
+    assert (pod.cpu_quota_us, pod.cpu_period_us) == (25_000, 10_000)
 
 
 def test_all_pods_together_have_the_tasks_that_are_not_reserved() -> None:
@@ -218,28 +218,28 @@ def test_all_pods_together_have_the_tasks_that_are_not_reserved() -> None:
     )
     kernel = KernelLimits(page_bytes=65536, tasks=32768)
     resolved = limits.resolve(config, MACHINE, EXACT, kernel)
-    assert 32768 - 1100 == desired.tree(resolved, BOOKS, [])[""].pids_max
+    assert desired.tree(resolved, BOOKS, [])[""].pids_max == 32768 - 1100
     kept = replace(config, enforce_node_allocatable=("none",))
     whole = limits.resolve(kept, MACHINE, EXACT, kernel)
-    assert 32768 == desired.tree(whole, BOOKS, [])[""].pids_max
+    assert desired.tree(whole, BOOKS, [])[""].pids_max == 32768
     assert desired.tree(LIMITS, BOOKS, [])[""].pids_max is None
     odd = _pod(QosClass.BURSTABLE, _container("c", {"memory": "100001"}))
-    assert 65536 == desired.container(resolved, BOOKS, odd, "c").cgroup.memory_max_bytes
+    assert desired.container(resolved, BOOKS, odd, "c").cgroup.memory_max_bytes == 65536
 
 
 def test_memory_is_protected_and_throttled_where_asked() -> None:
     spec = _container("c", {"memory": "1Gi"}, {"memory": "2Gi"})
     pod = _pod(QosClass.BURSTABLE, spec)
     cgroup = desired.container(QOS_ON, Snapshot(), pod, "c").cgroup
-    assert GI == cgroup.memory_min_bytes
-    assert (GI + GI * 9 // 10) // 4096 * 4096 == cgroup.memory_high_bytes
+    assert cgroup.memory_min_bytes == GI
+    assert cgroup.memory_high_bytes == (GI + GI * 9 // 10) // 4096 * 4096
     tree = desired.tree(QOS_ON, BOOKS, [pod])
     assert {GI} == {tree[path].memory_min_bytes for path in ("", "burstable", "burstable/podu")}
 
 
 def test_a_request_that_is_the_limit_is_not_throttled() -> None:
     cgroup = desired.container(QOS_ON, BOOKS, GUARANTEED, "c").cgroup
-    assert (GI, None) == (cgroup.memory_min_bytes, cgroup.memory_high_bytes)
+    assert (cgroup.memory_min_bytes, cgroup.memory_high_bytes) == (GI, None)
 
 
 def test_without_a_limit_the_node_is_the_ceiling() -> None:
@@ -250,4 +250,4 @@ def test_without_a_limit_the_node_is_the_ceiling() -> None:
 
 def test_limits_know_the_page_sizes() -> None:
     assert isinstance(LIMITS, Limits)
-    assert (2 * MI, GI) == LIMITS.page_sizes
+    assert LIMITS.page_sizes == (2 * MI, GI)

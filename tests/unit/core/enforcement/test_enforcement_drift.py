@@ -28,15 +28,15 @@ WANTED = CgroupSettings(
 
 
 def test_equal_settings_do_not_differ() -> None:
-    assert () == drift.differences(WANTED, WANTED)
+    assert drift.differences(WANTED, WANTED) == ()
 
 
 def test_what_nobody_wants_does_not_differ() -> None:
-    assert () == drift.differences(CgroupSettings(), WANTED)
+    assert drift.differences(CgroupSettings(), WANTED) == ()
 
 
 def test_every_setting_is_named_as_its_file() -> None:
-    assert (
+    assert drift.differences(WANTED, CgroupSettings()) == (
         "cpuset.cpus",
         "cpuset.mems",
         "memory.max",
@@ -49,18 +49,18 @@ def test_every_setting_is_named_as_its_file() -> None:
         "pids.max",
         "hugetlb.2MB.max",
         "hugetlb.1GB.max",
-    ) == drift.differences(WANTED, CgroupSettings())
+    )
 
 
 def test_a_quota_in_another_period_differs() -> None:
     seen = CgroupSettings(cpu_quota_us=1000, cpu_period_us=50_000)
-    assert ("cpu.max",) == drift.differences(CgroupSettings(cpu_quota_us=1000), seen)
+    assert drift.differences(CgroupSettings(cpu_quota_us=1000), seen) == ("cpu.max",)
 
 
 def test_a_quota_that_nobody_shall_have_differs_from_any_quota() -> None:
     none = CgroupSettings(cpu_quota_us=NO_QUOTA, cpu_period_us=10_000)
-    assert () == drift.differences(none, CgroupSettings())
-    assert ("cpu.max",) == drift.differences(none, CgroupSettings(cpu_quota_us=1000))
+    assert drift.differences(none, CgroupSettings()) == ()
+    assert drift.differences(none, CgroupSettings(cpu_quota_us=1000)) == ("cpu.max",)
 
 
 def _reality(cpus: set[int], nodes: tuple[int, ...], **pages: dict[int, int]) -> Reality:
@@ -76,7 +76,7 @@ def _reality(cpus: set[int], nodes: tuple[int, ...], **pages: dict[int, int]) ->
 def test_pages_elsewhere_are_misplaced_but_not_those_of_files() -> None:
     found = _reality({1}, (0, 1), memory={0: 1, 1: 2, 2: 4}, hugepages_2Mi={3: 8}, file={2: 16})
     looked = audit(WANTED, found, NOW)
-    assert 12 == looked.misplaced_bytes
+    assert looked.misplaced_bytes == 12
     assert not looked.aligned
 
 
@@ -98,7 +98,7 @@ def test_what_is_allowed_beyond_the_promise_strays(
 def test_without_a_promise_nothing_strays() -> None:
     looked = audit(CgroupSettings(), _reality({1, 2}, (0, 5), memory={5: 4096}), NOW)
     assert looked.aligned
-    assert () == looked.memory_nodes
+    assert looked.memory_nodes == ()
 
 
 def test_what_is_as_promised_is_aligned() -> None:

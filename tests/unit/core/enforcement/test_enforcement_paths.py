@@ -55,6 +55,6 @@ def test_other_texts_are_no_names(text: str) -> None:
 
 
 def test_the_cgroups_above_one_begin_with_the_root() -> None:
-    assert ("", "burstable", "burstable/podu") == paths.parents("burstable/podu/c")
-    assert ("",) == paths.parents("podu")
-    assert () == paths.parents("")
+    assert paths.parents("burstable/podu/c") == ("", "burstable", "burstable/podu")
+    assert paths.parents("podu") == ("",)
+    assert paths.parents("") == ()

@@ -218,8 +218,8 @@ def test_nodes_of_a_socket_are_closer() -> None:
     )
     sets = OpenSets(0xFFFF, 0, (by_node(4, dict.fromkeys((3, 4, 5, 6, 7, 9), 1)),))
 
-    assert 0b11110000 == nearest_set.best(LowestSet(sets), 4, by_socket)
-    assert 0b11110001 == nearest_set.best(LowestSet(sets), 5, by_socket)
+    assert nearest_set.best(LowestSet(sets), 4, by_socket) == 0b11110000
+    assert nearest_set.best(LowestSet(sets), 5, by_socket) == 0b11110001
 
 
 def test_a_branch_that_is_as_far_as_one_that_distances_ended_is_not_searched_again() -> None:
@@ -234,7 +234,7 @@ def test_a_branch_that_is_as_far_as_one_that_distances_ended_is_not_searched_aga
 
     # Neither socket has enough by itself. Of the sets with two nodes of one socket and one of the
     # other this is the lowest that has.
-    assert 0b001101 == nearest_set.best(LowestSet(sets), 3, by_socket)
+    assert nearest_set.best(LowestSet(sets), 3, by_socket) == 0b001101
 
 
 def test_many_requirements_at_once_are_still_met_exactly() -> None:
@@ -246,7 +246,7 @@ def test_many_requirements_at_once_are_still_met_exactly() -> None:
     found = search.lowest(12)
 
     assert found is not None
-    assert (12, True) == (found.bit_count(), all(row.is_met_by(found) for row in rows))
+    assert (found.bit_count(), all(row.is_met_by(found) for row in rows)) == (12, True)
     assert search.lowest(11) is None or search.fewest() == 11
 
 
@@ -266,7 +266,7 @@ def test_a_device_of_two_nodes_is_lost_with_the_second() -> None:
     sets = OpenSets(0b111, 0, (Requirement(1, ((0b011, 1), (0b100, 0))),))
     problem = SharingOut(0b111, [open_sets.rule_of(sets)], Budget(NO_LIMIT))
 
-    assert (0b001, 0b101) == (problem.share(0b001, 0, 0), problem.share(0b101, 0, 0))
+    assert (problem.share(0b001, 0, 0), problem.share(0b101, 0, 0)) == (0b001, 0b101)
     assert problem.share(0b011, 0, 0) is None
     assert not problem.can_be_shared_greedily(0b011)
 
@@ -294,7 +294,7 @@ def test_a_size_is_passed_over_if_only_the_exact_search_can_tell() -> None:
 def test_a_node_is_offered_alone_only_if_it_has_enough() -> None:
     rule = additive(4, [4, 3, 5], preferred_size=1)
 
-    assert [0b001, 0b100] == list(rule.singles())
+    assert list(rule.singles()) == [0b001, 0b100]
     assert [Hint(0b001, True), Hint(0b100, True)] == list(rule.preferred_singles())
 
 
@@ -302,7 +302,7 @@ def test_one_node_is_not_preferred_where_two_sockets_are() -> None:
     sockets = Requirement(2, ((0b01, 1), (0b10, 1)), most=2)
     rule = HintRule(0b11, OpenSets(0b11, 0, ()), preferred_size=2, spanning=sockets)
 
-    assert ([0b01, 0b10], []) == (list(rule.singles()), list(rule.preferred_singles()))
+    assert (list(rule.singles()), list(rule.preferred_singles())) == ([0b01, 0b10], [])
 
 
 @pytest.mark.parametrize(("need", "smallest"), [(7, 2), (12, 4)])
@@ -344,7 +344,7 @@ def test_what_failed_with_little_slack_is_tried_again_with_more() -> None:
     needs = (by_node(2, {0: 3, 1: 1, 2: 1, 3: 5}), by_node(10, {0: 4, 1: 4, 2: 5, 3: 3}))
     rules = [open_sets.rule_of(OpenSets(0b11111, 0, (need,))) for need in needs]
 
-    assert 0b1111 == SharingOut(0b1111, rules, Budget(NO_LIMIT)).share(0b1111, 0, 0)
+    assert SharingOut(0b1111, rules, Budget(NO_LIMIT)).share(0b1111, 0, 0) == 0b1111
 
 
 def test_of_equally_close_sets_the_lowest_is_found_though_another_is_known() -> None:
@@ -374,14 +374,14 @@ def test_a_search_for_the_closest_set_that_is_stopped_twice_has_one_that_meets_t
 def test_what_a_mandatory_node_touches_is_counted_once() -> None:
     shared = Requirement(2, ((0b011, 1), (0b100, 1)))
 
-    assert 0b101 == LowestSet(OpenSets(0b111, 0b001, (shared,))).lowest(2)
+    assert LowestSet(OpenSets(0b111, 0b001, (shared,))).lowest(2) == 0b101
 
 
 def test_what_failed_with_much_lacking_is_tried_again_with_less() -> None:
     first = by_node(9, {0: 2, 1: 1, 2: 3, 3: 4, 4: 5})
     second = by_node(8, {0: 2, 1: 4, 2: 2, 3: 3, 4: 3})
 
-    assert 0b10110 == LowestSet(OpenSets(0b11111, 0, (first, second))).lowest(3)
+    assert LowestSet(OpenSets(0b11111, 0, (first, second))).lowest(3) == 0b10110
 
 
 def test_a_group_that_gives_nothing_better_changes_nothing() -> None:
@@ -398,7 +398,7 @@ def test_two_nodes_of_one_device_are_close_and_not_enough() -> None:
     rows = {i: {j: 10 if {i, j} <= {0, 2} else 20 for j in range(3)} for i in range(3)}
     sets = LowestSet(OpenSets(0b111, 0, (devices,)))
 
-    assert 0b011 == nearest_set.best(sets, 2, Distances(rows))
+    assert nearest_set.best(sets, 2, Distances(rows)) == 0b011
 
 
 def test_a_part_of_a_budget_is_used_up_and_the_rest_stays() -> None:

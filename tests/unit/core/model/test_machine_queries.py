@@ -152,7 +152,7 @@ def test_memory_without_cpus_is_a_class_of_its_own() -> None:
 def test_a_node_without_memory_is_empty_whether_or_not_it_has_cpus() -> None:
     nodes = (NumaNode(1, 0, cpus=frozenset({0})), NumaNode(2, 0))
 
-    assert [ask.NodeClass.EMPTY] * 2 == [ask.node_class(node) for node in nodes]
+    assert [ask.node_class(node) for node in nodes] == [ask.NodeClass.EMPTY] * 2
 
 
 def test_memory_that_was_not_told_counts_as_memory() -> None:

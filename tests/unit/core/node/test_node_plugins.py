@@ -26,8 +26,8 @@ def _allocatable(node: Node) -> dict[str, int]:
 
 def test_a_plugin_that_went_has_nothing_to_give() -> None:
     node = served_node.with_pods([]).plugin_stopped(GPU)
-    assert {GPU: 0, NIC: 1} == _allocatable(node)
-    assert {NIC: 1} == _allocatable(node.resource_expired(GPU))
+    assert _allocatable(node) == {GPU: 0, NIC: 1}
+    assert _allocatable(node.resource_expired(GPU)) == {NIC: 1}
 
 
 def test_the_end_of_a_plugin_that_never_reported_changes_nothing() -> None:
@@ -38,10 +38,10 @@ def test_the_end_of_a_plugin_that_never_reported_changes_nothing() -> None:
 def test_counts_of_others_stand_beside_ours() -> None:
     ours, theirs = Counts().plus("a"), Counts().plus("b", (("of", "x"),), 2)
     both = ours.and_also([theirs])
-    assert (1, 2) == (both.of("a"), both.of("b", (("of", "x"),)))
+    assert (both.of("a"), both.of("b", (("of", "x"),))) == (1, 2)
     seen = Counts().observed("h", (1.0, 2.0), 1.5, (("of", "x"),))
-    assert 1 == seen.of("h_bucket", (("of", "x"), ("le", "2")))
-    assert 1.5 == seen.of("h_sum", (("of", "x"),))
+    assert seen.of("h_bucket", (("of", "x"), ("le", "2"))) == 1
+    assert seen.of("h_sum", (("of", "x"),)) == 1.5
 
 
 class Loud:

@@ -41,13 +41,13 @@ def test_containers_are_summed_up() -> None:
         memory_bytes={"hugepages-2Mi": 64 << 20, "memory": 5 * GI},
         devices={GPU: ("g0", "g1"), NIC: ("n0",)},
     ) == replace(sums, memory_bytes=dict(sorted(sums.memory_bytes.items())))
-    assert [GPU, NIC] == list(sums.devices)
+    assert list(sums.devices) == [GPU, NIC]
 
 
 def test_what_an_init_container_hands_over_counts_once() -> None:
     pod = builders.pod("u", init("i", "4Gi"), container("a", "3Gi"))
     _, decision = _node().admit(pod)
-    assert {"memory": 4 * GI} == pod_sums.pod_sums(decision, MACHINE).memory_bytes
+    assert pod_sums.pod_sums(decision, MACHINE).memory_bytes == {"memory": 4 * GI}
 
 
 def test_a_rejected_pod_holds_nothing() -> None:

@@ -40,18 +40,18 @@ def test_a_container_has_cpus_memory_and_devices() -> None:
         )
         == held
     )
-    assert ["example.com/gpu", "example.com/nic"] == list(held.devices)
+    assert list(held.devices) == ["example.com/gpu", "example.com/nic"]
 
 
 def test_memory_nodes_are_those_of_all_blocks() -> None:
-    assert (0, 1, 2) == placement.of_container(SNAPSHOT, "u", "c").memory_nodes
-    assert () == NOTHING.memory_nodes
+    assert placement.of_container(SNAPSHOT, "u", "c").memory_nodes == (0, 1, 2)
+    assert NOTHING.memory_nodes == ()
 
 
 def test_an_unknown_container_holds_nothing() -> None:
-    assert NOTHING == placement.of_container(SNAPSHOT, "u", "other")
-    assert NOTHING == placement.of_container(SNAPSHOT, "v", "c")
-    assert NOTHING == placement.of_container(SNAPSHOT, "u", "empty")
+    assert placement.of_container(SNAPSHOT, "u", "other") == NOTHING
+    assert placement.of_container(SNAPSHOT, "v", "c") == NOTHING
+    assert placement.of_container(SNAPSHOT, "u", "empty") == NOTHING
 
 
 def test_a_pod_has_a_placement_for_each_container_in_order() -> None:
@@ -60,8 +60,8 @@ def test_a_pod_has_a_placement_for_each_container_in_order() -> None:
 
     held = placement.of_pod(SNAPSHOT, pod)
 
-    assert ["z", "c"] == list(held)
-    assert NOTHING == held["z"]
+    assert list(held) == ["z", "c"]
+    assert held["z"] == NOTHING
     assert frozenset({1, 5}) == held["c"].cpus
 
 

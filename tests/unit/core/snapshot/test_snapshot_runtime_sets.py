@@ -31,12 +31,12 @@ def test_exclusive_cpus_are_told_before_the_shared_pool() -> None:
 
 
 def test_without_a_shared_pool_no_cpus_are_told() -> None:
-    assert cpu_set.EMPTY == runtime_sets.cpus(_snapshot(), "u", "c")
+    assert runtime_sets.cpus(_snapshot(), "u", "c") == cpu_set.EMPTY
 
 
 def test_memory_nodes_are_told_ascending() -> None:
-    assert (0, 2) == runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "c")
-    assert () == runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "other")
+    assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "c") == (0, 2)
+    assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "other") == ()
 
 
 @pytest.mark.parametrize(

@@ -40,34 +40,34 @@ def test_what_keeps_a_kubelet_from_starting_on_a_live_host_is_found() -> None:
     found = checked(bad)
     assert {"swap-is-on", "cgroup-v1", "no-container-runtime"} == set(codes(found))
     assert {Severity.WARNING} == set(codes(found).values())
-    assert () == found.not_looked_at
+    assert found.not_looked_at == ()
     assert "swap-is-on" not in codes(checked(bad, fail_swap_on=False))
     good = Host(swap_areas=(), cgroup_version=2, has_runtime=True)
-    assert ({}, ()) == (codes(checked(good)), checked(good).not_looked_at)
+    assert (codes(checked(good)), checked(good).not_looked_at) == ({}, ())
 
 
 def test_what_is_not_known_is_said_not_to_have_been_looked_at() -> None:
-    assert ("swap", "cgroup-version", "container-runtime") == checked().not_looked_at
+    assert checked().not_looked_at == ("swap", "cgroup-version", "container-runtime")
     assert "swap" not in checked(fail_swap_on=False).not_looked_at
     soft = checked(
         eviction_soft={"memory.available": "1Gi"},
         eviction_soft_grace_period={"memory.available": "1m"},
     )
     assert "soft-eviction" in soft.not_looked_at
-    assert {} == codes(soft)
+    assert codes(soft) == {}
 
 
 def test_windows_has_neither_swap_files_nor_cgroups() -> None:
     windows = replace(MACHINE, os=OperatingSystem.WINDOWS)
     found = rules.check(LintSubject(config=KubeletConfig(), machine=windows))
-    assert ("container-runtime",) == found.not_looked_at
+    assert found.not_looked_at == ("container-runtime",)
 
 
 def test_a_soft_threshold_needs_a_grace_period() -> None:
     found = checked(eviction_soft={"memory.available": "1Gi", "nodefs.available": "5%"})
-    assert {"soft-eviction-without-grace-period": Severity.ERROR} == codes(found)
+    assert codes(found) == {"soft-eviction-without-grace-period": Severity.ERROR}
     (_, other) = found.own
-    assert "$.evictionSoft.nodefs.available" == other.where.path
+    assert other.where.path == "$.evictionSoft.nodefs.available"
 
 
 def host(files: dict[str, bytes], folders: set[str], endpoint: str, name: str | None) -> Host:
@@ -93,5 +93,5 @@ def test_a_live_host_is_looked_at(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("endpoint", "name"), [("tcp://h:1", None), ("unix:///no", "2n4c2t")])
 def test_what_can_not_be_seen_is_unknown(endpoint: str, name: str | None) -> None:
-    assert UNKNOWN == host({}, set(), endpoint, name)
-    assert UNKNOWN == checking.host(CheckInputs(), None, KubeletConfig())
+    assert host({}, set(), endpoint, name) == UNKNOWN
+    assert checking.host(CheckInputs(), None, KubeletConfig()) == UNKNOWN

@@ -168,10 +168,10 @@ def test_all_huge_pages_are_taken_off_the_memory_that_a_node_offers() -> None:
 def test_resources_that_the_kubelet_does_not_count_are_passed_over() -> None:
     asked = {"example.com/odd": Quantity.parse("1")}
     (note,) = found(pod("p", replace(container("c"), requests=asked), qos=QosClass.BURSTABLE))
-    assert ("decision/resource-not-offered", "example.com/odd") == (
+    assert (
         note.code,
         note.fields["resource"],
-    )
+    ) == ("decision/resource-not-offered", "example.com/odd")
 
 
 def test_pods_of_a_node_that_does_not_start_are_counted_only() -> None:

@@ -28,7 +28,7 @@ TWO_NODES = shape(2, 2, 2, 2)
 def test_every_cpu_is_shown_core_by_core() -> None:
     first, second = cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4"))
 
-    assert (0, 1) == (first.node_id, second.node_id)
+    assert (first.node_id, second.node_id) == (0, 1)
     assert (
         (CpuCell(0, CpuUse.RESERVED), CpuCell(4, CpuUse.RESERVED)),
         (CpuCell(1, CpuUse.EXCLUSIVE, "a"), CpuCell(5, CpuUse.EXCLUSIVE, "a")),
@@ -37,8 +37,10 @@ def test_every_cpu_is_shown_core_by_core() -> None:
         (CpuCell(2, CpuUse.SHARED), CpuCell(6, CpuUse.SHARED)),
         (CpuCell(3, CpuUse.EXCLUSIVE, "b"), CpuCell(7, CpuUse.EXCLUSIVE, "b")),
     ) == second.cores
-    assert [2, 0, 2] == [
-        second.count(use) for use in (CpuUse.SHARED, CpuUse.RESERVED, CpuUse.EXCLUSIVE)
+    assert [second.count(use) for use in (CpuUse.SHARED, CpuUse.RESERVED, CpuUse.EXCLUSIVE)] == [
+        2,
+        0,
+        2,
     ]
 
 
@@ -46,15 +48,15 @@ def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
     plain = machine(1, 1, 1)
     nodes = (plain.nodes[2], replace(plain.nodes[1], cores=()), plain.nodes[0])
     shown = cpu_map.cpu_map(Snapshot(), replace(plain, nodes=nodes), ())
-    assert [0, 2] == [node.node_id for node in shown]
+    assert [node.node_id for node in shown] == [0, 2]
 
 
 def test_cpus_are_told_as_lists() -> None:
     rows = simulation_document.cpus(cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
-    assert [
+    assert [json_schema.plain(row) for row in rows] == [
         {"node_id": 0, "shared": "", "reserved": "0,4", "exclusive": {"a": "1,5"}},
         {"node_id": 1, "shared": "2,6", "reserved": "", "exclusive": {"b": "3,7"}},
-    ] == [json_schema.plain(row) for row in rows]
+    ]
 
 
 def _ledger() -> DeviceLedger:
@@ -73,13 +75,13 @@ def test_devices_are_listed_by_resource_and_numa_nodes() -> None:
 
 
 def test_devices_are_told_with_their_ids() -> None:
-    assert {
+    assert json_schema.plain(simulation_document.devices(device_map.device_map(_ledger()))[2]) == {
         "resource": GPU,
         "numa_nodes": [1],
         "free": ["b"],
         "in_use": ["a"],
         "unhealthy": ["e"],
-    } == json_schema.plain(simulation_document.devices(device_map.device_map(_ledger()))[2])
+    }
 
 
 def test_holders_of_cpus_and_devices_are_listed_with_those_of_memory() -> None:

@@ -28,12 +28,12 @@ def _told(on: MachineInfo, policy: MemoryPolicy, memory: str) -> dict[str, Any]:
 
 def test_linux_is_told_cpus_and_memory_nodes() -> None:
     found = _told(LINUX, MemoryPolicy.STATIC, "15Gi")
-    assert {"c": {"cpuset_cpus": "", "cpuset_mems": "0,1"}} == found["runtime"]
+    assert found["runtime"] == {"c": {"cpuset_cpus": "", "cpuset_mems": "0,1"}}
 
 
 def test_windows_is_told_masks_of_cpu_groups() -> None:
     found = _told(WINDOWS, MemoryPolicy.BEST_EFFORT, "15Gi")
-    assert {"c": {"affinity_cpus": [{"cpu_group": 0, "cpu_mask": 0b1111}]}} == found["runtime"]
+    assert found["runtime"] == {"c": {"affinity_cpus": [{"cpu_group": 0, "cpu_mask": 0b1111}]}}
 
 
 def test_a_rejected_pod_is_told_to_nobody() -> None:

@@ -78,8 +78,8 @@ def test_nothing_is_told_of_a_rejected_pod() -> None:
     decision = _decision(_rules(MACHINE), pod)
 
     assert not decision.admitted
-    assert {} == runtime_settings.of_decision(decision)
-    assert {} == decision.placements
+    assert runtime_settings.of_decision(decision) == {}
+    assert decision.placements == {}
 
 
 def test_a_decision_on_linux_has_no_windows_affinity_but_placements() -> None:
@@ -88,8 +88,8 @@ def test_a_decision_on_linux_has_no_windows_affinity_but_placements() -> None:
     assert decision.windows_affinity is None
     assert cpus("2-3") == decision.placements["pinned"].cpus
     assert cpus("") == decision.placements["shared"].cpus
-    assert [((0,), GI)] == [
-        (block.nodes, block.size_bytes) for block in decision.placements["shared"].memory
+    assert [(block.nodes, block.size_bytes) for block in decision.placements["shared"].memory] == [
+        ((0,), GI)
     ]
 
 
@@ -106,7 +106,7 @@ def test_on_windows_the_merged_set_is_told_by_groups() -> None:
 def test_stand_ins_on_windows_bind_to_nothing() -> None:
     decision = _decision(replace(_windows(MACHINE), managers_are_stand_ins=True))
 
-    assert {} == decision.windows_affinity
+    assert decision.windows_affinity == {}
     assert {
         "pinned": WindowsSettings(()),
         "shared": WindowsSettings(()),
@@ -118,7 +118,7 @@ def test_a_rejected_pod_on_windows_is_bound_to_nothing() -> None:
     decision = _decision(_windows(MACHINE), pod)
 
     assert not decision.admitted
-    assert {} == decision.windows_affinity
+    assert decision.windows_affinity == {}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_hints_of_many_nodes_are_told_by_what_matters() -> None:
         "groups": [[1, 2]],
         "open_nodes": list(range(3, 40)),
     } == found["hints"]["c"]["memory"]["memory"]
-    assert {"nodes": [3], "preferred": True, "admit": True} == found["merged"]["c"]
+    assert found["merged"]["c"] == {"nodes": [3], "preferred": True, "admit": True}
 
 
 def test_a_search_that_was_stopped_is_told() -> None:
@@ -39,6 +39,9 @@ def test_a_search_that_was_stopped_is_told() -> None:
     merged = Merged(Hint(0b11, False), admit=True, bounded=True)
     stopped = replace(decision, alignments={"c": Alignment({}, merged)})
 
-    assert {"nodes": [0, 1], "preferred": False, "admit": True, "bounded": True} == (
-        outcome.verdict(stopped, "", "")["merged"]["c"]
-    )
+    assert (outcome.verdict(stopped, "", "")["merged"]["c"]) == {
+        "nodes": [0, 1],
+        "preferred": False,
+        "admit": True,
+        "bounded": True,
+    }

@@ -104,9 +104,9 @@ def with_totals(*change_bytes: int) -> MachineInfo:
 def test_what_a_kubelet_wrote_it_accepts() -> None:
     found = check()
 
-    assert (RestartAnswer.ACCEPTED, None, ()) == (found.answer, found.refused, found.drift)
+    assert (found.answer, found.refused, found.drift) == (RestartAnswer.ACCEPTED, None, ())
     assert found.rebased is not None
-    assert {} == found.rebased.files
+    assert found.rebased.files == {}
 
 
 def test_a_kubelet_without_files_starts() -> None:
@@ -139,9 +139,9 @@ def test_a_reboot_loses_nothing() -> None:
     found = check(machine=with_totals(-50 * MI, 50 * MI, 0))
 
     assert found.rebased is not None
-    assert ((), [MEMORY]) == (found.rebased.lost, list(found.rebased.files))
+    assert (found.rebased.lost, list(found.rebased.files)) == ((), [MEMORY])
     after = check(machine=with_totals(-50 * MI, 50 * MI, 0), of={**FILES, **found.rebased.files})
-    assert (RestartAnswer.ACCEPTED, ()) == (after.answer, after.drift)
+    assert (after.answer, after.drift) == (RestartAnswer.ACCEPTED, ())
 
 
 def test_other_reserved_memory_is_named_by_node() -> None:
@@ -152,8 +152,8 @@ def test_other_reserved_memory_is_named_by_node() -> None:
     )
     found = check(more)
 
-    assert (RestartAnswer.REFUSED, ["reserved 0"]) == (found.answer, drift(found))
-    assert [GI, 2 * GI] == [found.drift[0].fields[side] for side in ("found", "expected")]
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["reserved 0"])
+    assert [found.drift[0].fields[side] for side in ("found", "expected")] == [GI, 2 * GI]
 
 
 def test_other_huge_pages_are_counted() -> None:
@@ -161,23 +161,23 @@ def test_other_huge_pages_are_counted() -> None:
     fewer = replace(MACHINE, nodes=nodes_, hugepages=(HugePages(2048, 1500),))
     found = check(machine=fewer)
 
-    assert ["hugepages 0", "hugepages 1", "hugepages 2"] == drift(found)
-    assert [512, 500] == [found.drift[0].fields[side] for side in ("found", "expected")]
+    assert drift(found) == ["hugepages 0", "hugepages 1", "hugepages 2"]
+    assert [found.drift[0].fields[side] for side in ("found", "expected")] == [512, 500]
 
 
 def test_page_sizes_come_and_go() -> None:
     nodes_ = tuple(replace(node, hugepages=(HugePages(1048576, 0),)) for node in MACHINE.nodes)
     found = check(machine=replace(MACHINE, nodes=nodes_, hugepages=()))
 
-    assert ["type-gone 0", "type-new 0"] == drift(found)[:2]
+    assert drift(found)[:2] == ["type-gone 0", "type-new 0"]
 
 
 def test_nodes_come_and_go() -> None:
     lost = check(machine=state_builders.machine(2))
-    assert ["cpus-gone", "node-lost 2"] == drift(lost)
-    assert 1 == lost.drift[1].fields["containers"]
+    assert drift(lost) == ["cpus-gone", "node-lost 2"]
+    assert lost.drift[1].fields["containers"] == 1
     found = check(machine=state_builders.machine(4))
-    assert ["cpus-new", "node-new 3"] == drift(found)
+    assert drift(found) == ["cpus-new", "node-new 3"]
 
 
 def test_another_policy_is_named_and_nothing_else() -> None:
@@ -186,15 +186,15 @@ def test_another_policy_is_named_and_nothing_else() -> None:
     )
     found = check(off)
 
-    assert (RestartAnswer.REFUSED, ["policy", "policy"]) == (found.answer, drift(found))
-    assert ["none", "None"] == [finding.fields["configured"] for finding in found.drift]
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["policy", "policy"])
+    assert [finding.fields["configured"] for finding in found.drift] == ["none", "None"]
 
 
 def test_reserved_cpus_that_are_given_away_are_named() -> None:
     found = check(replace(CONFIG, reserved_system_cpus="0,4"))
 
-    assert (RestartAnswer.REFUSED, ["reserved-cpus-held"]) == (found.answer, drift(found))
-    assert ("4", 1) == tuple(found.drift[0].fields[name] for name in ("cpus", "containers"))
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["reserved-cpus-held"])
+    assert tuple(found.drift[0].fields[name] for name in ("cpus", "containers")) == ("4", 1)
 
 
 def test_strict_reservation_switched_on_or_off() -> None:
@@ -204,27 +204,27 @@ def test_strict_reservation_switched_on_or_off() -> None:
         feature_gates={"CPUManagerPolicyAlphaOptions": True},
     )
     on = check(strict)
-    assert (RestartAnswer.REFUSED, ["strict-reservation"]) == (on.answer, drift(on))
+    assert (on.answer, drift(on)) == (RestartAnswer.REFUSED, ["strict-reservation"])
     written = nodes.start(strict, MACHINE)
     assert isinstance(written, Node)
     off = check(of=written.state_files())
-    assert (RestartAnswer.REFUSED, ["cpus-new"]) == (off.answer, drift(off))
+    assert (off.answer, drift(off)) == (RestartAnswer.REFUSED, ["cpus-new"])
 
     def take_all(value: Any) -> None:
         value["defaultCpuSet"] = ""
         value["entries"]["u9"] = {"c": "6-11"}
 
     empty = check(strict, of=changed(CPU, take_all))
-    assert (RestartAnswer.REFUSED, ["empty-pool"]) == (empty.answer, drift(empty))
+    assert (empty.answer, drift(empty)) == (RestartAnswer.REFUSED, ["empty-pool"])
 
 
 def test_a_damaged_file_is_said_to_be_damaged() -> None:
     found = check(of=FILES | {MEMORY: "{", CPU: FILES[CPU].replace("4-5", "4")})
-    assert (RestartAnswer.REFUSED, ["unreadable", "corrupted"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["unreadable", "corrupted"])
     assert found.rebased is not None
     assert {MEMORY, CPU} == found.rebased.unusable.keys()
     found = check(of=FILES | {MEMORY: FILES[MEMORY].replace("u1", "u9")})
-    assert (RestartAnswer.REFUSED, ["corrupted"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["corrupted"])
 
 
 def test_the_device_checkpoint_is_never_in_the_way() -> None:
@@ -234,7 +234,7 @@ def test_the_device_checkpoint_is_never_in_the_way() -> None:
     ):
         found = check(of=FILES | {DEVICE: text})
         assert (RestartAnswer.ACCEPTED, expected) == (found.answer, drift(found))
-        assert [Severity.WARNING] == [finding.severity for finding in found.drift]
+        assert [finding.severity for finding in found.drift] == [Severity.WARNING]
 
 
 def test_devices_on_a_lost_node_are_named() -> None:
@@ -242,7 +242,7 @@ def test_devices_on_a_lost_node_are_named() -> None:
         value["Data"]["PodDeviceEntries"][0]["DeviceIDs"] = {"7": ["gpu0"]}
 
     found = check(of=changed(DEVICE, move))
-    assert ["device-on-absent-node"] == drift(found)
+    assert drift(found) == ["device-on-absent-node"]
 
 
 def test_the_early_layout_is_recognised() -> None:
@@ -253,7 +253,7 @@ def test_the_early_layout_is_recognised() -> None:
     assert isinstance(document, MemoryDocument)
     value["checksum"] = fnv1a_32(go_dump.memory(with_early_groups(document), go_dump.EARLY))
     found = check(of=FILES | {MEMORY: json.dumps(value)})
-    assert (RestartAnswer.REFUSED, ["early-layout"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["early-layout"])
 
 
 def test_a_file_that_contradicts_itself_is_no_drift_of_the_machine() -> None:
@@ -261,7 +261,7 @@ def test_a_file_that_contradicts_itself_is_no_drift_of_the_machine() -> None:
         value["entries"]["u1"]["c"][1]["size"] = 3 * GI
 
     found = check(of=changed(MEMORY, grow))
-    assert (RestartAnswer.REFUSED, ["sums", "would-not-restart 0"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.REFUSED, ["sums", "would-not-restart 0"])
 
     def overlap(value: Any) -> None:
         value["entries"]["u9"] = {"c": [{"numaAffinity": [0, 1], "type": "memory", "size": 0}]}
@@ -293,7 +293,7 @@ def test_without_a_node_map_nothing_is_compared() -> None:
 
 def test_a_configuration_that_starts_no_kubelet_is_not_asked() -> None:
     found = check(replace(CONFIG, memory_manager_policy="Sometimes"))
-    assert (RestartAnswer.NOT_ASKED, (), None) == (found.answer, found.drift, found.rebased)
+    assert (found.answer, found.drift, found.rebased) == (RestartAnswer.NOT_ASKED, (), None)
     too_much = replace(
         CONFIG,
         memory_manager_policy="None",
@@ -352,9 +352,9 @@ def test_a_file_over_which_the_kubelet_crashes_is_refused() -> None:
     found = check(machine=machine, of=changed(MEMORY, drop))
 
     assert RestartAnswer.REFUSED is found.answer
-    assert ["types-differ", "would-crash 1"] == drift(found)
+    assert drift(found) == ["types-differ", "would-crash 1"]
     assert found.rebased is not None
-    assert ["u2"] == [lost.key.pod_uid for lost in found.rebased.lost]
+    assert [lost.key.pod_uid for lost in found.rebased.lost] == ["u2"]
 
 
 def test_cpus_of_two_pods_are_named() -> None:
@@ -362,7 +362,7 @@ def test_cpus_of_two_pods_are_named() -> None:
         value["entries"]["u1"]["c"] = "1,4"
 
     found = check(of=changed(CPU, share))
-    assert (RestartAnswer.ACCEPTED, ["cpus-of-two-pods"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.ACCEPTED, ["cpus-of-two-pods"])
 
 
 def test_a_kubelet_with_stand_ins_looks_at_no_file() -> None:
@@ -370,7 +370,7 @@ def test_a_kubelet_with_stand_ins_looks_at_no_file() -> None:
     config = KubeletConfig()
     found = check(config, windows, FILES | {MEMORY: "{"})
 
-    assert (RestartAnswer.ACCEPTED, ["unreadable"]) == (found.answer, drift(found))
+    assert (found.answer, drift(found)) == (RestartAnswer.ACCEPTED, ["unreadable"])
 
 
 def test_a_table_of_memory_that_is_missing_is_no_change_of_memory() -> None:

@@ -18,7 +18,7 @@ def differences(before: Files, after: Files) -> list[StateDifference]:
 
 
 def test_files_are_like_themselves() -> None:
-    assert [] == differences(FILES, FILES)
+    assert differences(FILES, FILES) == []
 
 
 def test_checksums_and_the_order_of_blocks_are_no_content() -> None:
@@ -26,7 +26,7 @@ def test_checksums_and_the_order_of_blocks_are_no_content() -> None:
     value["entries"]["u1"]["c"].reverse()
     value["checksum"] = 1
 
-    assert [] == differences(FILES, FILES | {MEMORY: json.dumps(value)})
+    assert differences(FILES, FILES | {MEMORY: json.dumps(value)}) == []
 
 
 def test_a_pod_that_came_is_seen_in_all_files() -> None:
@@ -35,15 +35,16 @@ def test_a_pod_that_came_is_seen_in_all_files() -> None:
     found = differences(before, after)
     by_file = {name: [each for each in found if each.file == name] for name in FILES}
 
-    assert [("shared pool", "CPUs"), ("u1/c", "CPUs")] == [
-        (each.subject, each.what) for each in by_file[CPU]
+    assert [(each.subject, each.what) for each in by_file[CPU]] == [
+        ("shared pool", "CPUs"),
+        ("u1/c", "CPUs"),
     ]
     assert None is by_file[CPU][1].before
     on_node = {each.what: each for each in by_file[MEMORY] if each.subject == "node 1"}
     assert {"node 1", "u1/c"} == {each.subject for each in by_file[MEMORY]}
-    assert 4 << 20 == on_node["hugepages-2Mi reserved"].change_bytes
-    assert -(2 << 30) == on_node["memory free"].change_bytes
-    assert (0, 2) == (on_node["assignments"].before, on_node["assignments"].after)
+    assert on_node["hugepages-2Mi reserved"].change_bytes == 4 << 20
+    assert on_node["memory free"].change_bytes == -(2 << 30)
+    assert (on_node["assignments"].before, on_node["assignments"].after) == (0, 2)
     assert [(GPU, None, "gpu1@1"), (f"{GPU} response", None, "")] == [
         (each.what, each.before, each.after) for each in by_file[DEVICE]
     ]
@@ -86,7 +87,7 @@ def test_container_ids_of_the_first_format_are_compared() -> None:
 def test_what_can_not_be_decoded_is_said() -> None:
     states = reading.read(FILES | {MEMORY: "{"})
 
-    assert ["memory-state/not-json"] == [f.code for f in state_diff.unreadable(states)]
+    assert [f.code for f in state_diff.unreadable(states)] == ["memory-state/not-json"]
 
 
 def test_devices_are_shown_with_their_nodes() -> None:

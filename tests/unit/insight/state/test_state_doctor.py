@@ -38,7 +38,7 @@ def codes(bad: pytest.ExceptionInfo[BadInput]) -> list[str]:
 def test_all_files_of_a_kubelet_are_found(root_dir: Path) -> None:
     source = state_doctor.read(root_dir)
 
-    assert FILES == dict(source.files)
+    assert dict(source.files) == FILES
     assert root_dir / "device-plugins" / DEVICE == source.paths[DEVICE]
 
 
@@ -51,18 +51,18 @@ def test_in_a_copy_the_checkpoint_may_be_beside_the_others(tmp_path: Path) -> No
 
 def test_the_checkpoint_is_written_where_a_kubelet_looks_for_it(tmp_path: Path) -> None:
     beside = state_directory.read(tmp_path)
-    assert (DEVICE,) == beside.write({DEVICE: "1"})
-    assert "1" == (tmp_path / DEVICE).read_text()
+    assert beside.write({DEVICE: "1"}) == (DEVICE,)
+    assert (tmp_path / DEVICE).read_text() == "1"
     root = tmp_path / "root"
     (root / "device-plugins").mkdir(parents=True)
     state_directory.read(root).write({DEVICE: "2"})
-    assert "2" == (root / "device-plugins" / DEVICE).read_text()
+    assert (root / "device-plugins" / DEVICE).read_text() == "2"
 
 
 def test_one_file_is_known_by_its_name_or_its_content(tmp_path: Path) -> None:
     named = tmp_path / "memory_manager_state.old"
     named.write_text("{")
-    assert {MEMORY: "{"} == dict(state_doctor.read(named).files)
+    assert dict(state_doctor.read(named).files) == {MEMORY: "{"}
     for name in FILES:
         other = tmp_path / "saved.json"
         other.write_text(FILES[name])
@@ -74,16 +74,16 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "notes").write_text(text)
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path / "notes")
-    assert ["files/no-state-file"] == codes(bad)
+    assert codes(bad) == ["files/no-state-file"]
 
 
 def test_a_directory_without_state_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path)
-    assert ["rebase/no-state-files"] == codes(bad)
+    assert codes(bad) == ["rebase/no-state-files"]
     with pytest.raises(BadInput) as bad:
         state_doctor.read(tmp_path / "missing")
-    assert ["files/no-such-path"] == codes(bad)
+    assert codes(bad) == ["files/no-such-path"]
 
 
 def test_what_is_replaced_is_kept(root_dir: Path) -> None:
@@ -93,10 +93,10 @@ def test_what_is_replaced_is_kept(root_dir: Path) -> None:
 
     assert (root_dir / MEMORY, root_dir / f"{MEMORY}.bak") == (done.path, done.backup)
     assert ("new", FILES[MEMORY]) == (done.path.read_text(), done.backup.read_text())
-    assert (0o640, 0o600) == (
+    assert (
         done.path.stat().st_mode & 0o777,
         done.backup.stat().st_mode & 0o777,
-    )
+    ) == (0o640, 0o600)
     again = state_doctor.read(root_dir)
     (second,) = state_doctor.replace(again, {MEMORY: "newer"}, NOBODY)
     assert root_dir / f"{MEMORY}.bak.2" == second.backup
@@ -106,7 +106,7 @@ def test_what_is_replaced_is_kept(root_dir: Path) -> None:
 def test_nothing_to_replace_is_nothing_done(root_dir: Path) -> None:
     before = sorted(root_dir.rglob("*"))
 
-    assert () == state_doctor.replace(state_doctor.read(root_dir), {}, NOBODY)
+    assert state_doctor.replace(state_doctor.read(root_dir), {}, NOBODY) == ()
     assert before == sorted(root_dir.rglob("*"))
 
 
@@ -116,12 +116,12 @@ def test_a_file_that_changed_meanwhile_is_left_alone(root_dir: Path) -> None:
     with pytest.raises(BadInput) as bad:
         state_doctor.replace(source, {CPU: "new", MEMORY: "new"}, NOBODY)
 
-    assert ["rebase/changed-meanwhile"] == codes(bad)
+    assert codes(bad) == ["rebase/changed-meanwhile"]
     assert (FILES[CPU], "somebody else") == (
         (root_dir / CPU).read_text(),
         (root_dir / MEMORY).read_text(),
     )
-    assert [] == list(root_dir.glob("*.bak*"))
+    assert list(root_dir.glob("*.bak*")) == []
 
 
 def test_a_directory_in_which_a_kubelet_works_is_left_alone(
@@ -137,7 +137,7 @@ def test_a_directory_in_which_a_kubelet_works_is_left_alone(
     for path in (root_dir, root_dir / MEMORY):
         with pytest.raises(BadInput) as bad:
             state_doctor.replace(state_doctor.read(path), {MEMORY: "new"})
-        assert ["rebase/held"] == codes(bad)
+        assert codes(bad) == ["rebase/held"]
     assert [root_dir, root_dir] == asked
     assert FILES[MEMORY] == (root_dir / MEMORY).read_text()
 
@@ -147,6 +147,6 @@ def test_everything_wrong_with_machine_and_configuration_is_said_at_once(tmp_pat
     with pytest.raises(BadInput) as bad:
         state_doctor.load_kubelet(machine, ConfigSources(config_file=tmp_path / "none.yaml"))
 
-    assert ["machine/unknown", "document/unreadable"] == codes(bad)
+    assert codes(bad) == ["machine/unknown", "document/unreadable"]
     loaded = state_doctor.load_kubelet(MachineChoice("1n2c"), ConfigSources())
-    assert ["machine/note-memory-assumed"] == [note.code for note in loaded.notes]
+    assert [note.code for note in loaded.notes] == ["machine/note-memory-assumed"]

@@ -38,9 +38,9 @@ def test_a_verification_names_rules() -> None:
     reports = state_verify.verify({CPU: '{"policyName":"none","checksum":0}', MEMORY: "{"})
     files = plain(state_document.verified(reports), "numalet.state-verify/1")["files"]
 
-    assert ["doubtful", "broken"] == [each["soundness"] for each in files]
-    assert ["unsealed", None] == [each["seal"] for each in files]
-    assert "The checksum is the one of the content." == files[0]["findings"][0]["rule"]
+    assert [each["soundness"] for each in files] == ["doubtful", "broken"]
+    assert [each["seal"] for each in files] == ["unsealed", None]
+    assert files[0]["findings"][0]["rule"] == "The checksum is the one of the content."
 
 
 def test_a_comparison_has_both_values() -> None:
@@ -49,7 +49,7 @@ def test_a_comparison_has_both_values() -> None:
     document = plain(state_document.compared(found, ()), "numalet.state-diff/1")
 
     assert None is document["differences"][0]["after"]
-    assert [] == document["unreadable"]
+    assert document["unreadable"] == []
 
 
 def test_a_check_has_the_kubelets_error() -> None:
@@ -59,9 +59,9 @@ def test_a_check_has_the_kubelets_error() -> None:
         state_document.checked(refused, "/var/lib/kubelet"), "numalet.state-restore-check/1"
     )
 
-    assert "refused" == document["answer"]
+    assert document["answer"] == "refused"
     assert document["start_error"].startswith("start cpu manager error: could not restore state")
-    assert "cpu-manager-start" == document["start_error_stage"]
+    assert document["start_error_stage"] == "cpu-manager-start"
     lost = document["rebase"]["lost"]
     assert {"pod_uid", "container", "file", "code", "text"} <= lost[0].keys()
     assert {CPU, MEMORY} == {each["file"] for each in lost}
@@ -81,6 +81,6 @@ def test_a_rebase_names_backups_and_unusable_files() -> None:
     result = rebase.rebase(state_builders.staff(state_builders.rules()), FILES | {MEMORY: "{"})
     document = plain(state_document.rebased(result, {"/a": "/a.bak"}), "numalet.state-rebase/1")
 
-    assert {"/a": "/a.bak"} == document["written"]
-    assert [MEMORY] == [each["file"] for each in document["unusable"]]
-    assert [] == document["changes"]
+    assert document["written"] == {"/a": "/a.bak"}
+    assert [each["file"] for each in document["unusable"]] == [MEMORY]
+    assert document["changes"] == []

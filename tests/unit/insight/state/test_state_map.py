@@ -26,32 +26,32 @@ def chart(names: dict[str, str] | None = None) -> StateMap:
 def test_nodes_stand_in_their_groups_with_sums() -> None:
     found = chart()
 
-    assert {"cpu": "static", "memory": "Static"} == dict(found.policies)
-    assert [(0,), (1, 2)] == [row.node_ids for row in found.groups]
+    assert dict(found.policies) == {"cpu": "static", "memory": "Static"}
+    assert [row.node_ids for row in found.groups] == [(0,), (1, 2)]
     group = found.groups[1]
-    assert [(1, 1), (2, 1)] == [(node.node_id, node.assignments) for node in group.nodes]
+    assert [(node.node_id, node.assignments) for node in group.nodes] == [(1, 1), (2, 1)]
     sums = {row.resource: row for row in group.sums}
-    assert (18 * GI, 15 * GI, 3 * GI) == (
+    assert (
         sums["memory"].allocatable_bytes,
         sums["memory"].reserved_bytes,
         sums["memory"].free_bytes,
-    )
-    assert (20 * GI, 0) == (sums["memory"].total_bytes, sums["memory"].system_reserved_bytes)
-    assert (U2,) == group.holders
+    ) == (18 * GI, 15 * GI, 3 * GI)
+    assert (sums["memory"].total_bytes, sums["memory"].system_reserved_bytes) == (20 * GI, 0)
+    assert group.holders == (U2,)
     assert U1 in found.groups[0].holders
 
 
 def test_holders_have_everything_they_hold() -> None:
     rows = {row.key: row for row in chart({"u1": "default/one"}).holders}
 
-    assert ("default/one", "u2") == (rows[U1].name, rows[U2].name)
+    assert (rows[U1].name, rows[U2].name) == ("default/one", "u2")
     assert (
         HeldMemory((0,), "hugepages-2Mi", 4 << 20),
         HeldMemory((0,), "memory", 2 * GI),
     ) == rows[U1].memory
-    assert ("1", {GPU: "gpu0@0"}) == (rows[U1].cpus, dict(rows[U1].devices))
-    assert ("4-5", {}) == (rows[U2].cpus, dict(rows[U2].devices))
-    assert ("0,6-11", ("gpu0", "gpu1")) == (chart().pool, chart().registered[GPU])
+    assert (rows[U1].cpus, dict(rows[U1].devices)) == ("1", {GPU: "gpu0@0"})
+    assert (rows[U2].cpus, dict(rows[U2].devices)) == ("4-5", {})
+    assert (chart().pool, chart().registered[GPU]) == ("0,6-11", ("gpu0", "gpu1"))
 
 
 def test_groups_that_only_a_container_is_in_are_shown() -> None:
@@ -63,13 +63,13 @@ def test_groups_that_only_a_container_is_in_are_shown() -> None:
     states = reading.read({MEMORY: json.dumps(value)})
     groups = holder_map.state_map(states, {}).groups
 
-    assert [(0,), (0, 1), (1, 2)] == [row.node_ids for row in groups]
-    assert [(0, 0), (2, 2), (2, 1)] == [(len(row.sums), len(row.nodes)) for row in groups]
+    assert [row.node_ids for row in groups] == [(0,), (0, 1), (1, 2)]
+    assert [(len(row.sums), len(row.nodes)) for row in groups] == [(0, 0), (2, 2), (2, 1)]
 
 
 def test_every_file_may_be_missing() -> None:
     empty = holder_map.state_map(reading.read({}), {})
-    assert ((), None, (), {}) == (empty.groups, empty.pool, empty.holders, dict(empty.registered))
+    assert (empty.groups, empty.pool, empty.holders, dict(empty.registered)) == ((), None, (), {})
     for name in (CPU, MEMORY, DEVICE):
         alone = holder_map.state_map(reading.read({name: FILES[name]}), {})
         assert U1 in [row.key for row in alone.holders]
@@ -101,11 +101,11 @@ def test_pods_are_known_by_what_they_hold() -> None:
         listed("a/web", c=NOTHING),
     )
 
-    assert {"u1": "a/one", "u2": "a/two"} == names(*pods)
+    assert names(*pods) == {"u1": "a/one", "u2": "a/two"}
 
 
 def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
-    assert {} == names(listed("a/one", c=ONE), listed("a/other", c=ONE))
+    assert names(listed("a/one", c=ONE), listed("a/other", c=ONE)) == {}
     twin = reading.read({MEMORY: FILES[MEMORY].replace('"u3"', '"u4"')})
     same = {
         CPU: '{"policyName":"static","defaultCpuSet":"0","entries":{"u1":{"c":"1"},"u2":{"c":"1"}}}'
@@ -113,10 +113,10 @@ def test_pods_that_can_not_be_told_apart_have_no_name() -> None:
     states = reading.read(same)
     rows = holder_map.state_map(states, {}).holders
     held = Holdings(frozenset({1}), frozenset(), frozenset())
-    assert {} == pod_names.names(states, rows, (listed("a/one", c=held),))
+    assert pod_names.names(states, rows, (listed("a/one", c=held),)) == {}
     rows = holder_map.state_map(twin, {}).holders
     memory = Holdings(frozenset(), TWO.memory, frozenset())
-    assert {"u2": "a/two"} == pod_names.names(twin, rows, (listed("a/two", c=memory),))
+    assert pod_names.names(twin, rows, (listed("a/two", c=memory),)) == {"u2": "a/two"}
 
 
 def test_documents_are_plain() -> None:
@@ -124,7 +124,7 @@ def test_documents_are_plain() -> None:
     document = json_schema.plain(state_document.shown(chart(), unreadable))
 
     assert document == json.loads(json.dumps(document))
-    assert "numalet.state-show/1" == document["schema"]
-    assert [[0], [1, 2]] == [group["numa_nodes"] for group in document["groups"]]
+    assert document["schema"] == "numalet.state-show/1"
+    assert [group["numa_nodes"] for group in document["groups"]] == [[0], [1, 2]]
     assert {"pod_uid": "u2", "container": "c"} in document["groups"][1]["containers"]
-    assert ["cpu-state/not-json"] == [each["code"] for each in document["unreadable"]]
+    assert [each["code"] for each in document["unreadable"]] == ["cpu-state/not-json"]

@@ -53,9 +53,9 @@ def report(name: str, *changes: tuple[tuple[Any, ...], Any]) -> FileReport:
 def test_files_of_a_kubelet_are_sound() -> None:
     reports = state_verify.verify(FILES, MACHINE)
 
-    assert [CPU, DEVICE, MEMORY] == [each.name for each in reports]
+    assert [each.name for each in reports] == [CPU, DEVICE, MEMORY]
     assert {Soundness.SOUND} == {each.soundness for each in reports}
-    assert ["static", None, "Static"] == [each.policy_name for each in reports]
+    assert [each.policy_name for each in reports] == ["static", None, "Static"]
     assert {Seal.SOUND} == {each.seal for each in reports}
     assert all(each.checksum == each.expected for each in reports)
 
@@ -73,7 +73,7 @@ def test_fresh_files_of_the_static_policies_are_sound() -> None:
         (MEMORY, '{"policyName":"Static","machineState":{},"checksum":0}'),
     ):
         fresh = state_builders.sealed(name, json.loads(text))
-        assert () == state_verify.verify_file(name, fresh, MACHINE).findings
+        assert state_verify.verify_file(name, fresh, MACHINE).findings == ()
 
 
 BLOCK_0 = *BLOCKS, 0
@@ -155,7 +155,7 @@ def test_an_idle_node_is_alone() -> None:
         value["machineState"][node_id]["cells"] = [1, 2]
     found = state_verify.verify_file(MEMORY, state_builders.sealed(MEMORY, value))
 
-    assert ["idle-group", "idle-group", "would-not-restart"] == codes(found.findings)
+    assert codes(found.findings) == ["idle-group", "idle-group", "would-not-restart"]
     assert Soundness.BROKEN is found.soundness
 
 
@@ -167,8 +167,8 @@ def test_page_sizes_that_some_nodes_lack_are_a_warning() -> None:
     tables["memory"]["free"] += pages["total"]
     found = state_verify.verify_file(MEMORY, state_builders.sealed(MEMORY, value))
 
-    assert ["types-differ"] == codes(found.findings)
-    assert [2] == found.findings[0].fields["nodes"]
+    assert codes(found.findings) == ["types-differ"]
+    assert found.findings[0].fields["nodes"] == [2]
     assert Soundness.DOUBTFUL is found.soundness
 
 
@@ -181,14 +181,14 @@ def test_types_that_no_kubelet_writes_are_named(name: str) -> None:
         node["memoryMap"][name] = node["memoryMap"].pop("hugepages-2Mi")
     found = state_verify.verify_file(MEMORY, state_builders.sealed(MEMORY, value))
 
-    assert ["type-name"] * 3 == codes(found.findings)
+    assert codes(found.findings) == ["type-name"] * 3
 
 
 def test_reserving_more_than_a_node_has_is_a_warning() -> None:
     wrapped = state_builders.rules(reserved_bytes=11 * GI)
     found = state_verify.verify_file(MEMORY, state_builders.files(wrapped, ())[MEMORY])
 
-    assert ["wrapped"] == codes(found.findings)
+    assert codes(found.findings) == ["wrapped"]
     assert Soundness.DOUBTFUL is found.soundness
 
 
@@ -201,7 +201,7 @@ def test_the_blocks_are_put_on_an_empty_machine_again() -> None:
         table["free"] -= change
     found = state_verify.verify_file(MEMORY, state_builders.sealed(MEMORY, value))
 
-    assert ["would-not-restart"] == codes(found.findings)
+    assert codes(found.findings) == ["would-not-restart"]
     assert "v1.32 would not start" in str(found.findings[0])
 
 
@@ -212,7 +212,7 @@ def test_a_machine_shows_what_the_file_alone_does_not() -> None:
     found = state_verify.verify_file(MEMORY, text, smaller)
 
     assert codes(found.findings) == ["other-nodes", "other-total", "other-total"]
-    assert [GI, GI // 2] == [found.findings[1].fields[side] for side in ("found", "expected")]
+    assert [found.findings[1].fields[side] for side in ("found", "expected")] == [GI, GI // 2]
     without = builders.machine(10, 10, 10)
     found = state_verify.verify_file(MEMORY, text, without)
     assert {"nothing"} == {finding.fields["expected"] for finding in found.findings}
@@ -245,11 +245,11 @@ def test_what_is_wrong_in_the_cpu_file_is_named(changes: Any, expected: list[str
 
 def test_with_a_machine_the_sets_must_be_its_cpus() -> None:
     found = state_verify.verify_file(CPU, FILES[CPU], state_builders.machine(2))
-    assert ["absent-cpus"] == codes(found.findings)
-    assert "8-11" == found.findings[0].fields["cpus"]
+    assert codes(found.findings) == ["absent-cpus"]
+    assert found.findings[0].fields["cpus"] == "8-11"
 
     found = state_verify.verify_file(CPU, FILES[CPU], state_builders.machine(4))
-    assert ["cpus-in-no-set"] == codes(found.findings)
+    assert codes(found.findings) == ["cpus-in-no-set"]
     assert Soundness.DOUBTFUL is found.soundness
 
 
@@ -261,15 +261,16 @@ def test_formats_that_are_right_by_an_older_rule_are_warnings() -> None:
     )
     unsealed = '{"policyName":"none","checksum":0}'
 
-    assert ["first-format", "none-holds-cpus"] == codes(
-        state_verify.verify_file(CPU, first).findings
-    )
+    assert codes(state_verify.verify_file(CPU, first).findings) == [
+        "first-format",
+        "none-holds-cpus",
+    ]
     found = state_verify.verify_file(CPU, named)
-    assert ["first-format", "container-ids", "none-holds-cpus"] == codes(found.findings)
+    assert codes(found.findings) == ["first-format", "container-ids", "none-holds-cpus"]
     assert Seal.FIRST_FORMAT is found.seal
     found = state_verify.verify_file(CPU, unsealed)
-    assert ["unsealed"] == codes(found.findings)
-    assert (Soundness.DOUBTFUL, Seal.UNSEALED) == (found.soundness, found.seal)
+    assert codes(found.findings) == ["unsealed"]
+    assert (found.soundness, found.seal) == (Soundness.DOUBTFUL, Seal.UNSEALED)
 
 
 EARLY = """{"policyName":"Static","machineState":{"0":{"numberOfAssignments":1,"memoryMap":
@@ -286,13 +287,13 @@ EARLY = """{"policyName":"Static","machineState":{"0":{"numberOfAssignments":1,"
 def test_the_early_layout_is_verified_by_its_own_rule() -> None:
     found = state_verify.verify_file(MEMORY, EARLY)
     assert Seal.EARLY_LAYOUT is found.seal
-    assert [("memory-state/early-layout", Severity.WARNING)] == [
-        (finding.code, finding.severity) for finding in found.findings
+    assert [(finding.code, finding.severity) for finding in found.findings] == [
+        ("memory-state/early-layout", Severity.WARNING)
     ]
     in_lower_case = EARLY.replace('"Static"', '"static"')
-    assert ["early-layout"] == codes(state_verify.verify_file(MEMORY, in_lower_case).findings)
+    assert codes(state_verify.verify_file(MEMORY, in_lower_case).findings) == ["early-layout"]
     edited = EARLY.replace("103739236352", "103739236353")
-    assert "memory-state/corrupted" == state_verify.verify_file(MEMORY, edited).findings[0].code
+    assert state_verify.verify_file(MEMORY, edited).findings[0].code == "memory-state/corrupted"
 
 
 DEVICE_BREACHES: list[tuple[str, tuple[tuple[tuple[Any, ...], Any], ...], list[str]]] = [
@@ -334,16 +335,16 @@ def test_two_entries_for_a_device_are_seen() -> None:
     entries += [dict(entries[0]), entries[0] | {"PodUID": "u2"}]
     found = state_verify.verify_file(DEVICE, state_builders.sealed(DEVICE, value))
 
-    assert ["device-entry-twice", "device-of-two-pods"] == codes(found.findings)
+    assert codes(found.findings) == ["device-entry-twice", "device-of-two-pods"]
 
 
 def test_a_device_on_a_node_that_is_not_there_is_seen() -> None:
     value = changed(DEVICE, ((*ENTRY, "DeviceIDs"), {"9": ["gpu0"], "-1": ["gpu0"]}))
     text = state_builders.sealed(DEVICE, value)
 
-    assert ["device-on-absent-node"] == codes(
-        state_verify.verify_file(DEVICE, text, MACHINE).findings
-    )
+    assert codes(state_verify.verify_file(DEVICE, text, MACHINE).findings) == [
+        "device-on-absent-node"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -352,8 +353,8 @@ def test_a_device_on_a_node_that_is_not_there_is_seen() -> None:
 def test_a_wrong_checksum_breaks_a_file(name: str, where: str) -> None:
     found = state_verify.verify_file(name, json.dumps(CHANGED[name] | {where: 7}))
 
-    assert ["corrupted"] == codes(found.findings)
-    assert (Soundness.BROKEN, Seal.WRONG, 7) == (found.soundness, found.seal, found.checksum)
+    assert codes(found.findings) == ["corrupted"]
+    assert (found.soundness, found.seal, found.checksum) == (Soundness.BROKEN, Seal.WRONG, 7)
     assert name == found.findings[0].where.document
 
 
@@ -361,8 +362,8 @@ def test_a_wrong_checksum_breaks_a_file(name: str, where: str) -> None:
 def test_what_can_not_be_decoded_is_broken(name: str) -> None:
     found = state_verify.verify_file(name, FILES[name][:-20])
 
-    assert ["not-json"] == codes(found.findings)
-    assert (Soundness.BROKEN, None, None) == (found.soundness, found.seal, found.policy_name)
+    assert codes(found.findings) == ["not-json"]
+    assert (found.soundness, found.seal, found.policy_name) == (Soundness.BROKEN, None, None)
 
 
 def test_every_breach_has_a_rule() -> None:

@@ -41,7 +41,7 @@ def test_a_list_of_resources_is_read_in_its_order() -> None:
         NIC: (Device("n1", (1,)), Device("n0")),
         GPU: (Device("g", (0, 1), Health.UNHEALTHY),),
     } == found
-    assert [NIC, GPU] == list(found)
+    assert list(found) == [NIC, GPU]
 
 
 def test_the_list_may_be_the_member_devices_and_devices_may_be_short_texts() -> None:
@@ -52,14 +52,14 @@ def test_the_list_may_be_the_member_devices_and_devices_may_be_short_texts() -> 
 
 
 def test_a_plugin_may_have_no_devices() -> None:
-    assert {GPU: ()} == device_file.decode([{"resource": GPU, "devices": []}], WHERE)
-    assert {GPU: ()} == device_file.parse_device_flags((GPU + "=",))
+    assert device_file.decode([{"resource": GPU, "devices": []}], WHERE) == {GPU: ()}
+    assert device_file.parse_device_flags((GPU + "=",)) == {GPU: ()}
 
 
 def test_a_flag_names_devices_and_their_nodes() -> None:
     text = " example.com/gpu = gpu0@0, gpu1@0+1 ,gpu2"
     ((resource, devices),) = device_file.parse_device_flags((text,)).items()
-    assert GPU == resource
+    assert resource == GPU
     assert (Device("gpu0", (0,)), Device("gpu1", (0, 1)), Device("gpu2")) == devices
 
 
@@ -69,7 +69,7 @@ def test_devices_of_one_resource_may_be_spread_over_flags() -> None:
 
 
 def test_no_flags_are_no_devices() -> None:
-    assert {} == device_file.parse_device_flags([])
+    assert device_file.parse_device_flags([]) == {}
 
 
 @pytest.mark.parametrize("value", [None, "x", 5, {}, {"devices": None}])
@@ -117,12 +117,12 @@ def test_everything_that_is_wrong_is_told_with_its_place() -> None:
 
 
 def test_an_unknown_member_beside_the_list_is_refused() -> None:
-    assert [("document/unknown-field", "$")] == problems({"devices": [], "version": 1})
+    assert problems({"devices": [], "version": 1}) == [("document/unknown-field", "$")]
 
 
 def test_a_device_on_a_node_that_the_machine_lacks_is_refused() -> None:
     value = [{"resource": GPU, "devices": ["a@0", "b@2+5"]}]
-    assert [("devices/absent-numa-node", "$[0].devices[1]")] == problems(value, (0, 1, 5))
+    assert problems(value, (0, 1, 5)) == [("devices/absent-numa-node", "$[0].devices[1]")]
     assert device_file.decode(value, WHERE, node_ids=(0, 2, 5))
 
 

@@ -203,7 +203,7 @@ def test_a_long_number_has_64_bits() -> None:
     (finding,) = findings(lambda: decode(podPidsLimit=1 << 63))
 
     assert finding.code == "config-file/out-of-range"
-    assert (-(1 << 63), (1 << 63) - 1) == (finding.fields["lowest"], finding.fields["highest"])
+    assert (finding.fields["lowest"], finding.fields["highest"]) == (-(1 << 63), (1 << 63) - 1)
 
 
 def test_all_wrong_fields_are_found_at_once() -> None:
@@ -332,7 +332,7 @@ def test_our_own_settings_have_their_lines(write: Write) -> None:
 
     (finding,) = findings(lambda: load(config_file=path))
 
-    assert (6, "$.mode") == (finding.where.line, finding.where.path)
+    assert (finding.where.line, finding.where.path) == (6, "$.mode")
     assert "'exactly' is not known here; allowed: exact, native" in finding.located
 
 
@@ -340,7 +340,7 @@ def test_classes_by_flag_have_their_place(write: Write) -> None:
     (unknown,) = findings(lambda: load(mode=Mode.NATIVE, memory_node_classes=["cpu", "hbm"]))
     (useless,) = findings(lambda: load(memory_node_classes=["cpu"]))
 
-    assert ("--memory-node-classes", "[1]") == (unknown.where.document, unknown.where.path)
+    assert (unknown.where.document, unknown.where.path) == ("--memory-node-classes", "[1]")
     assert "add --native" in useless.located
 
 
@@ -349,7 +349,7 @@ def test_a_drop_in_has_no_settings_of_ours(write: Write, tmp_path: Path) -> None
 
     (finding,) = findings(lambda: load(config_dir=tmp_path / "drop"))
 
-    assert "config-file/several-documents" == finding.code
+    assert finding.code == "config-file/several-documents"
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -102,8 +102,8 @@ def note(loaded: LoadedConfig) -> str:
 def test_a_config_map_of_kubeadm(write: Write) -> None:
     loaded = load(write(CONFIG_MAP))
 
-    assert "static" == loaded.config.cpu_manager_policy
-    assert ("$.data.kubelet.reservedSystemCPUs", 8) == place(loaded.config, "reservedSystemCPUs")
+    assert loaded.config.cpu_manager_policy == "static"
+    assert place(loaded.config, "reservedSystemCPUs") == ("$.data.kubelet.reservedSystemCPUs", 8)
     assert "ConfigMap kube-system/kubelet-config, its key kubelet" in note(loaded)
 
 
@@ -112,7 +112,7 @@ def test_a_config_map_as_json_has_the_line_of_the_key(write: Write) -> None:
     text["data"] = {"kubelet": HEAD + "cpuManagerPolicy: static\n"}
     loaded = load(write(json.dumps(text, indent=1)))
 
-    assert ("$.data.kubelet.cpuManagerPolicy", 8) == place(loaded.config, "cpuManagerPolicy")
+    assert place(loaded.config, "cpuManagerPolicy") == ("$.data.kubelet.cpuManagerPolicy", 8)
     assert "ConfigMap kubelet-config-1.23, its key kubelet" in note(loaded)
 
 
@@ -122,8 +122,8 @@ def test_what_is_wrong_inside_a_config_map_has_the_line_of_the_file(write: Write
     unknown = load(write(CONFIG_MAP.replace("cpuManagerPolicy", "cpuManagerPolizei")))
     twice = load(write(CONFIG_MAP.replace("reservedSystemCPUs: 0-1", "cpuManagerPolicy: none")))
 
-    assert ("config-file/wrong-type", 6) == (type_.code, type_.where.line)
-    assert "document/syntax" == syntax.code
+    assert (type_.code, type_.where.line) == ("config-file/wrong-type", 6)
+    assert syntax.code == "document/syntax"
     assert syntax.where.line in (7, 8), "libyaml notices it behind the brace"
     assert 6 in [each.where.line for each in unknown.warnings]
     assert ("document/duplicate-key", 8) in [(f.code, f.where.line) for f in twice.warnings]
@@ -138,13 +138,13 @@ def test_text_that_is_no_literal_block_has_the_line_where_it_begins(
     text = folded if style == ">" else json.dumps(inner)
     path = write(f"apiVersion: v1\nkind: ConfigMap\ndata:\n  kubelet: {text}\n")
 
-    assert ("$.data.kubelet.cpuManagerPolicy", 4) == place(load(path).config, "cpuManagerPolicy")
+    assert place(load(path).config, "cpuManagerPolicy") == ("$.data.kubelet.cpuManagerPolicy", 4)
 
 
 def test_the_configuration_among_those_of_kubeadm(write: Write) -> None:
     loaded = load(write(KUBEADM))
 
-    assert ("$.cpuManagerPolicy", 10) == place(loaded.config, "cpuManagerPolicy")
+    assert place(loaded.config, "cpuManagerPolicy") == ("$.cpuManagerPolicy", 10)
     assert "the KubeletConfiguration among 3 documents" in note(loaded)
     assert "InitConfiguration, ClusterConfiguration" in note(loaded)
 
@@ -152,7 +152,7 @@ def test_the_configuration_among_those_of_kubeadm(write: Write) -> None:
 def test_our_own_settings_may_stand_beside_any_of_them(write: Write) -> None:
     for text in (CONFIG_MAP, KUBEADM, OPENSHIFT, TALOS):
         loaded = load(write(text + "---\n" + OWN + "mode: native\n"))
-        assert ("static", "native") == (loaded.config.cpu_manager_policy, loaded.numalet.mode.value)
+        assert (loaded.config.cpu_manager_policy, loaded.numalet.mode.value) == ("static", "native")
 
 
 def test_what_a_kubelet_answers_about_its_configuration(write: Write) -> None:
@@ -160,18 +160,19 @@ def test_what_a_kubelet_answers_about_its_configuration(write: Write) -> None:
     answer = kubelet_config_document.configz(given.config)
     loaded = load(write(json.dumps(answer, indent=1)))
 
-    assert ("static", 9) == (loaded.config.cpu_manager_policy, loaded.config.max_pods)
+    assert (loaded.config.cpu_manager_policy, loaded.config.max_pods) == ("static", 9)
     assert answer == kubelet_config_document.configz(loaded.config)
-    assert "$.kubeletconfig.maxPods" == loaded.config.where("maxPods").path
+    assert loaded.config.where("maxPods").path == "$.kubeletconfig.maxPods"
     assert "configz" in note(loaded)
 
 
 def test_a_kubelet_config_of_openshift(write: Write) -> None:
     loaded = load(write(OPENSHIFT))
 
-    assert "static" == loaded.config.cpu_manager_policy
-    assert ("$.spec.kubeletConfig.reservedMemory[0].limits.memory", 13) == place(
-        loaded.config, "reservedMemory[0].limits.memory"
+    assert loaded.config.cpu_manager_policy == "static"
+    assert place(loaded.config, "reservedMemory[0].limits.memory") == (
+        "$.spec.kubeletConfig.reservedMemory[0].limits.memory",
+        13,
     )
     assert "KubeletConfig tuning of OpenShift" in note(loaded)
 
@@ -180,13 +181,15 @@ def test_a_machine_configuration_of_talos(write: Write) -> None:
     loaded = load(write(TALOS))
 
     config = loaded.config
-    assert ("static", "restricted") == (config.cpu_manager_policy, config.topology_manager_policy)
-    assert {"CPUManagerPolicyAlphaOptions": True} == dict(config.feature_gates)
-    assert ("$.machine.kubelet.extraConfig.cpuManagerPolicy", 9) == place(
-        config, "cpuManagerPolicy"
+    assert (config.cpu_manager_policy, config.topology_manager_policy) == ("static", "restricted")
+    assert dict(config.feature_gates) == {"CPUManagerPolicyAlphaOptions": True}
+    assert place(config, "cpuManagerPolicy") == (
+        "$.machine.kubelet.extraConfig.cpuManagerPolicy",
+        9,
     )
-    assert ("$.machine.kubelet.extraArgs.topology-manager-policy", 7) == place(
-        config, "topologyManagerPolicy"
+    assert place(config, "topologyManagerPolicy") == (
+        "$.machine.kubelet.extraArgs.topology-manager-policy",
+        7,
     )
     assert "Talos" in note(loaded)
 
@@ -194,7 +197,7 @@ def test_a_machine_configuration_of_talos(write: Write) -> None:
 def test_a_wrong_flag_in_a_machine_configuration_has_its_line(write: Write) -> None:
     (finding,) = refused(write(TALOS.replace("AlphaOptions=true", "AlphaOptions=maybe")))
 
-    assert ("flag/invalid", 5) == (finding.code, finding.where.line)
+    assert (finding.code, finding.where.line) == ("flag/invalid", 5)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +238,8 @@ def test_a_list_of_objects_may_hold_one(write: Write) -> None:
 
     loaded = load(write(text))
 
-    assert 7 == loaded.config.max_pods
-    assert "$.items[1].data.kubelet.maxPods" == loaded.config.where("maxPods").path
+    assert loaded.config.max_pods == 7
+    assert loaded.config.where("maxPods").path == "$.items[1].data.kubelet.maxPods"
 
 
 def test_a_drop_in_encloses_nothing(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_a_drop_in_encloses_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         kubelet_config.load(ConfigSources(config_dir=tmp_path))
 
-    assert ["config-file/kind"] == [each.code for each in caught.value.findings]
+    assert [each.code for each in caught.value.findings] == ["config-file/kind"]
 
 
 @pytest.mark.parametrize("text", [CONFIG_MAP, OPENSHIFT, TALOS, '{"kubeletconfig": {}}', KUBEADM])
@@ -252,4 +255,4 @@ def test_reservations_are_written_into_plain_files_only(text: str) -> None:
     with pytest.raises(BadInput) as caught:
         kubelet_config_edit.edited(text, "given", ())
 
-    assert ["reserve/not-editable"] == [each.code for each in caught.value.findings]
+    assert [each.code for each in caught.value.findings] == ["reserve/not-editable"]

@@ -69,28 +69,29 @@ def test_settings_of_bottlerocket_become_fields(given: Path) -> None:
     loaded = load(given, TOML)
 
     config = loaded.config
-    assert ("static", "restricted", "pod") == (
+    assert (
         config.cpu_manager_policy,
         config.topology_manager_policy,
         config.topology_manager_scope,
-    )
-    assert {"full-pcpus-only": "true"} == config.cpu_manager_policy_options
-    assert {"prefer-closest-numa-nodes": "true", "max-allowable-numa-nodes": "9"} == (
-        config.topology_manager_policy_options
-    )
-    assert ("Static", "0-1", 58, "LimitedSwap") == (
+    ) == ("static", "restricted", "pod")
+    assert config.cpu_manager_policy_options == {"full-pcpus-only": "true"}
+    assert (config.topology_manager_policy_options) == {
+        "prefer-closest-numa-nodes": "true",
+        "max-allowable-numa-nodes": "9",
+    }
+    assert (
         config.memory_manager_policy,
         config.reserved_system_cpus,
         config.max_pods,
         config.swap_behavior,
-    )
-    assert {"cpu": "500m", "memory": "1Gi"} == config.kube_reserved
-    assert {"memory.available": "200Mi"} == config.eviction_hard
+    ) == ("Static", "0-1", 58, "LimitedSwap")
+    assert config.kube_reserved == {"cpu": "500m", "memory": "1Gi"}
+    assert config.eviction_hard == {"memory.available": "200Mi"}
     (entry,) = config.reserved_memory
-    assert (0, {"memory": "1224Mi", "hugepages-2Mi": "64Mi"}) == (
+    assert (
         entry.numa_node,
         {name: str(size) for name, size in entry.limits.items()},
-    )
+    ) == (0, {"memory": "1224Mi", "hugepages-2Mi": "64Mi"})
     (note,) = loaded.warnings
     assert Severity.NOTE is note.severity
     assert "what Bottlerocket sets besides is not known here" in note.located
@@ -123,11 +124,11 @@ def test_further_fields_in_base64(given: Path) -> None:
     head = "[settings.kubernetes]\n"
     loaded = load(given, head + f'kubelet-extra-config = "{extra}"\n')
 
-    assert {"CPUManagerPolicyAlphaOptions": True} == dict(loaded.config.feature_gates)
-    assert 2 == loaded.config.where("featureGates").line
+    assert dict(loaded.config.feature_gates) == {"CPUManagerPolicyAlphaOptions": True}
+    assert loaded.config.where("featureGates").line == 2
     for wrong in ('"!"', "5", f'"{base64.b64encode(b"{").decode()}"'):
         finding = refused(given, head + f"kubelet-extra-config = {wrong}\n")
-        assert ("config-file/extra-config", 2) == (finding.code, finding.where.line)
+        assert (finding.code, finding.where.line) == ("config-file/extra-config", 2)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_an_unknown_setting_is_a_warning(given: Path) -> None:
     warnings = load(given, TOML.replace("max-pods", "max-pod")).warnings
 
     (finding,) = [each for each in warnings if each.severity is Severity.WARNING]
-    assert ("config-file/unknown-setting", 14) == (finding.code, finding.where.line)
+    assert (finding.code, finding.where.line) == ("config-file/unknown-setting", 14)
     assert "nearest: max-pods" in finding.located
 
 
@@ -178,11 +179,11 @@ def test_a_command_line_with_its_file(given: Path, tmp_path: Path, text: str) ->
     loaded = load(given, text.format(file=file))
 
     config = loaded.config
-    assert ("static", 9, "0-1") == (
+    assert (
         config.cpu_manager_policy,
         config.max_pods,
         config.reserved_system_cpus,
-    )
+    ) == ("static", 9, "0-1")
     assert (str(given), "--cpu-manager-policy") == (
         config.where("cpuManagerPolicy").document,
         config.where("cpuManagerPolicy").path,
@@ -203,7 +204,7 @@ def test_what_is_wrong_on_a_command_line_has_its_place(given: Path, tmp_path: Pa
     itself = refused(given, f"kubelet --config={given}\n")
 
     assert ("flag/invalid", str(given), 3) == (flag.code, flag.where.document, flag.where.line)
-    assert "config-file/command-line" == quote.code
+    assert quote.code == "config-file/command-line"
     assert ("document/unreadable", str(tmp_path / "none.yaml")) == (file.code, file.where.document)
     assert itself.code.startswith(("document/", "config-file/"))
 

@@ -37,7 +37,7 @@ def test_manifests_and_lists_give_names_by_uid(tmp_path: Path) -> None:
 
     names = listed_pods.load([tmp_path, tmp_path / "one.yaml"])
 
-    assert ({"u1": "default/one", "u2": "a/two"}, ()) == (dict(names.by_uid), names.listed)
+    assert (dict(names.by_uid), names.listed) == ({"u1": "default/one", "u2": "a/two"}, ())
 
 
 def test_a_dump_tells_what_pods_hold(tmp_path: Path) -> None:
@@ -82,4 +82,4 @@ def test_bad_dumps_are_named(tmp_path: Path, value: Any, code: str) -> None:
 
 
 def test_no_paths_give_no_names() -> None:
-    assert ({}, ()) == (dict(listed_pods.load([]).by_uid), listed_pods.load([]).listed)
+    assert (dict(listed_pods.load([]).by_uid), listed_pods.load([]).listed) == ({}, ())

@@ -62,7 +62,7 @@ def test_what_can_not_be_read_is_found_and_changes_nothing(value: object) -> Non
     findings = Findings()
 
     assert AS_THE_KUBELET is numalet_config.decode(value, Place("d"), findings)
-    assert ["document/type"] == [finding.code for finding in findings.all]
+    assert [finding.code for finding in findings.all] == ["document/type"]
 
 
 def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
@@ -71,10 +71,10 @@ def test_a_scenario_names_its_mode_and_keeps_it_when_recorded() -> None:
     plain = _scenario(numalet_config={"mode": "native"})
     document = recording.document(native, runner.run(native))
 
-    assert (NodeClass.MEMORY,) == native.behaviour.memory_node_classes
+    assert native.behaviour.memory_node_classes == (NodeClass.MEMORY,)
     assert own == document["numalet_config"]
     assert native.numalet == RawScenario("s.jsonl", json.dumps(document), 1).decode().numalet
-    assert {"mode": "native"} == recording.document(plain, {})["numalet_config"]
+    assert recording.document(plain, {})["numalet_config"] == {"mode": "native"}
     asked = {"generalPredicates": True}
     assert asked == recording.document(_scenario(numalet_config=asked), {})["numalet_config"]
     both = asked | own
@@ -89,7 +89,7 @@ def test_a_slip_in_a_scenario_has_its_place() -> None:
         _scenario(numalet_config={"mode": "exactly"})
 
     (finding,) = caught.value.findings
-    assert ("numalet-config/unknown-value", "$.numalet_config.mode") == (
+    assert (
         finding.code,
         finding.where.path,
-    )
+    ) == ("numalet-config/unknown-value", "$.numalet_config.mode")

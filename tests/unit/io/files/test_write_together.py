@@ -89,7 +89,7 @@ def killed_at(passage: int, work: Callable[[], None]) -> None:
         faults.install(faults.planned(f"*:*:{passage}"))
         work()
 
-    assert -signal.SIGKILL == in_a_child(doomed)
+    assert in_a_child(doomed) == -signal.SIGKILL
 
 
 def state(folder: Path) -> dict[str, str]:
@@ -103,7 +103,7 @@ def test_killed_anywhere_the_files_are_of_one_moment_when_the_folder_is_opened_n
     quick_path: Path,
 ) -> None:
     count = passages(lambda: replace(make(quick_path / "whole", OLD)))
-    assert NEW == content(quick_path / "whole")
+    assert content(quick_path / "whole") == NEW
     found = []
     for passage in range(1, count + 1):
         folder = make(quick_path / str(passage), OLD)
@@ -131,7 +131,7 @@ def test_whoever_finishes_may_be_killed_too(quick_path: Path) -> None:
     for second in range(1, count + 1):
         folder = begun(str(second))
         killed_at(second, partial(intent.settle, folder))
-        assert NEW == state(folder)
+        assert state(folder) == NEW
 
 
 def test_failing_anywhere_nothing_is_changed_and_nothing_left(quick_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_failing_anywhere_nothing_is_changed_and_nothing_left(quick_path: Path) 
         faults.install(None)
         if refused:
             failed += 1
-            assert ("files/unwritable", OLD) == (refused, content(folder)), passage
+            assert (refused, content(folder)) == ("files/unwritable", OLD), passage
         assert (OLD if refused else NEW) == state(folder), passage
     # All of them but the last, which removes the intent of what is done.
     assert count - 2 == failed
@@ -165,8 +165,8 @@ def test_what_can_neither_be_done_nor_undone_is_finished_at_the_next_start(
     with pytest.raises(intent.Unfinished) as failed:
         replace(folder)
     faults.install(None)
-    assert "files/unfinished" == failed.value.findings[0].code
-    assert NEW == state(folder)
+    assert failed.value.findings[0].code == "files/unfinished"
+    assert state(folder) == NEW
 
 
 def test_the_next_write_finishes_the_one_before(quick_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_next_write_finishes_the_one_before(quick_path: Path) -> None:
     assert (folder / intent.NAME).exists()
     atomic.write_text(folder / CPU, "newest cpu")
     assert not (folder / intent.NAME).exists()
-    assert NEW | {CPU: "newest cpu"} == state(folder)
+    assert state(folder) == NEW | {CPU: "newest cpu"}
 
 
 @pytest.mark.parametrize("name", [CPU, MEMORY])
@@ -204,7 +204,7 @@ def test_a_kubelet_that_clears_its_folder_of_plugins_leaves_a_write_that_is_undo
     killed_at(seen.index("file.replace after") + 1, partial(replace, folder))
     for each in (folder / "device-plugins").iterdir():
         each.unlink()
-    assert OLD == state(folder)
+    assert state(folder) == OLD
 
 
 def test_state_files_are_read_as_if_there_were_no_intent(quick_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_an_intent_that_is_not_ours_is_refused(quick_path: Path, text: str) -> N
     (folder / intent.NAME).chmod(0o600)
     with pytest.raises(BadInput) as refused:
         replace(folder)
-    assert ["files/foreign-intent"] == [each.code for each in refused.value.findings]
+    assert [each.code for each in refused.value.findings] == ["files/foreign-intent"]
     assert OLD | {intent.NAME: text} == content(folder)
 
 
@@ -258,11 +258,11 @@ def test_files_that_others_own_are_kept_as_copies(reachable: Path) -> None:
         with refused_with("files/unwritable"):
             replace(folder)
         faults.install(None)
-        assert OLD == content(folder)
+        assert content(folder) == OLD
         replace(folder)
 
-    assert 0 == in_a_child(failing, NOBODY)
-    assert NEW == content(folder)
+    assert in_a_child(failing, NOBODY) == 0
+    assert content(folder) == NEW
 
 
 @AS_ROOT
@@ -276,7 +276,7 @@ def test_a_second_rename_that_the_kernel_refuses_undoes_the_first(reachable: Pat
     def refused() -> None:
         with pytest.raises(BadInput) as bad:
             replace(folder, {CPU: "new cpu", MEMORY: "new memory"})
-        assert "Operation not permitted" == bad.value.findings[0].fields["error"]
+        assert bad.value.findings[0].fields["error"] == "Operation not permitted"
 
-    assert 0 == in_a_child(refused, NOBODY)
-    assert OLD == content(folder)
+    assert in_a_child(refused, NOBODY) == 0
+    assert content(folder) == OLD

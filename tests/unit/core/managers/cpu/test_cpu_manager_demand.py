@@ -33,7 +33,7 @@ def test_only_whole_numbers_are_exclusive(cpu: str | None, expected: int) -> Non
 def test_only_guaranteed_pods_ask(qos: QosClass) -> None:
     asking = container("c", "2")
 
-    assert 0 == demand.of_container(pod("u", asking, qos=qos), asking)
+    assert demand.of_container(pod("u", asking, qos=qos), asking) == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def best(of: Balance, nodes: Sequence[int], below: int | None = None) -> Divisio
 
 
 def test_nothing_is_taken_for_nothing() -> None:
-    assert 0 == take_distributed.take(discovered(2, 2, 2, 1), 0b1111, 0)
+    assert take_distributed.take(discovered(2, 2, 2, 1), 0b1111, 0) == 0
 
 
 def test_too_few_cpus_are_too_few() -> None:
@@ -44,14 +44,14 @@ def test_what_no_nodes_can_share_is_packed() -> None:
 
     # Two nodes would have to give two each.
     assert take_packed.take(of, free, 5) == take_distributed.take(of, free, 5)
-    assert "0-4" == text(take_distributed.take(of, free, 5))
+    assert text(take_distributed.take(of, free, 5)) == "0-4"
 
 
 def test_as_few_nodes_as_possible_are_used() -> None:
     of = discovered(4, 4, 4, 1)
 
-    assert "0-3" == text(take_distributed.take(of, of.cpus, 4))
-    assert "0-2,4-6" == text(take_distributed.take(of, of.cpus, 6))
+    assert text(take_distributed.take(of, of.cpus, 4)) == "0-3"
+    assert text(take_distributed.take(of, of.cpus, 6)) == "0-2,4-6"
 
 
 def test_a_score_is_the_deviation_in_thousandths_of_what_is_left() -> None:
@@ -64,17 +64,17 @@ def test_a_score_is_the_deviation_in_thousandths_of_what_is_left() -> None:
 
 
 def test_the_remainder_comes_from_the_fullest_nodes() -> None:
-    assert (1,) == best(balance(5, 3, 6, 4), [0, 1]).remainder
+    assert best(balance(5, 3, 6, 4), [0, 1]).remainder == (1,)
 
 
 def test_more_nodes_give_the_remainder_where_it_makes_no_difference() -> None:
-    assert (0, 1, 2) == best(balance(4, 4, 4, 4), [0, 1, 2]).remainder
+    assert best(balance(4, 4, 4, 4), [0, 1, 2]).remainder == (0, 1, 2)
 
 
 def test_a_node_that_gives_several_groups_of_the_remainder_is_possible() -> None:
     division = best(balance(5, 2, 2, 8), [0, 1, 2])
 
-    assert (2,) == division.remainder
+    assert division.remainder == (2,)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_one_reserved_thread_on_each_node_is_enough_for_that() -> None:
 def test_broken_groups_that_are_enough_do_no_harm() -> None:
     of = discovered(2, 2, 3, 2)
 
-    assert "1-5,7-11" == text(take_distributed.take(of, of.cpus & ~mask("0,6"), 10, 2))
+    assert text(take_distributed.take(of, of.cpus & ~mask("0,6"), 10, 2)) == "1-5,7-11"
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_the_end_of_a_winner_is_overwritten_by_the_last_combination(
 
 
 def test_a_walk_that_stops_overwrites_with_the_combination_at_which_it_stops() -> None:
-    assert (0, 1, 2, 4) == overwritten((0, 1, 2, 3), 6, (0, 1, 2, 4))
-    assert (0, 1, 2, 5) == overwritten((0, 1, 2, 5), 6, (0, 1, 3, 4))
+    assert overwritten((0, 1, 2, 3), 6, (0, 1, 2, 4)) == (0, 1, 2, 4)
+    assert overwritten((0, 1, 2, 5), 6, (0, 1, 3, 4)) == (0, 1, 2, 5)
 
 
 def test_an_overwritten_winner_may_have_too_little_to_give() -> None:
@@ -164,7 +164,7 @@ def test_an_overwritten_winner_may_have_too_little_to_give() -> None:
     free = of.cpus & ~cpu_mask.of(8 * node for node in range(4, 10))
 
     assert AccountingError(8) == take_distributed.take(of, free, 32)
-    assert "0-31" == text(take_distributed.take(of, free, 32, storage=copied))
+    assert text(take_distributed.take(of, free, 32, storage=copied)) == "0-31"
 
 
 def test_a_perfect_winner_is_overwritten_by_the_combination_after_it() -> None:
@@ -178,7 +178,7 @@ def test_a_perfect_winner_is_overwritten_by_the_combination_after_it() -> None:
     free = cpu_mask.of(8 * node + at for node in range(24) for at in range(5 if node < 4 else 1))
 
     assert AccountingError(4) == take_distributed.take(of, free, 16)
-    assert "0-3,8-11,16-19,24-27" == text(take_distributed.take(of, free, 16, storage=copied))
+    assert text(take_distributed.take(of, free, 16, storage=copied)) == "0-3,8-11,16-19,24-27"
 
 
 def test_an_overwritten_remainder_may_have_nothing_to_give() -> None:

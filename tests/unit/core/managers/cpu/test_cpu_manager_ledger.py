@@ -35,7 +35,7 @@ def test_cpus_that_another_container_of_the_pod_holds_are_not_given_back() -> No
 def test_every_container_with_a_record_is_a_holder() -> None:
     ledger = CpuLedger(cpus("0"), {"u": {"i": cpus("1"), "c": cpus("1")}, "v": {"c": cpus("2")}})
 
-    assert [("u", "i"), ("u", "c"), ("v", "c")] == ledger.holders()
+    assert ledger.holders() == [("u", "i"), ("u", "c"), ("v", "c")]
     assert cpus("2") == ledger.cpus_of("v", "c")
     assert ledger.cpus_of("v", "d") is None
 

@@ -11,7 +11,7 @@ from values.cpu_builders import discovered, mask, text
 
 
 def test_nothing_is_taken_for_nothing() -> None:
-    assert 0 == take_packed.take(discovered(1, 1, 2, 1), 0b11, 0)
+    assert take_packed.take(discovered(1, 1, 2, 1), 0b11, 0) == 0
 
 
 def test_cpus_that_the_machine_does_not_have_are_counted_but_not_taken() -> None:
@@ -25,12 +25,12 @@ def test_a_unit_that_is_too_large_is_passed_over_for_a_smaller_one() -> None:
         )
     )
 
-    assert "4-5" == text(take_packed.take(of, mask("0-5"), 2))
-    assert "0,4-5" == text(take_packed.take(of, mask("0-5"), 3))
+    assert text(take_packed.take(of, mask("0-5"), 2)) == "4-5"
+    assert text(take_packed.take(of, mask("0-5"), 3)) == "0,4-5"
 
 
 def test_the_node_with_the_least_free_is_taken_from_first() -> None:
-    assert "7" == text(take_packed.take(discovered(2, 2, 2, 2), mask("0-2,4-7"), 1))
+    assert text(take_packed.take(discovered(2, 2, 2, 2), mask("0-2,4-7"), 1)) == "7"
 
 
 def test_sockets_of_unequal_size_are_compared_with_their_average() -> None:
@@ -42,7 +42,7 @@ def test_sockets_of_unequal_size_are_compared_with_their_average() -> None:
         )
     )
 
-    assert "3-7" == text(take_packed.take(of, mask("0,3-6"), 5))
+    assert text(take_packed.take(of, mask("0,3-6"), 5)) == "3-7"
 
 
 def test_a_socket_in_two_nodes_is_taken_twice_and_counted_twice() -> None:
@@ -54,26 +54,26 @@ def test_a_socket_in_two_nodes_is_taken_twice_and_counted_twice() -> None:
         )
     )
 
-    assert "0,3" == text(take_packed.take(of, mask("0-1,3,5"), 4))
+    assert text(take_packed.take(of, mask("0-1,3,5"), 4)) == "0,3"
 
 
 def test_spread_passes_over_whole_cores() -> None:
     of = topology.discover(cpu_builders.shape(1, 1, 4, 2))
 
-    assert "0-2" == text(take_packed.take(of, mask("0-6"), 3, Packing.SPREAD_OVER_CORES))
+    assert text(take_packed.take(of, mask("0-6"), 3, Packing.SPREAD_OVER_CORES)) == "0-2"
 
 
 def test_an_odd_request_takes_no_part_of_a_cache() -> None:
     of = topology.discover(cpu_builders.shape(1, 1, 4, 2, cores_per_cache=2))
 
-    assert "1-2,5" == text(take_packed.take(of, mask("1-3,5-7"), 3, Packing.BY_UNCORE_CACHE))
-    assert "2-3,6-7" == text(take_packed.take(of, mask("1-3,5-7"), 4, Packing.BY_UNCORE_CACHE))
+    assert text(take_packed.take(of, mask("1-3,5-7"), 3, Packing.BY_UNCORE_CACHE)) == "1-2,5"
+    assert text(take_packed.take(of, mask("1-3,5-7"), 4, Packing.BY_UNCORE_CACHE)) == "2-3,6-7"
 
 
 def test_a_cache_whose_lowest_cores_are_broken_is_passed_over() -> None:
     of = topology.discover(cpu_builders.shape(1, 1, 6, 2, cores_per_cache=3))
 
-    assert "3,9" == text(take_packed.take(of, mask("0-5,7-11"), 2, Packing.BY_UNCORE_CACHE))
+    assert text(take_packed.take(of, mask("0-5,7-11"), 2, Packing.BY_UNCORE_CACHE)) == "3,9"
 
 
 def test_a_cache_over_two_nodes_is_taken_twice_and_counted_twice() -> None:
@@ -83,12 +83,12 @@ def test_a_cache_over_two_nodes_is_taken_twice_and_counted_twice() -> None:
         )
     )
 
-    assert "0,3" == text(take_packed.take(of, mask("0-1,3-4"), 4, Packing.BY_UNCORE_CACHE))
+    assert text(take_packed.take(of, mask("0-1,3-4"), 4, Packing.BY_UNCORE_CACHE)) == "0,3"
 
 
 def test_an_affinity_stands_for_its_nodes_or_for_their_sockets() -> None:
     of = discovered(2, 4, 1, 1)
 
-    assert "1" == text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.NODES))
-    assert "0-1" == text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.SOCKETS))
-    assert "" == text(take_aligned.cpus_of_affinity(of, 0b10000, Reach.NODES))
+    assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.NODES)) == "1"
+    assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.SOCKETS)) == "0-1"
+    assert text(take_aligned.cpus_of_affinity(of, 0b10000, Reach.NODES)) == ""

@@ -56,14 +56,14 @@ def test_a_container_of_the_shared_pool_has_no_preference_and_gets_nothing() -> 
     shared = pod("u", container("c", "1500m"))
     ledger = empty(POLICY)
 
-    assert NO_HINTS == POLICY.container_hints(ledger, shared, shared.app_containers[0])
-    assert NO_HINTS == POLICY.pod_hints(ledger, shared)
+    assert POLICY.container_hints(ledger, shared, shared.app_containers[0]) == NO_HINTS
+    assert POLICY.pod_hints(ledger, shared) == NO_HINTS
     assert ledger is POLICY.allocate(ledger, shared, shared.app_containers[0], ZERO_HINT)
 
 
 def test_hints_leave_out_reserved_cpus() -> None:
-    assert ["{0}*", "{1}*", "{0,1}"] == listed(POLICY, empty(POLICY), simple("u", "4"), "c")
-    assert ["{1}*", "{0,1}"] == listed(POLICY, empty(POLICY), simple("u", "5"), "c")
+    assert listed(POLICY, empty(POLICY), simple("u", "4"), "c") == ["{0}*", "{1}*", "{0,1}"]
+    assert listed(POLICY, empty(POLICY), simple("u", "5"), "c") == ["{1}*", "{0,1}"]
 
 
 def test_what_does_not_fit_anywhere_is_impossible() -> None:
@@ -82,7 +82,7 @@ def test_align_by_socket_prefers_all_sets_on_as_few_sockets() -> None:
         hint for hint in listed(manager, empty(manager), simple("u", "1"), "c") if "*" in hint
     ]
 
-    assert ["{0}*", "{1}*", "{2}*", "{3}*", "{0,1}*", "{2,3}*"] == preferred
+    assert preferred == ["{0}*", "{1}*", "{2}*", "{3}*", "{0,1}*", "{2,3}*"]
 
 
 def test_cpus_of_the_affinity_are_taken_first() -> None:
@@ -193,8 +193,8 @@ def test_a_container_that_has_cpus_keeps_them() -> None:
     again = allocated(POLICY, ledger, asking)
 
     assert (ledger.default, ledger.exclusive) == (again.default, again.exclusive)
-    assert ["{1}*", "{0,1}"] == listed(POLICY, ledger, asking, "c")
-    assert ["{1}*", "{0,1}"] == listed(POLICY, ledger, asking)
+    assert listed(POLICY, ledger, asking, "c") == ["{1}*", "{0,1}"]
+    assert listed(POLICY, ledger, asking) == ["{1}*", "{0,1}"]
 
 
 def test_a_container_that_has_another_number_of_cpus_is_impossible() -> None:
@@ -211,14 +211,14 @@ def test_pod_hints_count_what_some_containers_hold_already() -> None:
     asking = pod("u", container("a", "2"), container("b", "2"))
     ledger = CpuLedger(cpus("0-2,4-8,10-11"), {"u": {"a": cpus("3,9")}})
 
-    assert ["{1}*", "{0,1}"] == listed(POLICY, ledger, asking)
+    assert listed(POLICY, ledger, asking) == ["{1}*", "{0,1}"]
 
 
 def test_later_containers_may_use_an_init_containers_cpus() -> None:
     asking = pod("u", init("i", "4"), sidecar("s", "2"), container("a", "2"), container("b", "2"))
     ledger = allocated(POLICY, CpuLedger(cpus("0-2,6-8")), asking, "i")
     assert cpus("1-2,7-8") == ledger.cpus_of("u", "i")
-    assert ["{0}*", "{0,1}"] == listed(POLICY, ledger, asking, "s")
+    assert listed(POLICY, ledger, asking, "s") == ["{0}*", "{0,1}"]
 
     ledger = allocated(POLICY, ledger, asking, "s", "a")
 
@@ -246,7 +246,7 @@ def test_pod_hints_count_init_containers_cpus_as_the_pods_own() -> None:
     asking = pod("u", init("i", "4"), container("c", "5"))
     ledger = allocated(POLICY, CpuLedger(cpus("0-3,6-9")), asking, "i")
 
-    assert ["{0,1}"] == listed(POLICY, ledger, asking)
+    assert listed(POLICY, ledger, asking) == ["{0,1}"]
 
 
 def test_stale_containers_are_forgotten_and_their_cpus_shared_again() -> None:

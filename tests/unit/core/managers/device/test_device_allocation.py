@@ -101,14 +101,14 @@ def test_aligned_devices_come_first_then_unaligned_ones_then_those_without_a_nod
 
 def test_inside_a_group_ids_are_taken_in_their_order_as_text() -> None:
     ledger = node(gpu="gpu2@0 gpu10@0 gpu1@0")
-    assert "gpu1 gpu10" == held(done(allocated(ledger, container(gpu="2"))))
+    assert held(done(allocated(ledger, container(gpu="2")))) == "gpu1 gpu10"
 
 
 def test_a_device_in_use_is_not_given_out_again() -> None:
     ledger = done(allocated(node(gpu="a@0 b@0"), container(gpu="1")))
     second = pod(container(gpu="1"), uid="v")
     after = done(allocated(ledger, container(gpu="1"), of=second))
-    assert ("a", "b") == (held(after), held(after, uid="v"))
+    assert (held(after), held(after, uid="v")) == ("a", "b")
     third = allocated(after, container(gpu="1"), of=pod(uid="w"))
     assert TooFewFree("c", GPU, 1, 0) == reason_of(third)
 
@@ -127,7 +127,7 @@ def test_the_checkpoint_is_written_when_something_was_recorded() -> None:
     after = done(allocated(before, container(gpu="1")))
     assert after.written is not None
     assert after.records == after.written.records
-    assert {GPU: ("a",), NIC: ()} == after.written.registered
+    assert after.written.registered == {GPU: ("a",), NIC: ()}
 
 
 def test_a_container_without_devices_leaves_the_ledger_as_it_was() -> None:
@@ -198,14 +198,14 @@ def in_turn(ledger: DeviceLedger, whole: Pod) -> DeviceLedger:
 def test_devices_of_init_containers_are_used_again() -> None:
     whole = pod(container("i", INIT, gpu="2"), container("j", INIT, gpu="3"), container(gpu="3"))
     ledger = in_turn(node(gpu="a b c"), whole)
-    assert ("a b", "a b c", "a b c") == (held(ledger, "i"), held(ledger, "j"), held(ledger))
-    assert NOTHING_REUSABLE == ledger.reusable
+    assert (held(ledger, "i"), held(ledger, "j"), held(ledger)) == ("a b", "a b c", "a b c")
+    assert ledger.reusable == NOTHING_REUSABLE
 
 
 def test_what_an_app_container_used_again_its_neighbour_can_not() -> None:
     whole = pod(container("i", INIT, gpu="2"), container("x", gpu="1"), container("y", gpu="1"))
     ledger = in_turn(node(gpu="a b c"), whole)
-    assert ("a", "b") == (held(ledger, "x"), held(ledger, "y"))
+    assert (held(ledger, "x"), held(ledger, "y")) == ("a", "b")
     more = allocated(ledger, container("z", gpu="2"), of=whole)
     assert TooFewFree("z", GPU, 2, 1) == reason_of(more)
 
@@ -213,7 +213,7 @@ def test_what_an_app_container_used_again_its_neighbour_can_not() -> None:
 def test_devices_of_a_sidecar_stay_with_it() -> None:
     whole = pod(container("i", INIT, gpu="2"), container("s", SIDECAR, gpu="1"), container(gpu="2"))
     ledger = in_turn(node(gpu="a b c d"), whole)
-    assert ("a", "b c") == (held(ledger, "s"), held(ledger))
+    assert (held(ledger, "s"), held(ledger)) == ("a", "b c")
 
 
 def test_the_number_refused_is_what_is_left_after_those_used_again() -> None:
@@ -249,7 +249,7 @@ def test_another_pod_forgets_what_could_be_used_again() -> None:
     ledger = in_turn(node(gpu="a b"), first)
     assert ReusableDevices("u", {GPU: frozenset("a")}) == ledger.reusable
     after = done(allocated(ledger, container(cpu="1"), of=pod(uid="v")))
-    assert NOTHING_REUSABLE == after.reusable
+    assert after.reusable == NOTHING_REUSABLE
 
 
 def test_a_container_after_a_restart_makes_its_devices_usable_again() -> None:
@@ -266,7 +266,7 @@ def test_a_plugin_chooses_among_aligned_devices_when_there_are_more_than_needed(
     plugins = Plugins(prefers="c x d")
     ledger = node(gpu="a@0 b@0 c@0 d@1")
     after = done(allocated(ledger, container(gpu="2"), near(0), plugins))
-    assert "a c" == held(after)
+    assert held(after) == "a c"
     question = PreferenceQuestion(KEY, GPU, frozenset("abc"), frozenset(), 2)
     assert [question] == plugins.questions
 
@@ -275,7 +275,7 @@ def test_a_plugin_chooses_the_rest_when_all_aligned_devices_are_taken() -> None:
     plugins = Plugins(prefers="d")
     ledger = node(gpu="a@0 b@1 c@1 d")
     after = done(allocated(ledger, container(gpu="2"), near(0), plugins))
-    assert "a d" == held(after)
+    assert held(after) == "a d"
     question = PreferenceQuestion(KEY, GPU, frozenset("abcd"), frozenset("a"), 2)
     assert [question] == plugins.questions
 
@@ -283,8 +283,8 @@ def test_a_plugin_chooses_the_rest_when_all_aligned_devices_are_taken() -> None:
 def test_a_plugin_is_not_asked_when_the_aligned_devices_are_just_enough() -> None:
     plugins = Plugins(prefers="c")
     ledger = node(gpu="a@0 b@0 c@1")
-    assert "a b" == held(done(allocated(ledger, container(gpu="2"), near(0), plugins)))
-    assert [] == plugins.questions
+    assert held(done(allocated(ledger, container(gpu="2"), near(0), plugins))) == "a b"
+    assert plugins.questions == []
 
 
 def test_a_plugin_hears_which_devices_are_used_again() -> None:
@@ -292,7 +292,7 @@ def test_a_plugin_hears_which_devices_are_used_again() -> None:
     ledger = done(allocated(node(gpu="a b c"), whole.init_containers[0], of=whole))
     plugins = Plugins(prefers="a c")
     after = done(allocated(ledger, whole.app_containers[0], plugins=plugins, of=whole))
-    assert "a c" == held(after)
+    assert held(after) == "a c"
     assert [PreferenceQuestion(KEY, GPU, frozenset("abc"), frozenset("a"), 2)] == plugins.questions
 
 
@@ -318,7 +318,7 @@ def test_a_veto_frees_what_was_taken_and_keeps_earlier_resources() -> None:
     assert Vetoed("c", NIC, "no") == reason_of(refused)
     left = left_by(refused)
     assert {GPU: frozenset("ab")} == left.in_use
-    assert "b" == held(left, uid="v")
+    assert held(left, uid="v") == "b"
     assert ledger.written == left.written
 
 
@@ -334,7 +334,7 @@ def test_what_a_plugin_answers_is_kept() -> None:
     after = done(allocated(node(gpu="b a"), container(gpu="2"), plugins=plugins))
     record = after.record(KEY, GPU)
     assert DeviceRecord({NO_NODE: ("a", "b")}, b"\n\0") == record
-    assert [("a", "b")] == plugins.allocated
+    assert plugins.allocated == [("a", "b")]
 
 
 def test_released_pods_give_their_devices_back() -> None:
@@ -343,11 +343,11 @@ def test_released_pods_give_their_devices_back() -> None:
     ledger = done(allocated(ledger, container(gpu="1"), of=pod(uid="v")))
     after = allocation.release_pods(ledger, {"u"})
     assert {GPU: frozenset("b")} == after.in_use
-    assert ["v"] == list(after.records)
+    assert list(after.records) == ["v"]
     assert ledger.written == after.written
     assert after is allocation.release_pods(after, {"u"})
 
 
 def test_devices_in_use_without_a_record_are_free_after_the_next_release() -> None:
     leak = replace(node(gpu="a b"), in_use={GPU: frozenset("ab")}, records={"u": {}})
-    assert {} == allocation.release_pods(leak, {"u"}).in_use
+    assert allocation.release_pods(leak, {"u"}).in_use == {}

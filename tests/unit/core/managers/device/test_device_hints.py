@@ -52,31 +52,31 @@ def shown(answer: ResourceHints) -> str:
 
 
 def test_sets_with_enough_free_devices_are_offered_smaller_ones_first() -> None:
-    assert "{0}* {1}* {0,1}" == shown(hints_of(node(gpu="a@0 b@1"), container(gpu="1")))
-    assert "{0}* {0,1}" == shown(hints_of(node(gpu="a@0 b@0 c@1"), container(gpu="2")))
-    assert "{0,1}*" == shown(hints_of(node(gpu="a@0 b@1"), container(gpu="2")))
+    assert shown(hints_of(node(gpu="a@0 b@1"), container(gpu="1"))) == "{0}* {1}* {0,1}"
+    assert shown(hints_of(node(gpu="a@0 b@0 c@1"), container(gpu="2"))) == "{0}* {0,1}"
+    assert shown(hints_of(node(gpu="a@0 b@1"), container(gpu="2"))) == "{0,1}*"
 
 
 def test_a_set_is_preferred_by_what_all_devices_would_allow_free_or_not() -> None:
     ledger = node(gpu="a@0 b@0 c@1")
     used = replace(ledger, in_use={GPU: frozenset("a")})
-    assert "{0,1}" == shown(hints_of(used, container(gpu="2")))
+    assert shown(hints_of(used, container(gpu="2"))) == "{0,1}"
     broken = registration.devices_reported(
         ledger, GPU, [*devices("a@0", Health.UNHEALTHY), *devices("b@0 c@1")]
     )
-    assert "{0,1}" == shown(hints_of(broken, container(gpu="2")))
+    assert shown(hints_of(broken, container(gpu="2"))) == "{0,1}"
 
 
 def test_when_even_all_devices_would_not_do_the_whole_machine_is_preferred() -> None:
     # A device that can be used again and is free all the same counts twice.
     ledger = replace(node(gpu="a@0 b@1 c"), reusable=ReusableDevices("u", {GPU: frozenset("a")}))
-    assert "{0,1}*" == shown(hints_of(ledger, container(gpu="3")))
+    assert shown(hints_of(ledger, container(gpu="3"))) == "{0,1}*"
 
 
 def test_a_device_of_several_nodes_touches_every_set_with_one_of_them() -> None:
-    assert "{0}* {1}* {0,1}" == shown(hints_of(node(gpu="a@0+1"), container(gpu="1")))
+    assert shown(hints_of(node(gpu="a@0+1"), container(gpu="1"))) == "{0}* {1}* {0,1}"
     offered = hints_of(node(gpu="a@0+1 b@2 c@1"), container(gpu="2"), nodes=3)
-    assert "{1}* {0,1} {0,2} {1,2} {0,1,2}" == shown(offered)
+    assert shown(offered) == "{1}* {0,1} {0,2} {1,2} {0,1,2}"
 
 
 def test_a_device_without_a_node_never_counts() -> None:
@@ -98,11 +98,11 @@ def test_a_manager_that_knows_no_nodes_can_offer_nothing() -> None:
 
 
 def test_a_request_for_none_is_met_by_every_set() -> None:
-    assert "{0}* {1}* {0,1}" == shown(hints_of(node(gpu="a@0"), container(gpu="0")))
+    assert shown(hints_of(node(gpu="a@0"), container(gpu="0"))) == "{0}* {1}* {0,1}"
 
 
 def test_quantities_are_rounded_up_to_whole_devices() -> None:
-    assert "{0,1}*" == shown(hints_of(node(gpu="a@0 b@1"), container(gpu="1500m")))
+    assert shown(hints_of(node(gpu="a@0 b@1"), container(gpu="1500m"))) == "{0,1}*"
 
 
 def test_too_few_free_devices_are_told_before_any_set_is_looked_at() -> None:
@@ -113,14 +113,14 @@ def test_only_device_resources_are_answered_in_order_of_their_names() -> None:
     one = container(nic="1", gpu="1", cpu="1", memory="1Gi", unknown="1")
     answer = policy().container_hints(node(gpu="a@0", nic="n@1"), pod(one), one)
     assert isinstance(answer, dict)
-    assert [GPU, NIC] == list(answer)
+    assert list(answer) == [GPU, NIC]
 
 
 def test_a_resource_whose_plugin_is_gone_is_answered_while_devices_are_in_use() -> None:
     one = container(gpu="1")
     ledger = done(policy().allocate(node(gpu="a@0"), pod(one), one, ANYWHERE))
     gone = registration.resource_expired(registration.plugin_stopped(ledger, GPU), GPU)
-    assert "{0}* {0,1}" == shown(hints_of(gone, one))
+    assert shown(hints_of(gone, one)) == "{0}* {0,1}"
     other = policy().container_hints(gone, pod(one, uid="v"), one)
     assert {GPU: Impossible(FewerThanAsked(GPU, 0, 1))} == other
 
@@ -128,7 +128,7 @@ def test_a_resource_whose_plugin_is_gone_is_answered_while_devices_are_in_use() 
 def test_a_container_that_holds_devices_gets_the_hints_of_exactly_these() -> None:
     one = container(gpu="1")
     ledger = done(policy().allocate(node(gpu="a@0 b@1"), pod(one), one, ANYWHERE))
-    assert "{0}* {0,1}" == shown(hints_of(ledger, one))
+    assert shown(hints_of(ledger, one)) == "{0}* {0,1}"
     changed = hints_of(ledger, container(gpu="2"))
     assert Impossible(OtherNumberHeld(GPU, 1, 2)) == changed
 
@@ -140,7 +140,7 @@ def test_devices_of_init_containers_must_be_in_every_set() -> None:
     ledger = done(policy().allocate(node(gpu="a@0 b@0 c@1 d"), both, first, ANYWHERE))
     answer = policy().container_hints(ledger, both, then)
     assert isinstance(answer, dict)
-    assert "{0}* {0,1}" == shown(answer[GPU])
+    assert shown(answer[GPU]) == "{0}* {0,1}"
     why = family(answer[GPU]).why_not(0b10)
     assert LeavesOutReused(0b10, GPU, "a") == why
     assert family(answer[GPU]).why_not(0b01) is None
@@ -149,7 +149,7 @@ def test_devices_of_init_containers_must_be_in_every_set() -> None:
 def test_devices_that_can_be_used_again_count_beside_the_free_ones() -> None:
     reusable = ReusableDevices("u", {GPU: frozenset("a")})
     ledger = replace(node(gpu="a@0 b@1"), reusable=reusable, in_use={GPU: frozenset("a")})
-    assert "{0,1}*" == shown(hints_of(ledger, container(gpu="2")))
+    assert shown(hints_of(ledger, container(gpu="2"))) == "{0,1}*"
     assert Impossible(FewerThanAsked(GPU, 2, 3)) == hints_of(ledger, container(gpu="3"))
 
 
@@ -164,8 +164,8 @@ def test_a_device_without_a_node_that_is_used_again_is_left_out_of_the_count() -
     reusable = ReusableDevices("u", {GPU: frozenset("c")})
     ledger = replace(node(gpu="a@0 b@1 c"), reusable=reusable, in_use={GPU: frozenset("c")})
     answer = hints_of(ledger, container(gpu="1"))
-    assert "{0}* {1}* {0,1}" == shown(answer)
-    assert "{0,1}*" == shown(hints_of(ledger, container(gpu="2")))
+    assert shown(answer) == "{0}* {1}* {0,1}"
+    assert shown(hints_of(ledger, container(gpu="2"))) == "{0,1}*"
 
 
 def test_why_a_set_is_not_offered_is_told_in_numbers() -> None:
@@ -180,7 +180,7 @@ def test_a_pod_is_asked_for_as_one_and_nothing_counts_as_used_again() -> None:
     ledger = node(gpu="a@0 b@1")
     answer = policy().pod_hints(ledger, both)
     assert isinstance(answer, dict)
-    assert "{0}* {1}* {0,1}" == shown(answer[GPU])
+    assert shown(answer[GPU]) == "{0}* {1}* {0,1}"
     reusable = replace(
         ledger, in_use={GPU: frozenset("ab")}, reusable=ReusableDevices("u", {GPU: frozenset("a")})
     )
@@ -197,4 +197,4 @@ def test_a_pod_that_holds_devices_gets_the_hints_of_all_of_them_together() -> No
     ledger = done(policy().allocate(ledger, pod(*apps), apps[1], ANYWHERE))
     wholly = policy().pod_hints(ledger, pod(*apps))
     assert isinstance(wholly, dict)
-    assert "{0,1}" == shown(wholly[GPU])
+    assert shown(wholly[GPU]) == "{0,1}"

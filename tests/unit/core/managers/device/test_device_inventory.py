@@ -35,12 +35,12 @@ def test_a_report_leaves_other_resources_alone() -> None:
 def test_an_id_reported_twice_is_where_the_last_report_says_and_both_healthy_and_not() -> None:
     twice = [Device("a", (0,)), Device("a", (1,), Health.UNHEALTHY)]
     found = inventory.reported(NOTHING_REPORTED, GPU, twice)
-    assert {"a": 0b10} == found.devices_of(GPU).masks
+    assert found.devices_of(GPU).masks == {"a": 0b10}
     assert Registration(frozenset("a"), frozenset("a")) == found.registered[GPU]
 
 
 def test_a_resource_that_nobody_reported_has_no_devices() -> None:
-    assert {} == NOTHING_REPORTED.devices_of(GPU).by_id
+    assert NOTHING_REPORTED.devices_of(GPU).by_id == {}
     assert frozenset() == NOTHING_REPORTED.healthy(GPU)
 
 
@@ -52,23 +52,23 @@ def test_one_device_with_a_node_makes_a_resource_care_about_alignment() -> None:
 def test_a_node_id_that_no_machine_has_is_in_no_set_of_a_machines_nodes() -> None:
     known = KnownDevices({"a": Device("a", (10**12,)), "b": Device("b", (-7, 1))})
     whole_machine = (1 << 1024) - 1
-    assert 0 == known.mask_of("a") & whole_machine
-    assert 0b10 == known.mask_of("b") & whole_machine
+    assert known.mask_of("a") & whole_machine == 0
+    assert known.mask_of("b") & whole_machine == 0b10
     assert known.mask_of("a")
 
 
 def test_when_a_plugin_stops_nothing_is_healthy_but_the_devices_stay_known() -> None:
     ledger = registration.plugin_stopped(node(gpu="a@0 b@1"), GPU)
     assert Capacity(capacity=2, allocatable=0) == registration.capacities(ledger)[GPU]
-    assert 0b10 == ledger.inventory.devices_of(GPU).mask_of("b")
+    assert ledger.inventory.devices_of(GPU).mask_of("b") == 0b10
 
 
 def test_after_the_grace_period_the_resource_is_gone_but_its_devices_stay_known() -> None:
     ledger = registration.resource_expired(
         registration.plugin_stopped(node(gpu="a@0", nic="n@1"), GPU), GPU
     )
-    assert [NIC] == list(registration.capacities(ledger))
-    assert 0b01 == ledger.inventory.devices_of(GPU).mask_of("a")
+    assert list(registration.capacities(ledger)) == [NIC]
+    assert ledger.inventory.devices_of(GPU).mask_of("a") == 0b01
     assert not ledger.is_handled(GPU)
 
 
@@ -101,7 +101,7 @@ def test_a_restart_brings_records_back_and_leaves_every_resource_without_devices
     ledger = registration.restarted(
         WrittenCheckpoint(RECORDS, {GPU: ("a", "b"), NIC: ("n",)}), [ContainerKey("u", "c")]
     )
-    assert RECORDS == ledger.records
+    assert ledger.records == RECORDS
     assert {GPU: frozenset("ab")} == ledger.in_use
     assert Capacity(capacity=0, allocatable=0) == registration.capacities(ledger)[NIC]
     assert frozenset({ContainerKey("u", "c")}) == ledger.running
@@ -109,14 +109,14 @@ def test_a_restart_brings_records_back_and_leaves_every_resource_without_devices
 
 def test_a_restart_without_a_checkpoint_knows_nothing_but_what_is_running() -> None:
     ledger = registration.restarted(None, [ContainerKey("u", "c")])
-    assert ({}, {}, None) == (ledger.records, ledger.in_use, ledger.written)
+    assert (ledger.records, ledger.in_use, ledger.written) == ({}, {}, None)
     assert frozenset({ContainerKey("u", "c")}) == ledger.running
 
 
 def test_a_pod_with_records_sees_at_least_what_is_in_use_as_allocatable() -> None:
     ledger = registration.restarted(WrittenCheckpoint(RECORDS, {NIC: ("n",)}), ())
-    assert {GPU: 2, NIC: 0} == registration.allocatable_for(ledger, "u")
-    assert {NIC: 0} == registration.allocatable_for(ledger, "other")
+    assert registration.allocatable_for(ledger, "u") == {GPU: 2, NIC: 0}
+    assert registration.allocatable_for(ledger, "other") == {NIC: 0}
 
 
 @pytest.mark.parametrize(

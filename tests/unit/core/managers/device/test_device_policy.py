@@ -21,7 +21,7 @@ def two_pods() -> DeviceLedger:
 
 def test_the_manager_allocates_by_the_affinity() -> None:
     after = done(MANAGER.allocate(node(gpu="a@0 b@1"), pod(ONE), ONE, near(1)))
-    assert "b" == held(after)
+    assert held(after) == "b"
 
 
 def test_holders_are_the_containers_with_a_record() -> None:
@@ -30,7 +30,7 @@ def test_holders_are_the_containers_with_a_record() -> None:
 
 def test_what_is_not_active_is_forgotten_with_the_whole_pod() -> None:
     after = MANAGER.forget_stale(two_pods(), {ContainerKey("v", "c")})
-    assert ("", "b") == (held(after), held(after, uid="v"))
+    assert (held(after), held(after, uid="v")) == ("", "b")
     assert {GPU: frozenset("b")} == after.in_use
 
 

@@ -43,8 +43,8 @@ def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
 
     assert family.rule is None
     # Node 0 seems to have nearly 2^64 bytes; with another node it has 3Gi, with both 13Gi.
-    assert (0b001, 0b110, 0b111) == family.masks
-    assert 1 == family.preferred_size
+    assert family.masks == (0b001, 0b110, 0b111)
+    assert family.preferred_size == 1
     assert Hint(0b001, True) == affinity.best(family)
     assert Hint(0b110, False) == affinity.best(family, containing=0b010)
 
@@ -53,7 +53,7 @@ def test_all_nodes_are_preferred_if_not_even_what_wraps_around_is_enough() -> No
     family = offered(reserved_beyond((1, 10), reserved_gib=2), 1 << 40)
 
     assert family.rule is None
-    assert (True, 2) == (family.is_empty, family.preferred_size)
+    assert (family.is_empty, family.preferred_size) == (True, 2)
 
 
 def test_more_free_than_allocatable_is_no_rule_either() -> None:
@@ -78,16 +78,16 @@ def test_memory_to_be_used_again_makes_an_island_of_unused_nodes() -> None:
     family = offered(again, 8)
 
     assert family.rule is not None
-    assert ((0b011,), (0b011,)) == (family.masks, family.rule.islands)
+    assert (family.masks, family.rule.islands) == ((0b011,), (0b011,))
     assert Hint(0b011, False) == affinity.best(family)
     other = MemoryHintFamily(again, "other", {"memory": 8 * GI})
-    assert (True, None) == (other.is_empty, affinity.best(other))
+    assert (other.is_empty, affinity.best(other)) == (True, None)
 
 
 def test_a_demand_for_nothing_is_offered_nowhere() -> None:
     family = MemoryHintFamily(ledger(10, 10), "u", {})
 
-    assert ((), True) == (family.masks, family.is_empty)
+    assert (family.masks, family.is_empty) == ((), True)
 
 
 @pytest.mark.parametrize(
