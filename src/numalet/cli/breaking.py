@@ -1,7 +1,7 @@
 """Long texts in narrow columns: lists of CPUs, names of pods.
 
 Rich breaks a word without blanks wherever its column ends: CPUs 38 and 40 become ``38,4`` and
-``0``. A ``Breakable`` breaks after characters that it is told, such as commas, and inside a
+``0``. A ``Breakable`` breaks after the characters that it is given, such as commas, and inside a
 piece only if the piece alone is too wide. Drawn by Rich, which is imported when it draws.
 """
 

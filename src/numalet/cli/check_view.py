@@ -105,14 +105,14 @@ def _print_suites(suites: Sequence[JunitSuite], *, strict: bool) -> None:
 
 
 def print_several(checks: Sequence[CheckCombination]) -> None:
-    """Print for people what was found in each of several checks."""
+    """Print the findings of several checks for people."""
     output.print_all(_several_drawn(checks))
 
 
 def print_several_for_program(
     checks: Sequence[CheckCombination], chosen: str, *, strict: bool
 ) -> None:
-    """Print what was found in each of several checks as JSON, SARIF, workflow commands or JUnit."""
+    """Print the findings of several checks as JSON, SARIF, workflow commands or JUnit."""
     if chosen == "json":
         _print_several_json(checks)
         return
@@ -208,7 +208,7 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
         unknown = result.checked.not_looked_at
         if unknown:
             listed = ", ".join(_NOT_LOOKED_AT[name] for name in unknown)
-            yield _text(f"Not looked at: {listed}.", "dim", 0)
+            yield _text(f"Not checked: {listed}.", "dim", 0)
     else:
         yield _text(f"{who} would not start. It would say:", "", 0)
         yield _text(kubelet_start.text(refused), "bold", 2)

@@ -37,7 +37,7 @@ _FEWEST_TOGETHER: Final = 3
 _MOST_HOLDERS: Final = 6
 
 Line: TypeAlias = tuple[str, str, str]
-"""Something on a node: its name, how much of it is taken as a bar, how much is free."""
+"""Something on a node: its name, how much of it is used as a bar, how much is free."""
 
 
 def drawing(explanation: Explanation) -> Iterator[RenderableType]:
@@ -98,7 +98,7 @@ def _table(nodes: Sequence[ExplanationNodeDocument]) -> Table:
 def _alike(
     nodes: Sequence[ExplanationNodeDocument],
 ) -> Iterator[tuple[list[ExplanationNodeDocument], list[Line]]]:
-    """The nodes with their lines; neighbours of which all says the same are told together."""
+    """The nodes with their lines; neighbours with equal lines are shown together."""
 
     def said(node: ExplanationNodeDocument) -> tuple[object, ...]:
         return (node.node_class, _group(node), *map(_in_figures, _lines(node)))
@@ -147,7 +147,7 @@ def _cpu_line(cpus: ExplanationCpusDocument) -> Line:
 
 
 def bar(part: int, whole: int) -> str:
-    """How much of the whole is taken; never full before it is, never empty once it is not."""
+    """How much of the whole is used; never full before it is, never empty once it is not."""
     if whole <= 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)

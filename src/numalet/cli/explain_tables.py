@@ -5,7 +5,7 @@ every subject the sets of nodes that were offered and why others were not, how t
 them, what was allocated, and what would have admitted the pod. Sets of nodes that say nothing new
 are counted, not listed.
 
-It is told from the document, so it reads the same whoever made the decision: this process, or an
+It is drawn from the document, so it reads the same whether this process made the decision or an
 agent that was asked.
 """
 

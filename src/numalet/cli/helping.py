@@ -1,4 +1,4 @@
-"""How ``--help`` of a command looks: options in groups, and examples as they were written.
+"""The layout of ``--help`` of a command: options in groups, and examples as they were written.
 
 A group of options is the ``rich_help_panel`` of its options; those without one are plain
 "Options". The help of a command fills paragraphs anew; a paragraph that begins with a line
@@ -31,7 +31,7 @@ def with_line_breaks(text: str) -> str:
 class Commands(typer.core.TyperGroup):
     """A command of commands, whose help lists them in groups: by ``rich_help_panel``, in order.
 
-    The groups tell a story, from questions about a machine to keeping one.
+    The order of the groups leads from questions about a machine to keeping one.
     """
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -46,7 +46,7 @@ class PodSourceOption(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodChoice:
-    """Whose pods are taken, and what is known of their node."""
+    """Where pods are read from, and what is known of their node."""
 
     node_name: str | None
     node_labels: str | None

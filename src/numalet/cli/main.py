@@ -1,4 +1,4 @@
-"""The command ``numalet``: its subcommands, and how every way of ending looks.
+"""The command ``numalet``: its subcommands, and every way of ending.
 
 Exit status: 0 fine, 1 the answer is no (a pod rejected, a scenario failed), 2 the input can not
 be used, 3 a bug.

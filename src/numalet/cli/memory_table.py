@@ -75,7 +75,7 @@ def _group(node: MemoryNodeRow) -> str:
 
 
 def _bar(part: int, whole: int) -> str:
-    """How much of the whole is taken; never full before it is, never empty once it is not."""
+    """How much of the whole is used; never full before it is, never empty once it is not."""
     if whole == 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)

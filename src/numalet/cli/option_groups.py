@@ -22,7 +22,7 @@ class OptionGroup:
     make: Callable[..., object]
 
     def pop_from(self, given: dict[str, Any]) -> object:
-        """The value of the group; its options are taken out of ``given``."""
+        """The value of the group; its options are removed from ``given``."""
         return self.make(**{option.name: given.pop(option.name) for option in self.options})
 
 

@@ -29,7 +29,7 @@ WIDTH: Final = 80
 _NARROWEST: Final = 68
 _HEIGHT: Final = 24
 _WIDEST: Final = 100_000
-# It looks at a run of blanks from its first one alone: a line may have thousands.
+# It matches a run of blanks from its first one alone: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 

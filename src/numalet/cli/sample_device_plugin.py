@@ -96,7 +96,7 @@ async def _control(plugin: SamplePlugin) -> None:
     loop = asyncio.get_running_loop()
     try:
         # A plain file, /dev/null or nothing at all can not be waited for. The loop would only
-        # tell its log.
+        # log it.
         with select.epoll() as probe:
             probe.register(sys.stdin.fileno())
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -1,6 +1,6 @@
 """A simulation as tables: counts, the pods in order, why some were rejected, the node map.
 
-Texts from the user's files are never taken for markup; their control characters are shown.
+Texts from the user's files are never read as markup; their control characters are shown.
 """
 
 from __future__ import annotations

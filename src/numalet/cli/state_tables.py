@@ -1,6 +1,6 @@
 """State files drawn for a terminal: node map, reports, differences, the answer of a restore.
 
-Texts from the files are never taken for markup; their control characters are shown.
+Texts from the files are never read as markup; their control characters are shown.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _table() -> Table:
 
 
 def _bar(part: int, whole: int) -> str:
-    """How much of the whole is taken; never full before it is, never empty once it is not."""
+    """How much of the whole is used; never full before it is, never empty once it is not."""
     if whole == 0:
         return ""
     filled = min(max(part * _BAR // whole, 1 if part else 0), _BAR)

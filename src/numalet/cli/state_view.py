@@ -61,7 +61,7 @@ def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
 
 
 def show_reports(reports: Sequence[FileReport], chosen: OutputFormat) -> None:
-    """Print what a verification found."""
+    """Print the findings of a verification."""
     if chosen is not OutputFormat.TABLE:
         output.print_document(state_document.verified(reports), chosen)
         return

@@ -163,7 +163,7 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
 
 
 def _called(row: VariantRow, differing: Sequence[int]) -> str:
-    """What tells the variant from the others."""
+    """What distinguishes the variant from the others."""
     names = _names(row)
     return " ".join(names[at] for at in differing if names[at] not in ("", "-"))
 

@@ -125,7 +125,7 @@ def _process(folder: Path) -> KubeletProcess | None:
         try:
             seen_as.stat()
         except PermissionError:
-            # Who may not look into the process can only take the name as it is here.
+            # Without access to the process, the name can only be read as it is here.
             seen_as = Path(root_dir)
     return KubeletProcess(
         pid=int(folder.name),

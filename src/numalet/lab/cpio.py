@@ -1,4 +1,4 @@
-"""The archive that a kernel unpacks before it looks for a root: cpio, format ``newc``.
+"""The archive that a kernel unpacks before it searches for a root: cpio, format ``newc``.
 
 Several archives, one after the other, are one to the kernel. Format: the kernel's
 ``Documentation/driver-api/early-userspace/buffer-format.rst``.

@@ -1,7 +1,7 @@
 """One guest from start to end, with nothing left behind.
 
 QEMU is given no file of ours to leave: the first archive and the console are in memory that is
-gone with the last process that has it open, and QEMU is told by the kernel to die with its
+gone with the last process that has it open, and the kernel ends QEMU with its
 parent, however that dies. An exception in here (Ctrl-C is one) ends QEMU before it goes on.
 """
 
@@ -148,10 +148,10 @@ class _Run:
                 continue
             chunk = os.read(port, _CHUNK)
             if not chunk:
-                self._hear(self._listener.rest())
+                self._handle(self._listener.rest())
                 return False
             for part in self._listener.feed(chunk):
-                self._hear(part)
+                self._handle(part)
             if self._status is not None:
                 # Nothing more will be said; the guest need not take its time to die.
                 return False
@@ -163,7 +163,7 @@ class _Run:
             while chunk := os.read(errors, _CHUNK):
                 self._watch.errors(chunk)
 
-    def _hear(self, part: bytes | protocol.Said) -> None:
+    def _handle(self, part: bytes | protocol.Said) -> None:
         if isinstance(part, bytes):
             if part:
                 self._watch.output(part)

@@ -1,4 +1,4 @@
-"""What this machine lacks for a guest, told before anything is started."""
+"""What this machine lacks for a guest, reported before anything is started."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ never installed. What is kept of it is the unpacked kernel and the modules a gue
 A new version of the package is a new folder; the old one goes as soon as no guest runs on it. A
 cache that can not be written to will do as long as it holds a kernel.
 
-Several labs at once fetch one kernel once: whoever comes first has the lock.
+Several labs at once fetch one kernel once: the first has the lock.
 """
 
 from __future__ import annotations

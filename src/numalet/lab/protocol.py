@@ -44,7 +44,7 @@ class OutputReader:
                 yield output
                 continue
             line, end_of_line, rest = self._held.partition(b"\n")
-            if not self._may_be_ours(line):
+            if not self._may_be_a_lab_line(line):
                 yield _MARK
                 self._held = self._held[1:]
             elif end_of_line:
@@ -56,7 +56,7 @@ class OutputReader:
             else:
                 return
 
-    def _may_be_ours(self, line: bytes) -> bool:
+    def _may_be_a_lab_line(self, line: bytes) -> bool:
         """Whether this is the beginning of a line of the lab, or all of it."""
         length = min(len(line), len(self._begin))
         return len(line) <= _LONGEST and line[:length] == self._begin[:length]

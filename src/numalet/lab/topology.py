@@ -1,4 +1,4 @@
-"""What a guest looks like: NUMA nodes with their memory and CPUs, packages, distances.
+"""The hardware of a guest: NUMA nodes with their memory and CPUs, packages, distances.
 
 Guests number their nodes and CPUs from 0 without gaps, and the nodes as they meet them: by their
 first CPU, those without CPUs at the end. A topology is written down in that order. CPUs are

@@ -1,4 +1,4 @@
-"""Who watches a guest: told what happens, as it happens."""
+"""Who watches a guest: notified of what happens, as it happens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Watch(Protocol):
     """Each is called from the thread that runs the guest, never after it ended."""
 
     def note(self, finding: Finding) -> None:
-        """Something to know that stops nobody."""
+        """Something to know that stops nothing."""
         ...
 
     def preparing(self, what: str) -> None:

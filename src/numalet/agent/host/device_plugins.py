@@ -100,7 +100,7 @@ class Endpoint:
             return
 
     async def pre_start(self, device_ids: Iterable[str]) -> CallFailed | None:
-        """Tell the plugin that a container with these devices is about to start."""
+        """Announce to the plugin that a container with these devices is about to start."""
         if self.stopped or self._channel is None:
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
         request = messages.PreStartContainerRequest(devices_ids=sorted(device_ids))

@@ -3,8 +3,8 @@
 The state stores of two root folders do not know each other, so two users, or one user with two
 folders, would be given the same CPUs. A process that pins therefore holds a socket with an abstract
 name, which says the root folder. Every user of the network namespace can list such names; the
-kernel removes a name with its process, and tells a client whose socket it is. So nothing is read
-that another user wrote, and no folder has to be made that all users share.
+kernel removes a name with its process, and reports to a client whose socket it is. So nothing is
+read that another user wrote, and no folder has to be made that all users share.
 
 A user can claim to use a root folder without doing so, as they could take all CPUs by using them.
 """

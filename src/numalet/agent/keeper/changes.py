@@ -59,7 +59,7 @@ class History(Generic[C]):
         self._closed = False
 
     def publish(self, changes: Iterable[C]) -> None:
-        """Tell of changes, which are in the order of their versions."""
+        """Publish changes, which are in the order of their versions."""
         before = len(self._past)
         self._past.extend(changes)
         if len(self._past) == before:

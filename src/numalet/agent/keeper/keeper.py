@@ -113,7 +113,7 @@ class Keeper(KeeperReads):
         )
 
     async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
-        """Take no more pods from the API, or take them again; returns after it is on disk."""
+        """Admit no more pods from the API, or admit them again; returns after it is on disk."""
         if (closed := self._closed()) is not None:
             return closed
         async with self._writing:

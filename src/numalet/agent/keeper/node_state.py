@@ -23,7 +23,7 @@ from numalet.core.workload.run import PodRun
 
 EVENTS_KEPT: Final = 1000
 """So many events are kept in memory and shown; the journal holds more."""
-_LOOKED_BACK: Final = 100
+_RECENT_EVENTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class NodeState:
     def with_event(self, event: NodeEvent) -> NodeState:
         """The state with one more event; one that repeats the last of its kind is counted."""
         version = self.resource_version + 1
-        of_pod = [each for each in self.events[-_LOOKED_BACK:] if each.pod_uid == event.pod_uid]
+        of_pod = [each for each in self.events[-_RECENT_EVENTS:] if each.pod_uid == event.pod_uid]
         last = next((each for each in reversed(of_pod) if _same(each, event)), None)
         if last is not None:
             event = replace(event, first_at=last.first_at or last.at, count=last.count + 1)

@@ -59,7 +59,7 @@ class KubeletPlaces:
 
 @dataclass(slots=True, kw_only=True)
 class KubeletWatch:
-    """Looks at one kubelet, by the configuration that it has at that moment."""
+    """Observes one kubelet, by the configuration that it has at that moment."""
 
     places: KubeletPlaces
     configuration: ConfigurationReader

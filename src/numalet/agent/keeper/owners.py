@@ -1,6 +1,6 @@
 """Who else owns CPUs or memory of this machine. Two owners undo each other's work.
 
-A kubelet is found by its process, by the socket in its directory, or by state files there that
+A kubelet is detected by its process, by the socket in its directory, or by state files there that
 say it pins; others by their processes, or by the socket over which a container runtime lets
 plugins change containers. In doubt there is one: not enforcing can be seen and mended,
 fighting over cpusets can not.

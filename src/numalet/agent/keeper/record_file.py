@@ -80,7 +80,7 @@ class RecordFile:
     def appended(self, changed: Mapping[str, bytes], gone: Collection[str]) -> Iterator[int]:
         """A line at the end of the file, and the descriptor of it; it is not yet on the disk.
 
-        Raises ``OSError``, as may what is done inside; then the line is taken back.
+        Raises ``OSError``, as may what is done inside; then the line is removed again.
         """
         text = line(changed, gone)
         before, self._size_bytes = self._size_bytes, -1

@@ -91,7 +91,7 @@ class FolderRead:
 
     ``unreadable`` are the paths whose pods are not known now: they are left as they are. The
     path of the folder stands for all that may be in it.
-    ``remarks``, by uid, are what the author of a file should know though its pod is taken.
+    ``remarks``, by uid, are what the author of a file should know though its pod is accepted.
     """
 
     workloads: tuple[Workload, ...]
@@ -109,7 +109,7 @@ class FolderPod:
 
 @dataclass(frozen=True, slots=True)
 class ResyncResult:
-    """What a resync found: audits of running containers, settings that were mended.
+    """The result of a resync: audits of running containers, settings that were mended.
 
     ``mended`` are names of settings by container; the key of a cgroup above has no container.
     ``not_held`` is what the kernel does not hold a cgroup to and was not known before.

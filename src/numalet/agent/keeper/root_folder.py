@@ -64,7 +64,7 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
     """
     check(root)
     for each in (root, *(root / name for name in folders)):
-        finding = _not_ours(each) or trust.doubt(each)
+        finding = _not_private(each) or trust.doubt(each)
         if finding is not None:
             raise BadInput([finding])
         each.mkdir(mode=MODE, parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def claim(root: Path, folders: Iterable[str] = ()) -> None:
             )
 
 
-def _not_ours(folder: Path) -> Finding | None:
+def _not_private(folder: Path) -> Finding | None:
     try:
         status = folder.stat()
     except FileNotFoundError:

@@ -1,7 +1,8 @@
 """When the agent can open no more files, it takes no new connections for a moment: that is shown.
 
-The event loop of asyncio then leaves a listening socket alone for a second, tries again, and tells
-only its exception handler. Here it becomes a line of the log, a counter and a note of the node.
+The event loop of asyncio then leaves a listening socket alone for a second, tries again, and
+notifies only its exception handler. Here it becomes a line of the log, a counter and a note of the
+node.
 """
 
 from __future__ import annotations
@@ -61,5 +62,5 @@ class Shortage:
         return (NOTE,) if is_recent else ()
 
     def counted(self) -> Counts:
-        """How often no connection was taken for a second."""
+        """How often no connection was accepted for a second."""
         return self.counts

@@ -1,4 +1,4 @@
-"""What is to be done at the runtime, as values. Found by ``steps``, done by ``performer``."""
+"""What is to be done at the runtime, as values. Derived by ``steps``, done by ``performer``."""
 
 from __future__ import annotations
 

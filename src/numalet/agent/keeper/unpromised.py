@@ -47,7 +47,7 @@ def goes_on(state: NodeState, record: PodRecord) -> bool:
 def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -> NodeState:
     """The state in which a refused pod goes on with what it still holds.
 
-    ``state`` is the one before it asked; of what was decided only the counts are taken.
+    ``state`` is the one before it asked; of what was decided only the counts are used.
     """
     verdict = decisions.verdict_of(decided.traces[0].decision.rejection)
     state = replace(state, counts=decided.state.counts)

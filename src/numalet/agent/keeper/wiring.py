@@ -322,8 +322,8 @@ def _limits(settings: AgentSettings) -> Limits:
     """What holds for all pods; a described machine has no kernel that could be asked."""
     premises = settings.premises
     is_here = settings.runtime is RuntimeKind.PROCESS
-    ours = kernel.here() if is_here else limits.SOME_KERNEL
-    return limits.resolve(premises.config, premises.machine, premises.behaviour, ours)
+    kernel_limits = kernel.here() if is_here else limits.SOME_KERNEL
+    return limits.resolve(premises.config, premises.machine, premises.behaviour, kernel_limits)
 
 
 def _events(store: Store) -> Sequence[NodeEvent]:

@@ -110,7 +110,7 @@ class KubeletObservation:
     """One observation.
 
     ``held`` is what the state files promise, by container; ``audits`` are of those of them that
-    were found in a cgroup. ``news`` are the problems that began to last, ``notes`` what
+    were seen in a cgroup. ``news`` are the problems that began to last, ``notes`` what
     happened that is no problem. ``changed`` are the files that were written since the one before,
     ``removed`` those that went.
 

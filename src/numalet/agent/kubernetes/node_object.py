@@ -24,7 +24,7 @@ _PRESSURES: Final = ("Memory", "Disk", "PID")
 
 
 class Unready(Enum):
-    """Why a node takes no pods; the value is the reason of its condition."""
+    """Why a node admits no pods; the value is the reason of its condition."""
 
     OBSERVING = "AgentObserves"
     STARTING = "SourcesNotReady"

@@ -1,7 +1,7 @@
 """A pod's record as the Pod object that Kubernetes' clients know.
 
 Nothing is decided here: the manifest is shown as it was accepted, the status as the record has
-it. A rejected pod looks as the kubelet leaves it: failed, with reason and message, without
+it. A rejected pod is shown as the kubelet leaves it: failed, with reason and message, without
 conditions and containers.
 """
 

@@ -1,7 +1,7 @@
 """Where one pod is: what it was promised of the node, and what the kernel says of it.
 
 The document behind ``numalet ps`` and ``numalet describe``; sizes in bytes. What is None was not
-looked at, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is
+read, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is
 not promised has no NUMA nodes.
 """
 

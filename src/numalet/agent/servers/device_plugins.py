@@ -88,8 +88,8 @@ class _Member:
 class DevicePlugins:
     """All plugins of a node; it answers for them as ``PreferredDevices`` asks.
 
-    ``described`` are resources that an administrator described: they have no plugin, and nobody
-    is asked about them unless one registers.
+    ``described`` are resources that an administrator described: they have no plugin to ask
+    unless one registers.
     """
 
     listener: PluginListener

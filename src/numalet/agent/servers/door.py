@@ -29,7 +29,7 @@ class OwnershipMode(Enum):
 
     ENFORCING = "enforcing"
     OBSERVING = "observing"
-    """Another owner of CPUs or memory was found: the agent reads, reports and writes nothing."""
+    """There is another owner of CPUs or memory: the agent reads, reports and writes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class RequestRefusal(Enum):
     OBSERVING = "Observing"
     STOPPING = "Stopping"
     CORDONED = "Cordoned"
-    """The node takes no more pods from the API until it is uncordoned."""
+    """The node admits no more pods from the API until it is uncordoned."""
     STORAGE = "Storage"
     """The node state can not be written: disk full, read-only, an error of the disk."""
 
@@ -165,7 +165,7 @@ class Door(Protocol):
         """Ask for a pod to end and go. ``grace_seconds`` None means the pod's own period."""
 
     async def cordon(self, *, unschedulable: bool) -> RequestRefused | None:
-        """Take no more pods from the API, or take them again; returns after it is on disk."""
+        """Admit no more pods from the API, or admit them again; returns after it is on disk."""
 
     def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
         """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""

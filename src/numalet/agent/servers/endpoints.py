@@ -21,7 +21,7 @@ REQUESTS_PER_SECOND: Final = 100
 """So many the PodResources API answers, unless configured otherwise; a kubelet's limit."""
 
 LONGEST_PATH_BYTES: Final = 107
-"""What the kernel takes as the name of a socket."""
+"""What the kernel accepts as the name of a socket."""
 
 _HIGHEST_PORT: Final = 65_535
 

@@ -1,4 +1,4 @@
-"""The folder in which plugins are found: the second way to register, where a plugin only listens.
+"""The folder that is scanned for plugins: a second way to register, where a plugin only listens.
 
 A socket below ``plugins_registry`` is asked whose it is; a device plugin is connected
 as if it had registered, and notified of the outcome. When its socket goes, it is disconnected. What
@@ -53,7 +53,7 @@ class _RegisteredSocket:
 
 @dataclass(slots=True)
 class PluginFolder:
-    """Looks after the folder from ``start`` to ``stop``."""
+    """Scans the folder from ``start`` to ``stop``."""
 
     plugins: DevicePlugins
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -69,7 +69,7 @@ class PluginFolder:
         return folder
 
     async def stop(self) -> None:
-        """Look no more. Plugins that are connected stay so."""
+        """End the scanning. Plugins that are connected stay so."""
         if self._scanning is None:
             return
         asking = [

@@ -64,10 +64,10 @@ def gauges(
     Manager where they move with events.
     """
     held = CpuGauges(cpu_gauges.shared_count(node), cpu_gauges.exclusive_count(node))
-    ours = held if moved is None else moved
+    promised = held if moved is None else moved
     return {
-        names.SHARED_POOL: (((), 1000.0 * ours.shared_count),),
-        names.EXCLUSIVE_CPUS: (((), float(ours.exclusive_count)),),
+        names.SHARED_POOL: (((), 1000.0 * promised.shared_count),),
+        names.EXCLUSIVE_CPUS: (((), float(promised.exclusive_count)),),
         names.KUBELET_SHARED_POOL: (((), 1000.0 * held.shared_count),),
         names.KUBELET_EXCLUSIVE_CPUS: (((), float(held.exclusive_count)),),
         **_memory(node),

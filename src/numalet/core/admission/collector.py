@@ -1,7 +1,7 @@
 """A recorder that keeps every event, in order.
 
 Explanations, metrics and log lines of one decision are made from it, so none of them is counted
-or said by the managers.
+or reported by the managers.
 """
 
 from __future__ import annotations

@@ -69,8 +69,9 @@ def build(
 ) -> Roster | StartRefused:
     """The managers that these rules ask for, or why they can not be built.
 
-    ``plugins`` is asked for preferred devices, and may veto; the default says nothing. ``extra``
-    are managers that the kubelet does not have. Raises ``ValueError`` if two have one name.
+    ``plugins`` is asked for preferred devices, and may veto; the default has no preference.
+    ``extra`` are managers that the kubelet does not have. Raises ``ValueError`` if two have one
+    name.
     """
     extra = tuple(extra)
     static_cpus = _static_cpus(rules)

@@ -1,6 +1,6 @@
 """The checksum in the kubelet's state files: FNV-1a, 32 bits, over a printed Go value.
 
-What is printed is said by ``go_dump``. Where ``fnv-hash-fast`` is installed it does the hashing:
+``go_dump`` makes what is printed. Where ``fnv-hash-fast`` is installed it does the hashing:
 the same sums, fifty times sooner (docs/decisions/0007).
 """
 

@@ -143,7 +143,7 @@ def _is_nil(fields: Fields) -> bool:
 
 
 def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
-    """The ledger that the document says, or which CPU list in it is none."""
+    """The ledger in the document, or which CPU list in it is none."""
     try:
         default = cpu_set.parse(document.default_cpus)
     except CpuListError as error:

@@ -40,7 +40,7 @@ class DeviceDocument:
 
 
 def of_written(written: WrittenCheckpoint) -> DeviceDocument:
-    """The document that says what was written; its checksum is still 0.
+    """The document with what was written; its checksum is still 0.
 
     The kubelet writes entries in no fixed order; here they are sorted by pod, container and
     resource.

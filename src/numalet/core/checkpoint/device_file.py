@@ -70,7 +70,7 @@ def load(text: str) -> WrittenCheckpoint | Finding:
 
 
 def to_written(document: DeviceDocument) -> WrittenCheckpoint:
-    """What the document says, without the entries whose response can not be decoded."""
+    """The content of the document, without the entries whose response can not be decoded."""
     records = registration.restored_records(
         (
             ContainerKey(entry.pod_uid, entry.container),

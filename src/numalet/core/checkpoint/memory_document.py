@@ -60,7 +60,7 @@ class MemoryDocument:
 
 
 def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
-    """The document that says what the ledger says; its checksum is still 0."""
+    """The document with the content of the ledger; its checksum is still 0."""
     return MemoryDocument(
         policy_name,
         {
@@ -78,7 +78,7 @@ def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
 
 
 def to_ledger(document: MemoryDocument) -> MemoryLedger:
-    """The ledger that the document says; nulls become empty."""
+    """The ledger in the document; nulls become empty."""
     nodes = document.nodes or {}
     return MemoryLedger(
         {node_id: _node(node) for node_id, node in sorted(nodes.items())},

@@ -34,7 +34,7 @@ FILE_NAME = "memory_manager_state"
 
 
 class ChecksumVerdict(Enum):
-    """What the checksum of a file says."""
+    """The result of comparing a file with its checksum."""
 
     SOUND = "sound"
     EARLY = "early"

@@ -32,7 +32,7 @@ StateFiles = Mapping[str, str]
 
 
 def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
-    """The state files that say what the snapshot's ledgers say.
+    """The state files with the content of the snapshot's ledgers.
 
     A file that existed at the start stays to the byte until it is written again.
     """

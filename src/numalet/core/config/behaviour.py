@@ -56,7 +56,7 @@ class Behaviour:
     too, and for their pods.
     ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
     for one more pod and for the sum of all requests. Both modes ask; the administrator, and a
-    scenario, may say otherwise.
+    scenario, may set it otherwise.
     ``constraints_are_asked``: among the predicates are the node selector, the node's name, its
     system, and ports of the host.
     ``critical_pods_evict``: for a critical pod that lacks room other pods are evicted.
@@ -73,7 +73,7 @@ class Behaviour:
     ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and
     its pod runs.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
-    included; None for all nodes. The administrator may say others.
+    included; None for all nodes. The administrator may set others.
     """
 
     highest_node_id: int | None = 63

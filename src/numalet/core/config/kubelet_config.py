@@ -1,6 +1,6 @@
 """The fields of KubeletConfiguration that decide something here, as one frozen value.
 
-Texts stay as the administrator wrote them: which of them are legal is said by ``validation``
+Texts stay as the administrator wrote them: which of them are legal is decided by ``validation``
 and ``start``, in the kubelet's order. Defaults are the kubelet's after defaulting, so a value
 made by hand is a kubelet with an empty configuration file, except that ``eviction_hard`` is
 empty; the reader of documents fills in the default thresholds where the kubelet would.

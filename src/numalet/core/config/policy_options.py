@@ -46,7 +46,7 @@ STRICT_RESERVATION: Final = "strict-cpu-reservation"
 PREFER_UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 
 LEAST_NODE_LIMIT: Final = 8
-"""The least that max-allowable-numa-nodes may say."""
+"""The least value of max-allowable-numa-nodes."""
 
 
 class Maturity(Enum):

@@ -152,7 +152,7 @@ def split(
 
 
 def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
-    """``reservedMemory`` that says these shares; nodes with none are left out (0 is illegal)."""
+    """``reservedMemory`` with these shares; nodes with none are left out (0 is illegal)."""
     return tuple(
         ReservedMemory(
             share.numa_node,

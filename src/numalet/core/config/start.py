@@ -179,7 +179,7 @@ def _has_stand_ins(machine: MachineInfo, gates: FeatureGates) -> bool:
 
 
 def _without_repeats(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings without those that say the same of the same place again."""
+    """The findings without those that repeat another one of the same place."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         seen.setdefault((finding.code, repr((finding.where, finding.fields))), finding)

@@ -1,4 +1,4 @@
-"""What a container was promised against what the kernel says it has.
+"""What a container was promised against what the kernel reports.
 
 Only pages of the container's own are misplaced when they are on other NUMA nodes. Pages of files
 (programs, libraries, data that is read) are not: the kernel keeps one copy for everybody, on the

@@ -1,7 +1,7 @@
 """The kubelet's formulas: from requests and limits to the numbers that the kernel accepts.
 
 All are integers, all round as the kubelet does. Sizes are rounded down to whole pages, which the
-kernel would do without saying so: only then what is read back equals what was written.
+kernel would do silently: only then what is read back equals what was written.
 Kubelet v1.32: ``cm.MilliCPUToShares``, ``MilliCPUToQuota``, ``getCPUWeight``,
 ``qos.GetContainerOOMScoreAdjust``.
 """

@@ -1,4 +1,4 @@
-"""What the kernel says of a running container, without any judgement."""
+"""What the kernel reports of a running container, without any judgement."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FILE: Final = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reality:
-    """What the kernel says of a running container.
+    """What the kernel reports of a running container.
 
-    ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind
-    (``memory``, ``file``, or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are what
-    the kernel allows all of them together. ``cgroup`` is what its cgroup says, None without one.
+    ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind (``memory``,
+    ``file``, or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are what the kernel
+    allows all of them together. ``cgroup`` is the settings of its cgroup, None without one.
     """
 
     pages_bytes: Mapping[str, Mapping[int, int]]

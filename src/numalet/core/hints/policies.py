@@ -79,7 +79,7 @@ def decide(
         case TopologyPolicy.SINGLE_NUMA_NODE:
             best = merging.merge(filtering.single_node_only(lists), all_nodes)
             if best.mask == all_nodes:
-                # "All nodes" says nothing here: providers shall treat it as "any node".
+                # "All nodes" means nothing here: providers shall treat it as "any node".
                 best = Hint(None, best.preferred)
             return Merged(best, best.preferred)
         case _:

@@ -23,7 +23,7 @@ L = TypeVar("L")
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A manager says no; a value, never an exception."""
+    """A manager refuses; a value, never an exception."""
 
     reason: Reason
 

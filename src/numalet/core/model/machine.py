@@ -1,8 +1,8 @@
-"""The machine as it is: what its kernel says about NUMA nodes, CPUs, caches and memory.
+"""The machine as it is: what its kernel reports about NUMA nodes, CPUs, caches and memory.
 
 A *node* is a NUMA node; it may have no CPU or no memory, and its id may be any number. A
 *CPU* is a logical one, what the kernel numbers; *package* and *socket* are the same thing.
-``None`` means that the source did not say. How the kubelet sees the same machine is another
+``None`` means that the source has no value. How the kubelet sees the same machine is another
 question, answered by ``kubelet_view``; questions that need counting are in
 ``machine_queries``.
 """
@@ -57,7 +57,7 @@ class Cpu:
 
     @property
     def has_topology(self) -> bool:
-        """Whether the kernel says where the CPU sits; of an offline one it does not."""
+        """Whether the kernel reports where the CPU sits; of an offline one it does not."""
         places = (self.package_id, self.core_id, self.thread_siblings, self.package_siblings)
         return any(place is not None for place in places)
 

@@ -31,7 +31,7 @@ class NodeClass(Enum):
 def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
     """The class of a node, of the machine as it is or as the kubelet sees it.
 
-    A node whose source did not say how much memory it has counts as one with memory.
+    A node of unknown memory size counts as one with memory.
     """
     if node.memory_bytes == 0:
         return NodeClass.EMPTY
@@ -45,7 +45,7 @@ def classes_by_node(machine: MachineInfo) -> dict[int, NodeClass]:
 
 
 def placed_cpus(machine: Machine) -> tuple[Cpu, ...]:
-    """Online CPUs of which the kernel says where they sit."""
+    """Online CPUs of which the kernel reports where they sit."""
     return tuple(cpu for cpu in machine.cpus if cpu.online and cpu.has_topology)
 
 
@@ -96,7 +96,7 @@ def cpuless_nodes(machine: Machine) -> tuple[int, ...]:
 
 
 def memoryless_nodes(machine: Machine) -> tuple[int, ...]:
-    """Ids of the nodes that say they have no memory, ascending."""
+    """Ids of the nodes known to have no memory, ascending."""
     return tuple(node.node_id for node in machine.nodes_by_id if node.memory_bytes == 0)
 
 

@@ -1,7 +1,7 @@
 """Shape names: ``2n16c2t`` is a machine of 2 NUMA nodes with 16 cores each and 2 threads a core.
 
 The grammar is ``[<sockets>s]<nodes>n<cores>c[<threads>t]``: nodes are counted in all, cores per
-node, threads per core (1 when not said). Without sockets every node is one. A shape is an even,
+node, threads per core (1 when not given). Without sockets every node is one. A shape is an even,
 fully populated machine as an x86 kernel numbers it: first the first thread of every core, node
 by node, then the second threads. Distances are 10 at home, 20 elsewhere, and 12 between nodes
 of one socket.

@@ -1,6 +1,6 @@
 """What a node is called in the cluster: its name and labels, as far as they are known.
 
-A machine and a kubelet's configuration do not say them; a running agent knows its own.
+A machine and a kubelet's configuration do not have them; a running agent knows its own.
 """
 
 from __future__ import annotations

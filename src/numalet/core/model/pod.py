@@ -60,7 +60,7 @@ class Container:
 class Pod:
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
-    ``qos_class`` is the one that was computed or that ``status.qosClass`` says. ``priority`` is the
+    ``qos_class`` is the one that was computed or that ``status.qosClass`` has. ``priority`` is the
     number in the manifest, None without one; a *static* pod comes from a file of the node.
     ``constraints`` None means that they are unknown, not that there are none.
     """

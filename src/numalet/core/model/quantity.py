@@ -83,7 +83,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
-        """The quantity that the text says.
+        """The quantity that the text stands for.
 
         Raises:
             QuantityError: the text is none, or its value does not fit into an int64.

@@ -1,10 +1,10 @@
 """Which sets of NUMA nodes were considered for a resource, and why some were not offered.
 
-A manager's answer knows its hints and can say of any set why it is not among them. On machines
-with many nodes there are too many sets to go through; then the sets that matter are asked for:
-single nodes, groups, the chosen set and its neighbours, all nodes.
+A manager's answer knows its hints and can give, for any set, the reason why it is not among them.
+On machines with many nodes there are too many sets to go through; then the sets that matter are
+asked for: single nodes, groups, the chosen set and its neighbours, all nodes.
 
-The Memory Manager says nothing at all if it has no set to offer, or in native mode only that. Its
+The Memory Manager gives no hint at all if it has no set to offer, or in native mode only that. Its
 reasons are the point exactly then, so they are asked for directly.
 """
 
@@ -46,7 +46,7 @@ class AnswerKind(Enum):
     IMPOSSIBLE = "impossible"
     SETS = "sets"
     NOTHING_FITS = "nothing-fits"
-    """The Memory Manager has no set, and says nothing instead of "impossible"."""
+    """The Memory Manager has no set, and gives no hint instead of "impossible"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class SetAnswer:
 class ProviderAnswer:
     """What one provider answered for some resources that share one answer.
 
-    ``resources`` is empty for a provider that had nothing to say about anything. ``sets`` are
+    ``resources`` is empty for a provider without hints for any resource. ``sets`` are
     in the order of hints; ``is_complete`` says that no set was left out.
     """
 
@@ -200,7 +200,7 @@ def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], boo
 def _of_memory(
     ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: AnswerKind
 ) -> ProviderAnswer:
-    """What the Memory Manager says of the sets when it is asked directly."""
+    """The Memory Manager's answer about the sets when it is asked directly."""
     reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
     # The smallest set that an empty machine would offer makes its size the preferred one.
     sizes = [

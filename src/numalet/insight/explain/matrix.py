@@ -100,7 +100,7 @@ class Run:
 
     @property
     def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
-        """Those of the rejected pods that run on the user's node, as their status says."""
+        """Those of the rejected pods that run on the user's node, by their status."""
         return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
 
 

@@ -31,7 +31,7 @@ from numalet.insight.explain.tally import Tally
 _STEPS = 8
 _MOST_PROBES = 24
 _FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
-"""Fields of reasons that say how much there would have been."""
+"""Fields of reasons with the amount that there would have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _is_managed(node: Node, case: Case, container: Container, resource: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class SmallerRequestSearch:
-    """One search for one part. The tally counts, and says when to stop."""
+    """One search for one part. The tally counts, and decides when to stop."""
 
     case: Case
     part: RequestPart
@@ -134,7 +134,7 @@ class SmallerRequestSearch:
 
 
 def _named_sizes(traced: Story, part: RequestPart) -> Iterator[int]:
-    """How much there would have been, as the reasons of the story say."""
+    """How much there would have been, by the reasons of the story."""
     answers = [answer for subject in traced.subjects for answer in subject.answers]
     if traced.refusal is not None:
         yield from _figures(traced.refusal.reason)

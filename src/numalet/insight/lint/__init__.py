@@ -1,6 +1,6 @@
 """What is wrong, or unwise, about a node's configuration: the kubelet's complaints and our own.
 
-*Start*: what the kubelet v1.32 would say on this machine, with these state files. It comes from
+*Start*: what the kubelet v1.32 would report on this machine, with these state files. It comes from
 the rooms that start a node here; nothing of it is decided a second time (``starting``).
 
 *Rules* of our own check a ``Subject`` (configuration, machine, state files, pods) and yield

@@ -112,7 +112,7 @@ def _without_gate(
 def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
     """A topology policy, and neither CPU Manager nor Memory Manager to give it hints.
 
-    Devices that are known of give hints, too; nothing is said then.
+    Devices that are known of give hints, too; nothing is reported then.
     """
     config = subject.config
     policies = {policy.value for policy in TopologyPolicy} - {TopologyPolicy.NONE.value}

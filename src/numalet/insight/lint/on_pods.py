@@ -32,7 +32,7 @@ _EMPTY_NODE: Final = (
 class LintPodsNotChecked(LintFinding, kw_only=True):
     code = "lint/pods-not-checked"
     sentence = (
-        "pods not looked at: {count}, because the kubelet would not start with this configuration"
+        "pods not checked: {count}, because the kubelet would not start with this configuration"
     )
     why = "Pods are asked about on the node that the configuration makes."
     mend = "mend what keeps the kubelet from starting, then check again"
@@ -213,7 +213,7 @@ def in_groups(pods: tuple[Pod, ...], part: Callable[[Container], object]) -> lis
 
 
 def and_more(alike: list[Pod]) -> str:
-    """What to say of a group beside its first pod; empty if it is alone."""
+    """The note on a group beside its first pod; empty if it is alone."""
     return "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
 
 
@@ -304,7 +304,7 @@ def _larger_than_node(
 ) -> Iterator[Finding]:
     """Every resource of which the whole node has less than the pod asks for in all.
 
-    The kubelet says the first one only, so each is asked about without those before it.
+    The kubelet reports the first one only, so each is asked about without those before it.
     """
     asking, refused = pod, rejection
     while True:

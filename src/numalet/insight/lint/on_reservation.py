@@ -1,6 +1,6 @@
 """Rules about the sum: reservedMemory must add up to what the node keeps back.
 
-The kubelet says only that two numbers differ. These rules say which of the well-known slips it is.
+The kubelet reports only that two numbers differ. These rules name the well-known slip behind it.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
 
 
 def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
-    """EvictionHard says nothing about memory, so nothing is evicted before the node is full."""
+    """EvictionHard has no threshold for memory, so nothing is evicted before the node is full."""
     if _lacks_memory_threshold(subject):
         where = subject.config.where(_EVICTION)
         yield LintNoMemoryThreshold(threshold=_default_threshold(subject), where=where)

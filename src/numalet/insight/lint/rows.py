@@ -65,7 +65,7 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CodeMeaning:
-    """What findings of a code say, with names of fields in angle brackets, why, and the mend."""
+    """The sentence of a code, with names of fields in angle brackets, the reason, and the mend."""
 
     sentence: str
     rule: str

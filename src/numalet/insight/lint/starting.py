@@ -1,4 +1,4 @@
-"""The kubelet's start: what it would say, and what else would stop it once that is mended."""
+"""The kubelet's start: its error, and what else would stop it once that is mended."""
 
 from __future__ import annotations
 

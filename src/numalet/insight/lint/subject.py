@@ -38,7 +38,7 @@ class Host:
 class LintSubject:
     """What a rule may read.
 
-    ``numa_balancing`` is what ``kernel.numa_balancing`` says, None if it is unknown.
+    ``numa_balancing`` is the value of ``kernel.numa_balancing``, None if it is unknown.
     ``host`` is what is known of the host otherwise. ``pod_places`` says where a pod was read, by
     uid.
     """

@@ -34,7 +34,7 @@ _NEVER_SURPLUS: Final = frozenset(
         "memory_state_blocks",
     }
 )
-"""Other forms of what is compared anyway: recorded or not, they say nothing new."""
+"""Other forms of what is compared anyway: recorded or not, they add nothing."""
 _CAUSES: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
 """What is compared first, because other differences follow from it."""
 

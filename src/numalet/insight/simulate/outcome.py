@@ -24,7 +24,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
 
 PROVIDERS = ("device", "cpu", "memory")
-"""The kubelet's hint providers; a record names them also where they had nothing to say."""
+"""The kubelet's hint providers; a record names them also where they had no hints."""
 
 
 def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
 
 
 def _own_settings(config: NumaletConfig) -> dict[str, Any]:
-    """What a scenario that says nothing would not have: in it the managers alone decide."""
+    """What a scenario does not have by default: in it the managers alone decide."""
     settings: dict[str, Any] = {}
     if config.behaviour.predicates_are_asked:
         settings["generalPredicates"] = True
@@ -66,7 +66,7 @@ def _own_settings(config: NumaletConfig) -> dict[str, Any]:
 
 
 def machine_document(machine: MachineInfo) -> dict[str, Any]:
-    """The machine as a scenario says it."""
+    """The machine in the form of a scenario."""
     recorded: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
     if machine.os is not OperatingSystem.LINUX:
         recorded["os"] = machine.os.value
@@ -120,7 +120,7 @@ def _core(core: CoreInfo) -> dict[str, Any]:
 
 
 def config_document(config: KubeletConfig) -> dict[str, Any]:
-    """The fields of KubeletConfiguration that say the same.
+    """The equivalent fields of KubeletConfiguration.
 
     Defaults are written out, except those of the thresholds, which depend on the machine.
     """
@@ -249,7 +249,7 @@ def _texts(resources: Resources) -> Mapping[str, str]:
 
 
 def devices_document(resource: str, devices: Iterable[Device]) -> dict[str, Any]:
-    """The devices of one resource as a scenario says them."""
+    """The devices of one resource in the form of a scenario."""
     return {"resource": resource, "devices": [_device(device) for device in devices]}
 
 

@@ -1,9 +1,9 @@
-"""Runs a scenario on the engine, and says whether what comes out is what was recorded.
+"""Runs a scenario on the engine, and compares the outcome with what was recorded.
 
-The steps mean what the reference of the scenario file says: an admitted pod's containers start
-at once, a restart keeps containers running and shows their pods to the new kubelet one after
-the other before all sources are ready. Nothing is decided here; every number comes from the
-node or from its state files.
+The meaning of the steps is in the reference of the scenario file: an admitted pod's containers
+start at once, a restart keeps containers running and shows their pods to the new kubelet one after
+the other before all sources are ready. Nothing is decided here; every number comes from the node or
+from its state files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A node taken through steps, one after the other, with a record of what each did.
+"""A node that goes through steps, one after the other, with a record of what each did.
 
-What a step means is said by the reference of the scenario file: an admitted pod's containers
+The meaning of a step is in the reference of the scenario file: an admitted pod's containers
 start at once; a restart keeps containers running, reads the state files, and shows the pods to
 the new kubelet one after the other before all sources are ready.
 """

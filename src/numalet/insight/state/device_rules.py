@@ -1,7 +1,7 @@
 """What must hold inside ``kubelet_internal_checkpoint``, and where it does not.
 
 A breach is a finding, as in ``state_memory_rules``. Nothing in this file keeps a kubelet from
-starting, and much in it is said once only: on which NUMA node a device is, what its plugin
+starting, and much in it is written once only: on which NUMA node a device is, what its plugin
 answered. Such a member can be wrong without anything showing it.
 """
 

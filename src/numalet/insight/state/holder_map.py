@@ -1,4 +1,4 @@
-"""What state files say, as rows: nodes by group, the pool, and what every container holds.
+"""The content of state files, as rows: nodes by group, the pool, and what every container holds.
 
 A *group* is a set of NUMA nodes whose memory is given away together; its sums are what counts,
 because inside a group the kubelet's figures per node are left to the order of events. A node
@@ -66,7 +66,7 @@ class HolderRow:
 
 @dataclass(frozen=True, slots=True)
 class StateMap:
-    """All of it. What no file says is empty or None."""
+    """All of it. What is in no file is empty or None."""
 
     policies: Mapping[Literal["cpu", "memory"], str]
     groups: tuple[GroupRow, ...]

@@ -1,8 +1,8 @@
 """State files read for people: content first, judgement later.
 
-A kubelet reads a file until something is wrong and then stops. An administrator of a node
-wants to see the content of a bad file too; so a *state* here is what a file says, whether or not
-its checksum is right, and ``seal`` says what the checksum says.
+A kubelet reads a file until something is wrong and then stops. An administrator of a node wants to
+see the content of a bad file too; so a *state* here is the content of a file, whether or not its
+checksum is right, and ``seal`` is the result of the checksum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numalet.core.model.findings import Finding
 
 
 class Seal(Enum):
-    """What the checksum of a file says, and by which rule it is right."""
+    """The result of the checksum of a file, and by which rule it is right."""
 
     SOUND = "sound"
     FIRST_FORMAT = "first-format"
@@ -48,7 +48,7 @@ _SEALS: Mapping[ChecksumVerdict, Seal] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """What ``memory_manager_state`` says."""
+    """The content of ``memory_manager_state``."""
 
     document: MemoryDocument
     ledger: MemoryLedger
@@ -76,7 +76,7 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True)
 class CpuState:
-    """What ``cpu_manager_state`` says. Container ids of the first format are no pods."""
+    """The content of ``cpu_manager_state``. Container ids of the first format are no pods."""
 
     reading: CpuReading
     ledger: CpuLedger
@@ -108,7 +108,7 @@ class CpuState:
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """What ``kubelet_internal_checkpoint`` says; it knows no policy."""
+    """The content of ``kubelet_internal_checkpoint``; it knows no policy."""
 
     document: DeviceDocument
     written: WrittenCheckpoint
@@ -148,7 +148,7 @@ class States:
 
 
 def read(files: Mapping[str, str]) -> States:
-    """What the files say, by name; what can not be decoded is among ``unreadable``."""
+    """The content of the files, by name; what can not be decoded is among ``unreadable``."""
     by_name = {name: read_file(name, text) for name, text in sorted(files.items())}
     memory = by_name.get(memory_file.FILE_NAME)
     cpu = by_name.get(cpu_file.FILE_NAME)
@@ -162,7 +162,7 @@ def read(files: Mapping[str, str]) -> States:
 
 
 def read_file(name: str, text: str) -> State | Finding:
-    """What one state file says, or why it can not be decoded."""
+    """The content of one state file, or why it can not be decoded."""
     match name:
         case memory_file.FILE_NAME:
             return _read_memory(text)

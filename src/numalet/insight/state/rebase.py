@@ -1,11 +1,11 @@
 """State files made anew for the machine as it is, keeping every assignment that still fits.
 
-The kubelet compares its files with the machine to the byte, and the only way out that it offers
-is to delete them, which forgets what running containers hold. Rebased files say the same of as
-many containers as possible, and a kubelet with these rules starts with them. A container is kept
+The kubelet compares its files with the machine to the byte, and the only way out that it offers is
+to delete them, which forgets what running containers hold. Rebased files have the same content for
+as many containers as possible, and a kubelet with these rules starts with them. A container is kept
 whole or not at all, because a record that is there is not filled up. Smaller ones come first, so
-that as many as possible stay. The device checkpoint never keeps a kubelet from starting, so it
-is left alone.
+that as many as possible stay. The device checkpoint never keeps a kubelet from starting, so it is
+left alone.
 """
 
 from __future__ import annotations

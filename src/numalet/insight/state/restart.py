@@ -1,4 +1,4 @@
-"""Whether v1.32 would start again on what a memory state file says, machine unchanged.
+"""Whether v1.32 would start again on a memory state file, machine unchanged.
 
 The kubelet puts every block on an empty node map again and compares. Where groups overlap, the
 block that is put there last gives a node its group, and the kubelet takes pods and containers

@@ -1,6 +1,6 @@
 """Whether a kubelet with this configuration, on this machine, would accept state files; why not.
 
-The answer is the engine's own start. The *drift* says what became different since the files were
+The answer is the engine's own start. The *drift* is what became different since the files were
 written, per NUMA node, which separates an ordinary reboot from a change of hardware, of
 configuration, or of the file itself. Every drift is a finding.
 """
@@ -92,7 +92,7 @@ class RestartAnswer(Enum):
     """Groups overlap, and the kubelet visits containers in random order."""
     REFUSED = "refused"
     NOT_ASKED = "not-asked"
-    """It does not start with this configuration, whatever the files say."""
+    """It does not start with this configuration, whatever is in the files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def _breaches(state: State, machine: MachineInfo | None) -> Iterator[Finding]:
 
 
 def _seal(name: str, state: State) -> Iterator[Finding]:
-    """What is to be said about the checksum."""
+    """The findings about the checksum."""
     match state.seal:
         case Seal.SOUND:
             return

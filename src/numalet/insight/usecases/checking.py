@@ -44,7 +44,7 @@ _CGROUP_V1: Final = "sys/fs/cgroup/memory"
 class CheckInputs:
     """What the user named.
 
-    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
     in a file.
     """
 
@@ -246,7 +246,7 @@ def _lines_of(document: str) -> Sequence[str]:
 
 
 def numa_balancing(tree: Tree | None) -> int | None:
-    """What ``kernel.numa_balancing`` is set to; None if the machine does not say."""
+    """What ``kernel.numa_balancing`` is set to; None if it is unknown."""
     text = None if tree is None else tree.text(_NUMA_BALANCING)
     stripped = (text or "").strip()
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
@@ -323,7 +323,7 @@ def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
 
 
 def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
-    """Findings about what the configuration does not say are about its file, if there is one."""
+    """Findings about what the configuration lacks are about its file, if there is one."""
     if sources.config_file is None:
         return tuple(findings)
     name = str(sources.config_file)

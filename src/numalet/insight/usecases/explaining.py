@@ -265,7 +265,7 @@ def budgeted(seconds: float) -> Callable[[], bool]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What the user wants to have compared; an empty list leaves what the configuration says.
+    """What the user wants to have compared; an empty list leaves the value of the configuration.
 
     ``options`` are texts as the kubelet's flag has them, an empty one for no options.
     """

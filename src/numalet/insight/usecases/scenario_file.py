@@ -102,7 +102,7 @@ class RawScenario:
     index: int = 0
 
     def decode(self) -> Scenario:
-        """The scenario that the text says.
+        """The scenario in the text.
 
         Raises:
             BadInput: with everything that is wrong in it.
@@ -227,7 +227,7 @@ class _Restart(msgspec.Struct, frozen=True):
 
 
 def decode(value: object, place: Place) -> Scenario:
-    """The scenario that a decoded document says.
+    """The scenario in a decoded document.
 
     Raises:
         BadInput: with everything that is wrong in it.

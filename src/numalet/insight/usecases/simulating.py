@@ -86,7 +86,7 @@ Inputs: TypeAlias = list[tuple[str, Sequence[YamlDocument]]]
 class SimulateInputs:
     """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
 
-    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` says the same
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
     as a document.
     """
 
@@ -133,7 +133,7 @@ class Prepared:
     count as running although no manifest is known, and ``forgotten`` those that do not.
     ``ignored`` counts objects of the manifests that give no pod; ``rejected`` are the reasons of
     pods that a kubelet rejected and that ask anew, by uid. ``running`` are uids of pods that run
-    on the user's node, as their status says.
+    on the user's node, by their status.
     """
 
     scenario: Scenario

@@ -141,7 +141,7 @@ def settle(path: Path, proc: Path = kubelets.PROC) -> None:
 
 
 def _kind_of(path: Path, text: str) -> str:
-    """Which state file it is: by its name if that says so, else by its content."""
+    """Which state file it is: by its name if that is known, else by its content."""
     for name in state_directory.FILE_NAMES:
         if name in path.name:
             return name

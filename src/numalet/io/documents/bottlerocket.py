@@ -2,7 +2,7 @@
 
 Settings have names of their own; what they become in a KubeletConfiguration follows Bottlerocket's
 settings model (``KubernetesSettingsV1``). The standard library reads TOML without saying where its
-parts stand, so lines are found by a second reading of headers and keys.
+parts stand, so lines come from a second reading of headers and keys.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _is_list(value: object) -> bool:
 
 
 def _texts(value: Any) -> Any:
-    """Options as the kubelet takes them: texts, whatever they were written as."""
+    """Options as the kubelet accepts them: texts, whatever they were written as."""
     if not isinstance(value, dict):
         return _plain(value)
     return {name: enclosed_config.flag_text(_plain(each)) for name, each in value.items()}

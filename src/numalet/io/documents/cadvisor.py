@@ -1,7 +1,7 @@
 """cAdvisor's MachineInfo as JSON -> the machine in the kubelet's eyes.
 
 That is what ``/api/v1.3/machine`` of cAdvisor answers, and what the kubelet itself works with.
-Only what its managers read is looked at; everything else is passed over.
+Only what its managers use is read; everything else is ignored.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class _Reader:
     def _keep(
         self, resource: str, name: str, nodes: list[Any], health: Health, place: Place
     ) -> None:
-        """Remember a device after a look at its id and nodes."""
+        """Remember a device after a check of its id and nodes."""
         if not name.strip():
             self.findings.add(DevicesIdMissing(resource=resource, where=place.location))
             return

@@ -1,8 +1,8 @@
 """The KubeletConfiguration inside an object that people have at hand.
 
 A ConfigMap of kubeadm, what a kubelet answers to ``/configz``, a KubeletConfig of OpenShift, a
-machine configuration of Talos, and a list of such objects. Whatever is found out about a part of
-the configuration is placed in the file that was given.
+machine configuration of Talos, and a list of such objects. Every finding about a part of
+the configuration has its place in the file that was given.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _of_talos(outer: _Object) -> ConfigPart:
 
 
 def _extra_arguments(outer: _Object) -> Iterator[tuple[str, str, Location]]:
-    """The flags that decide something here; Talos takes a text or a list of texts for each."""
+    """The flags that decide something here; Talos accepts a text or a list of texts for each."""
     path = f"{outer.path}.machine.kubelet.extraArgs"
     given = outer.at("machine", "kubelet", "extraArgs")
     if given is None:

@@ -20,7 +20,7 @@ _COMMENTS: Final = re.compile(r"(?m)^[ \t]*#.*$")
 _BEGINNING: Final = re.compile(rf"\s*(?:{_PROGRAM}|--[a-z]|[A-Z_]*ARGS=)")
 _WITH_PROGRAM: Final = re.compile(rf"\s*{_PROGRAM}")
 _LONGEST: Final = 256 * 1024
-"""Characters; Linux takes no argument longer than half of that, and a kubelet has some dozens."""
+"""Characters; Linux accepts no argument longer than half of that, and a kubelet has some dozens."""
 _VARIABLE: Final = re.compile(r"[A-Z_]*ARGS=")
 
 

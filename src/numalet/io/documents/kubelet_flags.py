@@ -26,7 +26,7 @@ _RESERVED_MEMORY: Final = "--reserved-memory"
 
 
 class _FlagError(ValueError):
-    """A value that a flag does not take, with the kubelet's reason."""
+    """A value that a flag does not accept, with the kubelet's reason."""
 
 
 Parse = Callable[[Sequence[str]], Any]
@@ -87,7 +87,7 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
             )
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:
-        # The kubelet takes an empty text for "no target" and leaves the file's list alone.
+        # The kubelet reads an empty text as "no target" and leaves the file's list alone.
         del parsed[_RESERVED_MEMORY]
     return GivenFlags(parsed, places)
 

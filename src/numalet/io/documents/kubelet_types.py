@@ -76,7 +76,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """A type that reads itself, and takes what it gets or complains in its own words."""
+    """A type that reads itself: it accepts a value or refuses it with its own error."""
 
 
 _Checked: TypeAlias = Scalar | Listed | Mapped | Struct

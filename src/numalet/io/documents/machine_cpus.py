@@ -36,7 +36,7 @@ _CORE_FIELDS: Final = ("id", "socket", "threads", "uncore_cache")
 
 
 class Numbering:
-    """Reads the CPUs of one node after the other and remembers which are taken.
+    """Reads the CPUs of one node after the other and remembers which numbers are used.
 
     Cores without a number of their own are counted on within their socket.
     """

@@ -1,8 +1,8 @@
 """A small description of a machine, in YAML or JSON, -> the machine.
 
-The same reader takes the ``machine`` object of a recorded scenario: its longer field names
+The same reader reads the ``machine`` object of a recorded scenario: its longer field names
 (``numa_nodes``, ``memory_bytes``, ``cores``) mean the same. A description says what the kubelet
-is told, so it is the kubelet's view: nodes in the given order, totals are sums, every different
+learns, so it is the kubelet's view: nodes in the given order, totals are sums, every different
 socket number is a socket. See ``docs/reference/machine-file.md``.
 """
 

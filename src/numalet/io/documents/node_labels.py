@@ -28,8 +28,8 @@ _SET_BY_KUBELETS: Final = frozenset(
 def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeIdentity:
     """The identity; without a name it is the node that the pods name, if they name one.
 
-    ``labels`` is a text as the kubelet's flag of that name has it, ``a=b,c=d``; None where nobody
-    says them.
+    ``labels`` is a text as the kubelet's flag of that name has it, ``a=b,c=d``; None where they
+    are not given.
 
     Raises:
         BadInput: the text is none of labels.

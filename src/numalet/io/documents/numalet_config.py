@@ -50,7 +50,7 @@ def is_meant(value: object) -> bool:
 
 
 def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
-    """The settings of a mapping of fields; what is wrong is found, and keeps its default."""
+    """The settings of a mapping of fields; what is wrong is reported, and keeps its default."""
     shape = typed.decode(value, _Shape, place, findings)
     if shape is None or not isinstance(value, Mapping):
         return AS_THE_KUBELET

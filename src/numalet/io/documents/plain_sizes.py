@@ -1,6 +1,6 @@
 """Sizes of a configuration that have no unit and are too small to be meant as bytes.
 
-The kubelet takes them, so they are warnings: ``--kube-reserved memory=500`` keeps 500 bytes back.
+The kubelet accepts them, so they are warnings: ``--kube-reserved memory=500`` keeps 500 bytes back.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Status(_Shape, frozen=True):
 class PodIdentity:
     """Who the pod is, when its own metadata does not say so.
 
-    ``kind`` and ``position`` tell pods of equal name apart when a uid is made up, as one is
+    ``kind`` and ``position`` distinguish pods of equal name when a uid is made up, as one is
     without ``uid``. ``unknown_fields`` is how bad they are, whatever the pod says itself.
     ``source`` is where the kubelet has it from; one from a file is static.
     ``among_many``: so many pods are read that it pays to prepare for a quick check.
@@ -123,7 +123,7 @@ def decode_pod(
     written = {name: member for name, member in value.items() if name != "status"}
     if not (identity.among_many and quick.fits(written, POD)):
         checking.check(written, POD, place, strictness, of_pod)
-    # What can not be read into these shapes was found by the check.
+    # What can not be read into these shapes was reported by the check.
     metadata = _part(value, "metadata", Metadata, place, Findings())
     spec = _part(value, "spec", _Spec, place, Findings())
     status = _part(value, "status", Status, place, of_pod)
@@ -214,7 +214,7 @@ def _is_said(finding: type[Finding], findings: Findings) -> bool:
 
 
 def _has_few_enough(value: Mapping[Any, Any], place: Place, findings: Findings) -> bool:
-    """Whether a pod has not too many containers to be looked at at all."""
+    """Whether a pod has not too many containers to be read at all."""
     spec = value.get("spec")
     members = spec if isinstance(spec, Mapping) else {}
     lists = (members.get(name) for name in ("initContainers", "containers"))

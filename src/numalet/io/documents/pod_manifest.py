@@ -8,7 +8,7 @@ of which it is known when they came to their node ask in that order.
 
 Finished pods and pods of other nodes are passed over too; all that is passed over is
 counted by cause. A pod that admission rejected is finished, but it is the pod that people ask
-about: where it is what was asked about, it is taken as if it were new.
+about: where it is what was asked about, it is read as if it were new.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class PodOptions:
     """Which pods are wanted. Without a node name all pods of the input must be on one node.
 
     ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
-    pods of it that admission rejected are taken as new, and others give way to those of their
-    name in it. Without one, such pods are taken where they are no members of a list. ``source``
+    pods of it that admission rejected are read as new, and others give way to those of their
+    name in it. Without one, such pods are read where they are no members of a list. ``source``
     says whether the pods have gone through an API server or are files of the node.
     """
 

@@ -136,7 +136,7 @@ def _defaulted(text: str) -> Quantity:
 
 
 def _is_acceptable(name: str, quantity: Quantity, place: Place, findings: Findings) -> bool:
-    """Whether the API server takes this resource with this quantity; one finding if not."""
+    """Whether the API server accepts this resource with this quantity; one finding if not."""
     problem: type[ResourceRefused] | None = None
     if resources.is_hugepages(name):
         problem = _huge_page_problem(name, quantity)
@@ -171,7 +171,7 @@ def _check_requests(
 ) -> None:
     """Findings for requests above their limit, and unequal ones of what is never shared."""
     for name, request in requests.items():
-        # A line is found by reading the text again: only where something is wrong.
+        # Getting a line means reading the text again: only where something is wrong.
         limit, at, asked = limits.get(name), place.member(name), str(request)
         is_indivisible = resources.is_hugepages(name) or "/" in name
         if limit is None:

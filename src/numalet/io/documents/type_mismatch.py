@@ -49,7 +49,7 @@ _KEYS: Final = "an object whose member names are texts"
 
 @dataclass(frozen=True, slots=True)
 class TypeMismatch:
-    """The first difference; ``path`` begins at the value that was looked at.
+    """The first difference; ``path`` begins at the value that was checked.
 
     ``got`` is the kind of value that is there; without it the kind is right, and ``value`` is not
     one of those that are allowed. ``missing`` is the name of a member that is not there; nothing
@@ -64,7 +64,7 @@ class TypeMismatch:
 
 
 def first(value: object, shape: Any) -> TypeMismatch | None:
-    """The first difference between a value and a type; None if msgspec would take it."""
+    """The first difference between a value and a type; None if msgspec would accept it."""
     return _first(value, _info(shape))
 
 
@@ -194,7 +194,7 @@ def _kind(value: object) -> str:
 
 
 def _fits(value: object, declared: inspect.Type) -> bool:
-    """Whether msgspec takes this value, which has no parts, as this type."""
+    """Whether msgspec accepts this value, which has no parts, as this type."""
     try:
         msgspec.convert(value, _plain(declared))
     except (msgspec.ValidationError, UnicodeEncodeError):

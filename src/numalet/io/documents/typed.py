@@ -29,9 +29,9 @@ def no_line(_path: str) -> int | None:
 
 
 class Place(NamedTuple):
-    """A place in a document; ``lines`` gives the line of a path, when somebody asks.
+    """A place in a document; ``lines`` gives the line of a path, on demand.
 
-    A tuple, because one is made for every member that is read and hardly any is looked at.
+    A tuple, because one is made for every member that is read and hardly any is used.
     """
 
     document: str
@@ -107,7 +107,7 @@ def check_members(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """The known names that look most like it, or all of them, as a text."""
+    """The known names that resemble it most, or all of them, as a text."""
     close = difflib.get_close_matches(name, sorted(known), n=2)
     return " or ".join(close) if close else ", ".join(sorted(known))
 

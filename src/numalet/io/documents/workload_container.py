@@ -131,7 +131,7 @@ def _working_dir(path: str | None, place: Place, findings: Findings) -> str:
 
 
 def _check_text(text: str, place: Place, findings: Findings) -> None:
-    """The kernel takes words and paths that end at the first NUL."""
+    """The kernel reads words and paths up to the first NUL."""
     if "\0" in text:
         findings.add(WorkloadNul(value=typed.described(text), where=place.location))
 

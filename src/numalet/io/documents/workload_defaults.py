@@ -32,7 +32,7 @@ _CONTAINER: Final = {
 def manifest(given: Mapping[str, Any], pod: Pod, node_name: str) -> dict[str, Any]:
     """The object with defaults filled in, without a status and without what servers keep.
 
-    ``given`` is a copy that nobody else has.
+    ``given`` is a copy that the function may change.
     """
     metadata = _present(given.get("metadata"), _SERVERS_OWN)
     metadata |= {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}

@@ -1,11 +1,11 @@
 """The fields of a Pod that a runtime of host programs can not honour: what is said about them.
 
 *Refused* is what changes what the program does or finds: a mounted path that would be the host's
-own, a hook that would not run, a variable from a place that does not exist, a deadline nobody
-keeps. *Warned of* is protection or health that the manifest promises and nobody gives. *Ignored*
-is what means nothing to a program of the host; it is named once for the whole pod. That the
-program sees the host's network, processes and files is how this runtime works, so ``hostNetwork``
-and its like are said by nobody. Which field is which is said by the table (``pod_table``).
+own, a hook that would not run, a variable from a place that does not exist, a deadline that is not
+kept. *Warned of* is protection or health that the manifest promises and the host lacks. *Ignored*
+is what means nothing to a program of the host; it is named once for the whole pod. That the program
+sees the host's network, processes and files is how this runtime works, so ``hostNetwork`` and its
+like are not reported. The table (``pod_table``) says which field is which.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads YAML and JSON documents of anybody, however broken, large or hostile.
 
 A *document* is the plain value (mappings, lists, texts, numbers) of one YAML document or one JSON
-value. Lines are found again only when a finding asks for them. Whatever is wrong with the text
+value. Lines are computed only when a finding needs them. Whatever is wrong with the text
 itself is ``BadInput`` with the line; what its content means is the business of other modules.
 """
 

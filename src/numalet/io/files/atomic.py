@@ -1,7 +1,7 @@
 """Files written whole or not at all: temporary files beside them, fsync, rename.
 
 A reader, or a crash at any moment, sees the old content or the new one; of several files that are
-written together whoever opens their folder next sees all old or all new (``intent``). A temporary
+written together the next reader of their folder sees all old or all new (``intent``). A temporary
 file has a leading dot. A new file has mode 0600, as the kubelet's checkpoints have; an existing one
 keeps its mode. A link is followed, so that what it points to is replaced and the link stays.
 """
@@ -232,8 +232,8 @@ def _sync_one(descriptor: int) -> None:
 class _Latest:
     """What waiting for the disk was like the last time; only how it is done hangs on it.
 
-    ``may_share_out`` says whether there may be threads at all. Whoever waits for signals, as a
-    command in the foreground does, has none: a signal may be given to any thread.
+    ``may_share_out`` says whether there may be threads at all. A process that waits for signals, as
+    a command in the foreground does, has none: a signal may be given to any thread.
     """
 
     is_quick: bool = False

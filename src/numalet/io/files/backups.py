@@ -14,7 +14,7 @@ _SUFFIX: Final = ".bak"
 
 
 def free_name(path: Path) -> Path:
-    """The first name for a backup of this file that is not taken."""
+    """The first name for a backup of this file that is not used yet."""
     first = path.with_name(path.name + _SUFFIX)
     further = (path.with_name(f"{first.name}.{number}") for number in itertools.count(2))
     return next(

@@ -2,7 +2,7 @@
 
 It does not where its limits of watches are used up, as they are on nodes with many containers, nor
 in a folder that is not there or goes meanwhile. Then only the time is waited for, and not for
-long, so that whoever looks again afterwards sees everything a little later.
+long, so that a reader who lists the folder afterwards sees everything a little later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 UNWATCHED_SECONDS: Final = 2.0
-"""So soon folders that can not be watched are to be looked at again."""
+"""After so long a folder that can not be watched is to be listed again."""
 
 
 async def wait(

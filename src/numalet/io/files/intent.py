@@ -2,12 +2,12 @@
 
 Files are renamed into their places one after the other, so a crash between two renames, or one
 that fails, would leave files of different moments. Therefore the names of all are in one file of
-the folder, the *intent*, from before the first rename until after the last. Whoever opens the
-folder next finishes what an intent says; where that is impossible it is undone, and where another
+the folder, the *intent*, from before the first rename until after the last. The next process that
+opens the folder finishes what an intent says; where that is impossible it is undone; where another
 program has written one of the files since, all are left as they are.
 
 The writer holds a lock on the intent as long as it lives. No content is in it, only names, and
-what tells a file from another one of the same name. Paths are texts here: an agent writes at every
+what identifies a file among others of the same name. Paths are texts here: an agent writes at every
 decision, and objects for them would take more time than all the rest.
 """
 

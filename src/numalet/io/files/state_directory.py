@@ -71,7 +71,7 @@ def read(path: Path) -> StateDirectory:
 
 
 def _path_of(directory: Path, name: str) -> Path:
-    """Where a state file is looked for first, unless it is only in the other place."""
+    """The first place of a state file, unless it is only in the other one."""
     beside = directory / name
     if name != device_file.FILE_NAME:
         return beside
@@ -93,7 +93,7 @@ def read_file(path: Path) -> str | None:
     try:
         return yaml_source.read_bytes(path).decode(errors="replace")
     except BadInput:
-        # Between looking and reading nothing is locked, so reading decides.
+        # Between the check and the reading nothing is locked, so reading decides.
         if path.exists():
             raise
         return None
@@ -101,7 +101,7 @@ def read_file(path: Path) -> str | None:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Raise ``BadInput`` where the folders above do not let this user look."""
+    """Raise ``BadInput`` where the folders above do not let this user in."""
     try:
         yield
     except OSError as error:

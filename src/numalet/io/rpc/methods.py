@@ -69,7 +69,7 @@ class Method(Generic[Q, A]):
 
 
 Handler = Callable[[Any, Any], Awaitable[Any]]
-"""Takes a request and the call's context, gives the answer."""
+"""Answers a request, given the call's context."""
 
 
 def services(

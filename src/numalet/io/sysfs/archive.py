@@ -2,7 +2,7 @@
 
 Nothing is extracted to disk and no link is followed, so a hostile name can do no harm; a tarball
 that has one is refused all the same: it was not made to show a machine. Only files that the
-reader of machines looks at are kept. A *root* is the directory inside the tarball that holds
+reader of machines uses are kept. A *root* is the directory inside the tarball that holds
 ``sys``.
 """
 
@@ -84,7 +84,7 @@ class _Meter:
 class _StrictTarInfo(tarfile.TarInfo):
     """A header that ends the archive only where the archive says so.
 
-    Python's own reader takes a damaged header in the middle for the end of the archive.
+    Python's own reader mistakes a damaged header in the middle for the end of the archive.
     """
 
     @classmethod
@@ -116,7 +116,7 @@ class Archive:
 
 
 def is_tarball(path: Path) -> bool:
-    """Whether the file looks like a tarball, by its first bytes and not by its name."""
+    """Whether the file is a tarball, by its first bytes and not by its name."""
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -155,7 +155,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _unpacked(raw: IO[bytes]) -> IO[bytes]:
-    """The stream behind the compression, which is told by the first bytes."""
+    """The decompressed stream; the first bytes show the kind of compression."""
     head = raw.read(6)
     raw.seek(0)
     if head.startswith(b"\x1f\x8b"):

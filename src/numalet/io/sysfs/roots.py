@@ -69,7 +69,7 @@ def _is_sys(folder: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a folder; one that must not be looked at is none."""
+    """Whether it is a folder; one that may not be read is none."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except OSError:

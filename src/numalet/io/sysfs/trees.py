@@ -1,4 +1,4 @@
-"""A tree of files that looks like ``/`` of a machine: a folder, a live root, or a tarball.
+"""A tree of files laid out like ``/`` of a machine: a folder, a live root, or a tarball.
 
 Paths are relative (``sys/devices/system/node``, ``proc/meminfo``). Links are links: they are
 listed and never followed, because directories of ``/sys`` contain links to themselves.

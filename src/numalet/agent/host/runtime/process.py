@@ -130,8 +130,8 @@ class ProcessRuntime:
 
         Where there are no cgroups there is nothing to arrange.
         """
-        ours = self._ground.tree
-        return Arranged() if ours is None else cgroups.arrange(ours, tree)
+        tree_here = self._ground.tree
+        return Arranged() if tree_here is None else cgroups.arrange(tree_here, tree)
 
     async def start(self, launch: Launch) -> Started | NotStarted | Offered:
         """Start one attempt, with all its settings in force before its first instruction."""

@@ -146,7 +146,7 @@ async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
     try:
         answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        # A lock that is never released would look like a watcher that is about to answer.
+        # A lock that is never released would mean a watcher that is about to answer.
         os.close(lock)
         raise
     try:

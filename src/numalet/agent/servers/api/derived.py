@@ -1,7 +1,7 @@
 """Objects that are not stored: the node, namespaces, pods of another owner, made from the view.
 
 Nothing says when one of them changes, so they are compared with what they were the last time that
-somebody asked, or, while somebody watches, after every change of the view. A change has the version
+a client asked, or, while a client watches, after every change of the view. A change has the version
 of the moment at which it was noticed, which is never before it happened.
 """
 

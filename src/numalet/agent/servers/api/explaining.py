@@ -45,13 +45,13 @@ class Explainer:
 
 def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
     case = _case(view, pod)
-    told = story.trace(case.node, pod)
+    traced = story.trace(case.node, pod)
     end = time.monotonic() + budget_seconds
-    wanted = budget_seconds > 0 and not told.decision.admitted
-    tallies = search.search(case, told, lambda: time.monotonic() < end) if wanted else ()
+    wanted = budget_seconds > 0 and not traced.decision.admitted
+    tallies = search.search(case, traced, lambda: time.monotonic() < end) if wanted else ()
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
-    found = explanation_document.explanation(case, told, tuple(tallies), len(assumed))
-    return json_schema.plain(found)
+    document = explanation_document.explanation(case, traced, tuple(tallies), len(assumed))
+    return json_schema.plain(document)
 
 
 def _case(view: AgentView, pod: Pod) -> Case:

@@ -35,7 +35,7 @@ from numalet.core.model.findings import BadInput, Location
 
 MOST_CONNECTIONS: Final = 4096
 AT_ONE_GO: Final = 256
-"""So many are taken before what came on others is read."""
+"""So many are accepted before what came on others is read."""
 
 MOST_WAITING: Final = 4096
 """So many the kernel holds until their turn comes."""
@@ -59,10 +59,10 @@ _BUSY: Final = (
 
 
 class ListeningSocket(socket.socket):
-    """A listening socket whose queue is longer than what is taken from it at one go."""
+    """A listening socket whose queue is longer than what is accepted from it at one go."""
 
     def listen(self, backlog: int = 0, /) -> None:
-        """Listen; ``backlog`` is what is taken at one go, by which servers mean the queue too."""
+        """Listen; ``backlog`` is what is accepted at one go; servers mean the queue by it too."""
         super().listen(max(backlog, MOST_WAITING))
 
 

@@ -1,6 +1,6 @@
 """The output of a container: all of it, its last lines, or as it is written.
 
-The file is the runtime's. It may be put aside at any moment and begun anew (rotation); whoever
+The file is the runtime's. It may be put aside at any moment and begun anew (rotation); who
 follows it then reads the old one to its end and goes on with the new one.
 """
 
@@ -154,7 +154,7 @@ def _opened(path: Path | None) -> BinaryIO | None:
 
 
 def _begun_anew(path: Path, file: BinaryIO) -> BinaryIO | None:
-    """The file that has taken this one's name; None if it is still the same."""
+    """The file that has this one's name now; None if it is still the same."""
     try:
         now = path.stat()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""The types of the OpenAPI document: what ``kubectl explain`` shows, and what answers look like.
+"""The types of the OpenAPI document: what ``kubectl explain`` shows, and the shape of answers.
 
-Names are Kubernetes', since clients look types up by them. The types of a Pod, and the words about
+Names are Kubernetes', since clients find types by them. The types of a Pod, and the words about
 their fields, come from the table by which manifests are read (``pod_table``).
 """
 

@@ -1,6 +1,6 @@
 """The OpenAPI document of version 2, as far as kubectl before 1.27 needs one to go on.
 
-It takes it as protocol buffers, looks up whether a patch of a kind can be a dry run and whether
+It reads it as protocol buffers, checks whether a patch of a kind can be a dry run and whether
 the server checks fields, and else checks objects by the types in it. Ours has none: objects are
 checked here, when they come, and everything wrong with them is reported. Field numbers:
 ``openapi.v2`` of gnostic.

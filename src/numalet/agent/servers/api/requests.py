@@ -18,7 +18,7 @@ from numalet.wording import kubernetes_api as words
 T = TypeVar("T")
 
 LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
-"""What a kube-apiserver takes."""
+"""What a kube-apiserver accepts."""
 
 _LONG_TEXT_BYTES: Final = 16 * 1024
 _NAME_OF_BODY: Final = "body"
@@ -61,7 +61,7 @@ def media_type(request: Request) -> str:
 
 
 async def read_out(request: Request, read: Callable[[], T]) -> T:
-    """What is read out of the object of the body, which was taken by ``document``.
+    """What is read out of the object of the body, which was read by ``document``.
 
     A long one is read in a thread, because others wait for their answers meanwhile.
     """

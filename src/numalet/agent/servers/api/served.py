@@ -1,4 +1,4 @@
-"""What all handlers share: the door, objects made of its records, and how they are found."""
+"""What all handlers share: the door, objects made of its records, and their lookup."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Failure(Exception):  # noqa: N818 - it is an answer
         self.metadata = metadata or {}
 
     def document(self) -> dict[str, Any]:
-        """The ``Status`` object. It always has details: some clients look into them unasked."""
+        """The ``Status`` object. It always has details: some clients read them unasked."""
         details = dict(self.details)
         if self.code in _RETRIED:
             details["retryAfterSeconds"] = RETRY_SECONDS

@@ -2,8 +2,8 @@
 
 Every user of the machine can connect to its loopback addresses, so what a connection costs is
 bounded before it has said who it is: at most ``MOST_UNKNOWN`` are kept of which no request with the
-token came, those in the middle of their handshake included. One more is taken in the place of the
-oldest of them, so that connections that say nothing keep nobody out who has something to say; those
+token came, those in the middle of their handshake included. One more is accepted in place of the
+oldest of them, so that silent connections do not keep out those with a request; those
 on which not a byte has come stay with the kernel.
 """
 

@@ -2,7 +2,7 @@
 
 A watch without a resource version, or with 0, begins with everything that is there. One from a
 version that is forgotten gets a single ERROR with a ``Status`` 410, as a kube-apiserver answers,
-one from a version that never was a 504; the client then lists anew. Bookmarks tell a client that
+one from a version that never was a 504; the client then lists anew. Bookmarks show a client that
 asked for them how far it has come, and with ``sendInitialEvents`` when it has seen all there was.
 """
 

@@ -5,7 +5,7 @@ and the free CPUs on its nodes are enough. Preferred is a set as small as the sm
 so many CPUs at all, free or not and reserved or not. With align-by-socket also a set that spans
 as few sockets as that smallest size makes necessary.
 
-Unlike the Memory Manager the CPU Manager says "impossible" when no set is offered.
+Unlike the Memory Manager the CPU Manager answers "impossible" when no set is offered.
 Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
 """
 

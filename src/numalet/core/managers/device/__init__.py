@@ -21,8 +21,8 @@ the others, then those without a node. Inside one group the kubelet takes what i
 first, which differs from run to run; here ids are taken in their order as text, gpu10 before
 gpu2, one of the orders in which the kubelet's decisions were recorded (``choice``).
 
-*The plugin's say.* A plugin may prefer certain devices, and may veto the allocation. It is asked
-through a small port whose default prefers nothing and accepts everything (``preference``).
+*The plugin's preference.* A plugin may prefer certain devices, and may veto the allocation. It is
+asked through a small port whose default prefers nothing and accepts everything (``preference``).
 
 *Reuse.* Devices of an init container may be used again by later containers of the pod; sidecars
 and app containers use them up (``init_reuse``).

@@ -56,7 +56,7 @@ NOTHING_REUSABLE = ReusableDevices("", {})
 
 @dataclass(frozen=True, slots=True)
 class WrittenCheckpoint:
-    """What the checkpoint said when it was last written.
+    """The content of the checkpoint when it was last written.
 
     The kubelet does not write when it frees devices, so the file may name pods that are gone,
     and after a restart they hold their devices again until they are seen to be gone once more.

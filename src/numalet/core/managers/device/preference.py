@@ -1,4 +1,4 @@
-"""The port through which a plugin has its say; the one thing in a decision that is outside.
+"""The port through which a plugin states its preference: the one outside part of a decision.
 
 A plugin may be asked which devices it prefers, and must accept what was chosen. The default
 asks no plugin: it prefers nothing and accepts everything. An implementation of the port over a

@@ -95,7 +95,7 @@ class TooFewFree:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceFailed:
-    """The plugin could not say which devices it prefers."""
+    """The plugin could not answer which devices it prefers."""
 
     code: ClassVar[str] = "device/preference-failed"
     sentence: ClassVar[str] = (

@@ -70,7 +70,7 @@ class MemoryHintFamily:
         return HintRule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
 
     def _is_offered(self, mask: NumaMask) -> bool:
-        """Whether ``why_not`` has nothing to say; quicker, as every node in use is asked about."""
+        """Whether ``why_not`` has no reason; quicker, as every node in use is asked about."""
         if mask.bit_count() > 1:
             return self.why_not(mask) is None
         node = self.ledger.nodes[mask.bit_length() - 1]

@@ -4,7 +4,7 @@ An init container has ended when the next container runs, so its memory may be c
 for a later container *on exactly the same nodes*. Several init containers contribute their
 largest size, not their sum; sidecars and app containers use it up one after the other.
 
-It is recorded twice. ``ReusableMemory`` says what may be used again. And the blocks of init
+It is recorded twice. ``ReusableMemory`` is what may be used again. And the blocks of init
 containers shrink by what later containers took over, so that the sizes of all blocks add up to
 what is reserved; a block may shrink to 0 and stays.
 Kubelet: ``updateInitContainersMemoryBlocks``, ``updatePodReusableMemory``, v1.32.

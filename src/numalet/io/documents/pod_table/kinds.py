@@ -94,7 +94,7 @@ class PlainKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list; ``merged_by`` is the member that tells its items apart in a strategic patch."""
+    """A list; ``merged_by`` is the member that identifies its items in a strategic patch."""
 
     item: Kind
     merged_by: str = ""

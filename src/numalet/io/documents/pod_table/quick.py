@@ -2,7 +2,7 @@
 
 Most objects are fine, and lists of a thousand of them are read. The types of the table are turned
 into types of msgspec, which says in one step of C whether a value fits. It is a little stricter
-than ``checking`` (a moment on a 31st, say), so a no is no finding: then the walk looks again.
+than ``checking`` (a moment on a 31st, say), so a no is no finding: then the walk checks again.
 """
 
 from __future__ import annotations

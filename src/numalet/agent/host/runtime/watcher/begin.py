@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Final, NoReturn
 
 NO_GROUP: Final = 65534
-"""The group of a user who is not in the system's files: that of ``nobody``."""
+"""The group of a user who is not in the system's files: ``nogroup``."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -217,7 +217,7 @@ def _set_open_files_limit(files: int) -> None:
 
 
 def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
-    """Become the program; the error of the most telling place of the search path."""
+    """Become the program; the error of the most relevant place of the search path."""
     name = argv[0]
     places = [name] if "/" in name else _places(name, env.get("PATH", DEFAULT_PATH))
     problem = errno.ENOENT
