@@ -63,10 +63,9 @@ class ConfigGateLockedInFile(GateLocked):
 
 class ConfigMaxPods(Finding):
     code = "config/max-pods"
-    sentence = "invalid configuration: maxPods (--max-pods) {count} must not be a negative number"
     why = "Numbers of pods can not be negative."
     mend = "set maxPods to 110, the default, or to what the node shall take"
-    kubelet_text = (
+    sentence = kubelet_text = (
         "invalid configuration: maxPods (--max-pods) {count} must not be a negative number"
     )
     count: int

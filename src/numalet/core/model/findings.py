@@ -1,4 +1,4 @@
-"""Findings about a user's input: located and collected here, worded elsewhere.
+"""Findings about a user's input: what is wrong, where, and in which words.
 
 A finding is a class for each code, with the offending values as fields and the words beside it:
 see ``core.findings`` and its siblings in the other wings. A parser goes on after the first finding
