@@ -83,7 +83,7 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
-    """Give one object to the agent and say what came of it; whether it may run."""
+    """Give one object to the agent and report the result; whether it may run."""
     from numalet.cli.output import complain, printable
     from numalet.core.model.findings import Severity
     from numalet.io.agent_client.client import AgentRefused, segment

@@ -69,7 +69,7 @@ def _observed_containers(placement: Json) -> Iterator[str]:
 
 
 def _differences(uid: str, kubelet: Json | None) -> Iterator[str]:
-    """What is not as the state files say, for as long as it is so."""
+    """What differs from the state files, for as long as it does."""
     for problem in (kubelet or {}).get("problems", ()):
         if problem["podUID"] == uid:
             yield f"Differs since {problem['since']}: {problem['text']}"

@@ -16,7 +16,7 @@ from numalet.io.files.state_directory import StateDirectory
 def show_start_error(
     refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None
 ) -> None:
-    """Say why the kubelet would not start, as ``simulate`` says it."""
+    """Print why the kubelet would not start, as ``simulate`` does."""
     if chosen is not OutputFormat.TABLE:
         output.print_document(explanation_document.not_started(refused), chosen)
     simulate_view.show_start_error(refused, OutputFormat.TABLE, state_dir)

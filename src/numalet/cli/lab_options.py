@@ -19,7 +19,7 @@ _TIMEOUT_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestOptions:
-    """What was said of a guest, but for its topology and its command."""
+    """The options of a guest, but for its topology and its command."""
 
     hugepages: str | None
     node_memory: list[str] | None

@@ -126,7 +126,7 @@ class Watching:
         output.show_findings([finding])
 
     def preparing(self, what: str) -> None:
-        """The one thing that takes long and goes over the network is said in any case."""
+        """The one slow step, which goes over the network, is announced in any case."""
         self._wipe()
         sys.stderr.write(_PREPARING.format(package=what) + "\n")
         sys.stderr.flush()
@@ -165,7 +165,7 @@ class Watching:
 
 
 def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
-    """Say what went wrong, if the guest did not come to the end of its command."""
+    """Print what went wrong, if the guest did not come to the end of its command."""
     from numalet.lab.guest import Ending
 
     finding: Finding

@@ -1,4 +1,4 @@
-"""The options that say what node it is: its machine, its devices, whose pods it takes.
+"""The options that describe the node: its machine, its devices, whose pods it takes.
 
 They are the same for all commands. ``Chosen`` is a machine with the sizes of a shape, ``Sizes``
 the sizes alone, for commands that take the machine in a way of their own.

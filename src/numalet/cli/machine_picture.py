@@ -123,7 +123,6 @@ def _socket_text(sockets: tuple[int, ...]) -> str:
 
 
 def _box(row: MachineNodeRow) -> Panel:
-    """One node."""
     from rich.panel import Panel
     from rich.table import Table
 

@@ -39,7 +39,7 @@ class PodTable:
         return head + "".join(self.line(item, self._now) for item in items)
 
     def line(self, item: Mapping[str, Any], now: datetime, *, gone: bool = False) -> str:
-        """One line; a pod that went is said to be."""
+        """One line; a pod that went has the status Gone."""
         cells = list(self._cells(item, now))
         if gone:
             cells[_STATUS] = "Gone"

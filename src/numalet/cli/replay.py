@@ -184,7 +184,6 @@ class _Shown:
 
 
 def _is_terminal() -> bool:
-    """Whether the output is a terminal."""
     return sys.stderr.isatty()
 
 

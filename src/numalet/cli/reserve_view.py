@@ -61,7 +61,7 @@ def print_json(plan: Plan, written: ChangedFile | None) -> None:
 
 
 def say_written(written: ChangedFile) -> None:
-    """Say which file was changed, and where its former content is."""
+    """Print which file was changed, and where its former content is."""
     if written.backup is None:
         typer.echo(f"{written.path}: nothing to change", err=True)
     else:
@@ -69,7 +69,7 @@ def say_written(written: ChangedFile) -> None:
 
 
 def say_refused(refused: StartRefused) -> None:
-    """Say why the kubelet would not start, although the memory adds up."""
+    """Print why the kubelet would not start, although the memory adds up."""
     text = kubelet_start.text(refused)
     typer.echo(f"error: the kubelet would still not start: {text}", err=True)
     output.show_findings((*refused.findings, *refused.further))

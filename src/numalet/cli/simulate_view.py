@@ -109,7 +109,7 @@ def decisions_of(record: Record) -> tuple[Decision, ...]:
 def show_start_error(
     refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None
 ) -> None:
-    """Say why the kubelet would not start: its own text, then our sentences.
+    """Print why the kubelet would not start: its own text, then our sentences.
 
     Where the limit is ours and not the kubelet's, there are only our sentences.
     """
@@ -134,7 +134,7 @@ def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
 
 
 def say_written(names: Sequence[str]) -> None:
-    """Say which state files were written."""
+    """Print which state files were written."""
     if names:
         typer.echo(f"written: {', '.join(names)}", err=True)
 

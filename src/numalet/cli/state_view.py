@@ -49,7 +49,7 @@ def status_of_rebased(result: Rebased) -> int:
 
 
 def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
-    """Print what the files say; what can not be decoded goes to the error stream as well."""
+    """Print the content of the files; what can not be decoded goes to the error stream as well."""
     unreadable = state_diff.unreadable(states)
     output.show_findings(unreadable)
     if chosen is not OutputFormat.TABLE:

@@ -1,6 +1,6 @@
 """A matrix shown: as JSON, as CSV, or as a table of 80 columns.
 
-Columns of the table that would say the same in every row are said once above it.
+Columns of the table that would be the same in every row are shown once above it.
 """
 
 from __future__ import annotations

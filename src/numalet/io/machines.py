@@ -80,7 +80,7 @@ class LoadedMachine:
 
 @dataclass(frozen=True, slots=True)
 class MachineChoice:
-    """What a user said of the machine; the fields are the arguments of ``open_machine``."""
+    """The machine as a user gave it; the fields are the arguments of ``open_machine``."""
 
     text: str | None = None
     memory_per_node: str | None = None

@@ -61,12 +61,10 @@ class Topology:
 
     @property
     def memory_mib(self) -> int:
-        """Memory of all nodes."""
         return sum(node.memory_mib for node in self.nodes)
 
     @property
     def cpu_count(self) -> int:
-        """CPUs of all nodes."""
         return sum(len(node.cpus) for node in self.nodes)
 
 

@@ -1,4 +1,4 @@
-"""What 'numalet run' says of a command that it starts, or does not."""
+"""Findings of 'numalet run' about a command that it starts, or does not."""
 
 from __future__ import annotations
 

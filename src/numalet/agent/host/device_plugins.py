@@ -1,4 +1,4 @@
-"""One device plugin on its socket: its options, its device list, its say in an allocation.
+"""One device plugin on its socket: its options, its device list, its part in an allocation.
 
 Every call has a deadline, where a kubelet v1.32 has none for most: a plugin that hangs must not
 hang the node. The calls that belong to a decision wait for the answer (``preferred``,

@@ -41,9 +41,9 @@ _NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A root folder in use. ``user`` and ``pid`` are what the kernel says; None if it can not.
+    """A root folder in use. ``user`` and ``pid`` come from the kernel; None if it can not know.
 
-    ``root`` is what the other process says, and may be cut off at its end.
+    ``root`` is what the other process announced, and may be cut off at its end.
     """
 
     root: str

@@ -93,7 +93,7 @@ class Decider:
             batch.decide(message, now)
 
     def _rehearsed(self, batch: Batch, aside: Aside, now: datetime) -> list[Message]:
-        """Decide with what the plugins said; what waited for it comes next."""
+        """Decide with the plugins' answers; what waited for it comes next."""
         if self._asides.decide(aside, batch, now):
             return self._asides.end(aside)
         self._ask(aside, batch, now)

@@ -134,7 +134,7 @@ def _leaving(state: NodeState) -> Iterator[Evicted]:
 
 
 def verdict_of(rejection: Rejection | None) -> Verdict:
-    """What admission said, in the kubelet's words."""
+    """The result of admission, in the kubelet's words."""
     if rejection is None:
         return Verdict(True)
     return Verdict(False, kubelet.reason(rejection), kubelet.message(rejection), rejection.code)

@@ -85,5 +85,5 @@ class SettingsByFormula:
         return desired.cpus(state.node.snapshot, key.pod_uid, key.container)
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """What the kernel says against what was promised."""
+        """What the kernel reports against what was promised."""
         return audit.audit(self.container(state, key).cgroup, seen, now)

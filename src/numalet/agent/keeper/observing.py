@@ -210,7 +210,7 @@ def _start(premises: Premises, files: Mapping[str, str]) -> Node | StartRefused:
 
 
 def _with_promises(empty: Node | StartRefused, files: Mapping[str, str]) -> Node | None:
-    """A node that has promised what the files say, as far as they can be decoded."""
+    """A node with the assignments of the files, as far as they can be decoded."""
     if isinstance(empty, StartRefused):
         return None
     promised = observed.promises(files)

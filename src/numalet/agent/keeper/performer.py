@@ -82,7 +82,7 @@ class DesiredSettings(Protocol):
         """The CPUs among these settings: all of them that can change while it runs."""
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """What the kernel says against what was promised."""
+        """What the kernel reports against what was promised."""
 
 
 class DeviceInjection(Protocol):
@@ -138,7 +138,7 @@ class Performer:
         self._delayed: dict[StartContainer, tuple[float, float]] = {}
         """Starts that wait for the host: when each was first tried, and the next pause."""
         self._plugin_answers: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
-        """What plugins said about a start that is queued again, until it takes place."""
+        """Answers of plugins about a start that is queued again, until it takes place."""
         self._plugin_calls: dict[StartContainer, asyncio.Task[None]] = {}
         """Starts about which plugins are being asked, beside the other tasks."""
         self.not_held: Mapping[ContainerKey, NotHeld] = {}
@@ -310,7 +310,7 @@ class Performer:
         self._applied_cpus = cpus
 
     def _begun(self, state: NodeState) -> list[ContainerKey]:
-        """What was given settings and is still on its way, as far as the node state says."""
+        """What was given settings and is still on its way, by the node state."""
         return [
             key
             for key in self._applied
@@ -378,7 +378,7 @@ def _goes_on(state: NodeState, pod_uid: str) -> bool:
 
 
 def running(state: NodeState) -> list[ContainerKey]:
-    """Every container that runs, as far as the node state says."""
+    """Every container that runs, by the node state."""
     return [
         ContainerKey(uid, name)
         for uid, record in state.records.items()

@@ -133,7 +133,7 @@ class Asides:
         return aside
 
     def ask(self, aside: Aside, batch: Batch, now: datetime) -> Awaitable[Rehearsed]:
-        """Decide aside on the state of this batch, and write down what the plugins say."""
+        """Decide aside on the state of this batch, and write down the plugins' answers."""
         aside.tries += 1
         aside.transcript.live = self._plugins
         scratch = batch.apart(aside.transcript)
@@ -146,7 +146,7 @@ class Asides:
         return asked()
 
     def decide(self, aside: Aside, batch: Batch, now: datetime) -> bool:
-        """Decide with what the plugins said; False if they have to be asked once more."""
+        """Decide with the plugins' answers; False if they have to be asked once more."""
         again = aside.transcript
         again.live, again.is_complete = None, True
         if aside.tries >= MOST_TRIES:

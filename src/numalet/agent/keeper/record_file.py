@@ -164,7 +164,7 @@ def _write_whole(descriptor: int, text: bytes) -> None:
 
 
 def _checked(text: bytes) -> _Line | None:
-    """What a line says; None if it is not as it was written."""
+    """The content of a line; None if it is not as it was written."""
     end = len(text) - len(_CHECKSUM % 0)
     body, checksum = text[: max(end, 0)], text[max(end, 0) :]
     if checksum != _CHECKSUM % zlib.crc32(body):

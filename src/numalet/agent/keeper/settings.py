@@ -1,4 +1,4 @@
-"""What the administrator said about an agent, and what it comes to.
+"""An agent's settings: what the administrator gave, and what follows from it.
 
 Without a configuration file the agent has one of its own, fitted to the machine: all managers
 static, a part of the machine kept back for the system and split over the NUMA nodes so that the
@@ -61,7 +61,7 @@ class OwnerChoice(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """As it was said on the command line."""
+    """As it was given on the command line."""
 
     root: Path = SYSTEM_ROOT
     config_file: Path | None = None

@@ -108,7 +108,7 @@ def sources_are_ready(state: NodeState) -> NodeState:
 
 
 def with_observed(state: NodeState, observed: Iterable[Observed], now: datetime) -> NodeState:
-    """The state after a start, with what the runtime says became of every program."""
+    """The state after a start, with what the runtime reports of every program."""
     by_key = {each.key: each for each in observed}
     for uid, record in state.records.items():
         run = record.run

@@ -42,7 +42,7 @@ class KubeletCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What the node object says of the host; empty where it is not known.
+    """What the node object shows of the host; empty where it is not known.
 
     ``architecture`` in Go's words (``amd64``), ``version`` that of this program.
     """

@@ -1,4 +1,4 @@
-"""Where one pod is: what it was promised of the node, and what the kernel says of it.
+"""Where one pod is: what it was promised of the node, and what the kernel reports of it.
 
 The document behind ``numalet ps`` and ``numalet describe``; sizes in bytes. What is None was not
 read, or does not apply: a pod in the shared pool has no CPUs of its own, and memory that is

@@ -1,4 +1,4 @@
-"""What the PodResources API says of a node, as plain values.
+"""What the PodResources API reports of a node, as plain values.
 
 Order is ours where the kubelet has none: pods by namespace and name, resources, device ids and
 NUMA nodes ascending. Source: pod-resources ``server_v1.go`` and the managers' ``GetDevices``,

@@ -30,7 +30,7 @@ class Column:
     priority: int = 0
 
     def definition(self) -> dict[str, Any]:
-        """As a Table says it."""
+        """In the form of a Table."""
         return {
             "name": self.name,
             "type": self.type,

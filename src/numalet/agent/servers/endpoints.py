@@ -65,7 +65,7 @@ class KubeApi:
 
 
 def parse_address(text: str) -> Address:
-    """What ``[HOST:]PORT`` says; the host is 127.0.0.1 unless it is given. Raises ``BadInput``."""
+    """The address in ``[HOST:]PORT``; the host is 127.0.0.1 by default. Raises ``BadInput``."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     host = "127.0.0.1" if host == "localhost" else host

@@ -68,7 +68,7 @@ class SamplePlugin:
             registered = None
 
     async def obey(self, line: str) -> None:
-        """Do what one control line says. Raises ``ValueError`` if it says nothing known."""
+        """Obey one control line. Raises ``ValueError`` if it is none that is known."""
         match line.split():
             case ["unhealthy", name] if name in self.devices:
                 self.devices[name] = replace(self.devices[name], health=Health.UNHEALTHY)

@@ -59,28 +59,24 @@ Event: TypeAlias = HintsAsked | HintsMerged | Allocated | RefusedAllocation
 
 @dataclass(slots=True)
 class Collector:
-    """A ``Recorder``."""
+    """A ``Recorder`` that keeps all events of a decision."""
 
     events: list[Event] = field(default_factory=list)
 
     def hints_were_asked(
         self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
     ) -> None:
-        """Kept."""
         self.events.append(HintsAsked(snapshot, subject, hints))
 
     def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
-        """Kept."""
         self.events.append(HintsMerged(subject, merged))
 
     def resources_were_allocated(
         self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
     ) -> None:
-        """Kept."""
         self.events.append(Allocated(container, provider, before, after))
 
     def allocation_was_refused(
         self, pod: Pod, container: Container, provider: str, refused: Refused
     ) -> None:
-        """Kept."""
         self.events.append(RefusedAllocation(container, provider, refused.reason))

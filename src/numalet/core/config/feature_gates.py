@@ -43,7 +43,7 @@ class GateStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One gate of a release."""
+    """A gate's stage and default in one release; a locked one can not be set."""
 
     stage: GateStage
     is_on: bool

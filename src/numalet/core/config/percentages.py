@@ -42,12 +42,10 @@ class Percentage:
 
     @property
     def is_negative(self) -> bool:
-        """Whether it is below 0%."""
         return self._above < 0
 
     @property
     def is_above_all(self) -> bool:
-        """Whether it is above 100%."""
         return self._above > self._below
 
     def of(self, capacity: int) -> int:

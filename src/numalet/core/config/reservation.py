@@ -43,7 +43,6 @@ class MemoryParts:
 
     @property
     def total(self) -> Quantity:
-        """The sum."""
         return self.system_reserved + self.kube_reserved + self.eviction
 
 

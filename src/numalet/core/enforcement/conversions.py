@@ -31,7 +31,7 @@ _GIB: Final = 1 << 30
 
 
 def cpu_shares(request_milli: int) -> int:
-    """CPU shares of cgroup v1 for a request of CPU."""
+    """CPU shares of cgroup v1, 2 to 262144, for a request in thousandths of a CPU."""
     return min(max(request_milli * _SHARES_PER_CPU // 1000, MIN_SHARES), MAX_SHARES)
 
 
@@ -45,7 +45,7 @@ def cpu_weight(shares: int) -> int:
 
 
 def weight_of_request(request_milli: int) -> int:
-    """``cpu.weight`` for a request of CPU."""
+    """``cpu.weight``, 1 to 10000, for a request in thousandths of a CPU."""
     return cpu_weight(cpu_shares(request_milli))
 
 

@@ -68,7 +68,7 @@ def of_qos(qos: QosClass) -> str:
 
 
 def of_pod(pod: Pod) -> str:
-    """The cgroup of a pod."""
+    """The cgroup of a pod, as a path below the root of the hierarchy."""
     return _below(of_qos(pod.qos_class), pod_segment(pod.uid))
 
 

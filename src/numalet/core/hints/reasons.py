@@ -17,5 +17,5 @@ class Reason(Protocol):
 
     @property
     def code(self) -> str:
-        """The stable code."""
+        """The stable code, as in ``-o json``."""
         ...

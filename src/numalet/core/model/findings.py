@@ -169,7 +169,6 @@ class Findings:
 
     @property
     def has_errors(self) -> bool:
-        """Whether one of them is an error."""
         return any(f.severity is Severity.ERROR for f in self._findings)
 
     def raise_errors(self) -> None:

@@ -117,7 +117,6 @@ def _node_info(node: NumaNode, cores: list[_Core]) -> NumaNodeInfo:
 
 
 def _core_info(core: _Core) -> CoreInfo:
-    """The finished core."""
     return CoreInfo(
         socket_id=core.package_id,
         core_id=core.core_id,

@@ -142,7 +142,6 @@ def machine_of_shape(
 def _node(
     shape: MachineShape, number: int, memory_bytes: int, pools: tuple[HugePagePool, ...]
 ) -> NumaNode:
-    """One node of the shape."""
     first = number * shape.cores_per_node
     cores = shape.nodes * shape.cores_per_node
     cpus = frozenset(

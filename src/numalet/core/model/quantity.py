@@ -130,7 +130,6 @@ class Quantity:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is 0."""
         return self._mantissa == 0
 
     def as_int64(self) -> int | None:

@@ -64,7 +64,6 @@ class SetAnswer:
 
     @property
     def offered(self) -> bool:
-        """Whether it is offered."""
         return self.reason is None
 
 

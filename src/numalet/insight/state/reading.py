@@ -70,7 +70,6 @@ class MemoryState:
 
     @property
     def seal(self) -> Seal:
-        """What the checksum says."""
         return _SEALS[memory_file.verdict(self.document)]
 
 
@@ -98,7 +97,6 @@ class CpuState:
 
     @property
     def seal(self) -> Seal:
-        """What the checksum says."""
         if not self.reading.is_sound:
             return Seal.WRONG
         if not self.checksum:
@@ -130,7 +128,6 @@ class DeviceState:
 
     @property
     def seal(self) -> Seal:
-        """What the checksum says."""
         return Seal.SOUND if self.checksum == self.expected else Seal.WRONG
 
 

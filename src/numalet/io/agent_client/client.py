@@ -32,7 +32,7 @@ Query = Mapping[str, str | int | bool | None]
 
 
 class AgentRefused(Exception):  # noqa: N818 - it is an answer
-    """The agent said no: its ``Status``; ``causes`` are the texts of its details."""
+    """The agent refused: its ``Status``; ``causes`` are the texts of its details."""
 
     def __init__(self, code: int, reason: str, message: str, causes: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class AgentRefused(Exception):  # noqa: N818 - it is an answer
 class AgentClient:
     """Asks the agent behind one socket. A connection is kept until ``close``.
 
-    Every method raises ``BadInput`` if no agent answers, and ``AgentRefused`` if it says no.
+    Every method raises ``BadInput`` if no agent answers, and ``AgentRefused`` if it refuses.
     """
 
     def __init__(self, path: Path, timeout_seconds: float | None = TIMEOUT_SECONDS) -> None:
@@ -53,7 +53,7 @@ class AgentClient:
         self._timeout_seconds = timeout_seconds
         self._connection: _UnixConnection | None = None
         self.warnings: tuple[str, ...] = ()
-        """What the latest answer says beside its object."""
+        """The warnings of the latest answer beside its object."""
 
     def __enter__(self) -> AgentClient:
         return self
@@ -72,7 +72,6 @@ class AgentClient:
         return json.loads(self._ask("GET", path, query))
 
     def text(self, path: str, query: Query | None = None) -> str:
-        """The text at this path."""
         return self._ask("GET", path, query).decode("utf-8", "replace")
 
     def post(self, path: str, value: object, query: Query | None = None) -> Any:

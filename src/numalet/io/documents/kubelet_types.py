@@ -1,4 +1,4 @@
-"""The Go types of KubeletConfiguration v1beta1, and what Go says of a value of another type.
+"""The Go types of KubeletConfiguration v1beta1, and Go's error for a value of another type.
 
 The kubelet v1.32 reads its configuration with Go's ``encoding/json``. A complaint names the
 innermost struct whose field is being read, and the names of the fields on the way down, without

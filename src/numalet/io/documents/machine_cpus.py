@@ -94,7 +94,6 @@ class Numbering:
         return number
 
     def _listed(self, value: object, socket: int, place: Place) -> tuple[CoreInfo, ...]:
-        """Cores that are listed one by one."""
         if value is None:
             return ()
         if not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a user says of a node's name and labels, for commands that have no node to ask."""
+"""A node's name and labels as a user gives them, for commands that have no node to ask."""
 
 from __future__ import annotations
 

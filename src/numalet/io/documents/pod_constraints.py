@@ -1,4 +1,4 @@
-"""What a manifest says of the node on which its pod may be: selector, affinity, host ports, system.
+"""What a manifest demands of its node: selector, affinity, host ports, system.
 
 Objects of a server may be of any shape in here, whatever release it has; what is none of the types
 of Kubernetes is a constraint that no node meets.

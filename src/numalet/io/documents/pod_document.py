@@ -111,7 +111,7 @@ class PodIdentity:
 def decode_pod(
     value: object, place: Place, identity: PodIdentity, findings: Findings
 ) -> Pod | None:
-    """The pod that the object says, or None when a finding says why there is none."""
+    """The pod in the object, or None when a finding says why there is none."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "a Pod object", place, findings)
         return None

@@ -144,7 +144,7 @@ def pods_of(
 
 
 def decode_pod(value: object, place: Place) -> Pod:
-    """The pod that one decoded Pod object says, as a scenario has it in its steps.
+    """The pod in one decoded Pod object, as a scenario has it in its steps.
 
     Raises:
         BadInput: with everything that is wrong in it.

@@ -50,7 +50,7 @@ class Programs(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOptions:
-    """What is not said by the manifest itself.
+    """What is not in the manifest itself.
 
     ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is
     derived from the name. ``node_name`` is filled into the manifest. ``behaviour`` are the rules of
@@ -80,7 +80,7 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
 def decode_workload(
     value: object, place: Place, options: WorkloadOptions, findings: Findings
 ) -> Workload | None:
-    """The workload that a decoded Pod object says, or None when a finding says why not.
+    """The workload in a decoded Pod object, or None when a finding says why not.
 
     What a server would have written into the object (its status, a resource version) has to be of
     the right types and counts for nothing: here the object is new.

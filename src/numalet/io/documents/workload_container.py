@@ -139,7 +139,7 @@ def _check_text(text: str, place: Place, findings: Findings) -> None:
 def _ids(
     own: SecurityContext | None, place: Place, reading: Reading
 ) -> tuple[int | None, int | None]:
-    """User and group; what the container says wins over what the pod says."""
+    """User and group; the container's settings win over the pod's."""
     own, of_pod, findings = own or SecurityContext(), reading.pod_security, reading.findings
     user, _ = _stronger(own.run_as_user, of_pod.run_as_user, place, reading)
     group, _ = _stronger(own.run_as_group, of_pod.run_as_group, place, reading)

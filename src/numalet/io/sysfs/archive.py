@@ -149,7 +149,7 @@ def read_archive(path: Path, document: str) -> Archive:
 
 
 def _first_line(error: Exception) -> str:
-    """What a library says, short enough for one line."""
+    """A library's error, short enough for one line."""
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]
 

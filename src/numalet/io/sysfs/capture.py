@@ -58,7 +58,6 @@ class _RecordingTree:
         return names
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory."""
         there = self.inner.is_directory(path)
         if there:
             self.folders.add(path)

@@ -61,7 +61,6 @@ def _online(source: TreeSource, placed: dict[int, Cpu]) -> CpuSet:
 
 
 def _read_cpu(source: TreeSource, cpu_id: int, folder: str, known: caches.CachePool) -> Cpu:
-    """One CPU by its directory."""
     topology = f"{folder}/topology"
     if not source.tree.is_directory(topology):
         return Cpu(cpu_id)

@@ -33,7 +33,7 @@ def read_machine(tree: Tree, document: str) -> tuple[Machine, tuple[Finding, ...
 
 
 def _proc(source: TreeSource) -> ProcFacts:
-    """What ``/proc`` says."""
+    """The facts of ``/proc``."""
     cpuinfo = source.tree.text("proc/cpuinfo")
     return ProcFacts(
         meminfo=source.read("proc/meminfo", kernel_text.meminfo_figures),

@@ -35,7 +35,6 @@ def read_nodes(source: TreeSource) -> tuple[NumaNode, ...]:
 
 
 def _read_node(source: TreeSource, node_id: int, folder: str) -> NumaNode:
-    """One node by its directory."""
     links = source.numbered(folder, "cpu")
     broken = {cpu_id for cpu_id, name in links.items() if _is_broken(source, folder, name)}
     memory_kib = source.read(f"{folder}/meminfo", kernel_text.mem_total_kib)

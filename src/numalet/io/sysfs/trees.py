@@ -135,7 +135,6 @@ class MemoryTree:
         return tuple(sorted(name for name in self.entries.get(path, ()) if wanted.fullmatch(name)))
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory."""
         return path in self.entries
 
 

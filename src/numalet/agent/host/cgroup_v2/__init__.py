@@ -4,7 +4,7 @@
 the controllers on; ``reading`` and ``writing`` translate between files and ``CgroupSettings``;
 ``counters`` and ``numa_stat`` read what the kernel counted.
 
-The kernel takes some writes without doing what they say: a NUMA node without memory, or a CPU
+The kernel accepts some writes without applying them: a NUMA node without memory, or a CPU
 that is offline, alone in a set, leaves the parent's set in force. So ``writing`` compares the
 ``.effective`` files after every write, and refuses. It needs no order for growing and shrinking:
 a child's set may exceed its parent's for a moment, and levels above containers have none.

@@ -17,7 +17,7 @@ UNLIMITED: Final = "max"
 
 
 def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSettings:
-    """What the cgroup's files say, with the limits of huge pages of these sizes.
+    """The settings in the cgroup's files, with the limits of huge pages of these sizes.
 
     Raises ``OSError`` if a file can not be read; a file that is missing is a missing setting.
     """

@@ -12,7 +12,7 @@ PROC: Final = Path("/proc")
 
 
 def text_of(path: Path, errors: str) -> str | None:
-    """What the file says; None if the process is gone. ``errors`` is for odd bytes in it.
+    """The content of the file; None if the process is gone. ``errors`` is for odd bytes in it.
 
     Raises ``BadInput`` if it may not be read.
     """

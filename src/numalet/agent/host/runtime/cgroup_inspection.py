@@ -1,4 +1,4 @@
-"""What the kernel says of a container that has a cgroup."""
+"""What the kernel reports of a container that has a cgroup."""
 
 from __future__ import annotations
 

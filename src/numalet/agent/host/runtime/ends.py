@@ -70,7 +70,7 @@ def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
 def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, Finding | None]:
     if end.get("unseen"):
         return ExitReason.UNKNOWN, RuntimeWatcherGone()
-    # A shell says 137 of a program of its own that was killed.
+    # A shell exits with 137 when a program of its own was killed.
     if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
         # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.
         hit = end.get("limit_hits", 0) > 0

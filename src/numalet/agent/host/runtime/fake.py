@@ -1,4 +1,4 @@
-"""A runtime without processes: programs are entries that end when a test or the user says so.
+"""A runtime without processes: programs are entries that end when a test or the user asks for it.
 
 For tests, and for trying the agent on a described machine. What a program does is said by a
 *fate*: by default an init container ends well at once, everything else runs until it is stopped,
@@ -59,7 +59,7 @@ Fate: TypeAlias = FakeProgram | Ends | NotStarted
 
 
 def fate_of(launch: Launch) -> Fate:
-    """What a program does unless a test says otherwise."""
+    """What a program does unless a test sets it otherwise."""
     words = (*launch.spec.command, *launch.spec.args)
     try:
         if words[:1] == ("exit",):

@@ -165,7 +165,7 @@ class Runtime(Protocol):
         """
 
     async def reality(self, key: ContainerKey) -> Reality | None:
-        """What the kernel says of a running container; None if it is not running."""
+        """What the kernel reports of a running container; None if it is not running."""
 
     async def forget(self, pod_uid: str) -> None:
         """Remove everything of a pod whose containers have ended: cgroups, logs, records.

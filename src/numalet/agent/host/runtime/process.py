@@ -74,7 +74,7 @@ class ProcessRuntime:
         patience_seconds: float = 60.0,
     ) -> None:
         self._attempts = Attempts(folder / RUNS)
-        """The attempts on the disk, which say more than what is kept here."""
+        """The attempts on the disk, which hold more than what is kept here."""
         self._ground = ground() if on is None else on
         """What programs are held by; determined once, at the start of the agent."""
         self._page_sizes = tuple(page_sizes)
@@ -184,7 +184,7 @@ class ProcessRuntime:
         return () if gone else NotHeld(applied.why)
 
     async def reality(self, key: ContainerKey) -> Reality | None:
-        """What the kernel says of a running container; None if it is not running."""
+        """What the kernel reports of a running container; None if it is not running."""
         watched = self._watched.get(key)
         if watched is None:
             return None

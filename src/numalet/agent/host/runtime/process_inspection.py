@@ -1,4 +1,4 @@
-"""What the kernel says of a container that has no cgroup, and what can be mended there.
+"""What the kernel reports of a container that has no cgroup, and what can be mended there.
 
 Its processes are those below its watcher. A memory policy is not in the list of allowed nodes,
 so it is read from ``numa_maps``, where every area of memory names its own.

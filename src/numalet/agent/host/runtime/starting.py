@@ -1,4 +1,4 @@
-"""From an order to a watcher: what it says, how the watcher is spawned, what its answer means."""
+"""From an order to a watcher: its content, how the watcher is spawned, what its answer means."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> M
 
 
 def _foreground(launch: Launch) -> Mapping[str, Any]:
-    """What the order says to a runner on top: it has an environment of its own to begin with."""
+    """The part of the order that a runner adds: it has an environment of its own to begin with."""
     cgroup = launch.settings.cgroup
     return {
         "foreground": True,
@@ -231,7 +231,7 @@ def silent(attempt: AttemptFolder) -> NotStarted:
 
 
 def system_error(error: BadInput | OSError) -> str:
-    """What the operating system said."""
+    """The operating system's error."""
     if isinstance(error, BadInput):
         return str(error.findings[0].fields.get("error", error))
     return error.strerror or str(error)

@@ -1,7 +1,7 @@
 """Changes of a pod: patches, and another object in its place.
 
 A patched object is read as a posted one is, so that ``1024Mi`` in the place of ``1Gi`` is no
-change. What may change is said by ``core.workload.changes``; everything else was decided on.
+change. What may change is decided by ``core.workload.changes``; everything else was decided on.
 """
 
 from __future__ import annotations

@@ -48,7 +48,6 @@ class Cluster:
         self._namespaces = Derived(served.door, _namespaces)
 
     def routes(self) -> list[Route]:
-        """The paths."""
         of_namespace = "/api/v1/namespaces/{namespace}/events"
         return [
             Route("/api/v1/events", self.events, methods=["GET"]),
@@ -67,7 +66,6 @@ class Cluster:
         return await collection.response(request, of_events(self._served, namespace), passes)
 
     async def event(self, request: Request) -> Response:
-        """One event."""
         name = request.path_params["name"]
         for _, item in self._served.events(request.path_params["namespace"]):
             if item.value["metadata"]["name"] == name:
@@ -111,7 +109,6 @@ class Cluster:
         return await collection.response(request, namespaces, passes)
 
     async def namespace(self, request: Request) -> Response:
-        """One namespace."""
         return self._one(request, self._namespaces, "namespaces")
 
     def _one(self, request: Request, of: Derived, resource: str) -> Response:

@@ -1,4 +1,4 @@
-"""What a request to delete a pod says: in the query, or in a body of ``DeleteOptions``."""
+"""The options of a request to delete a pod: in the query, or in a body of ``DeleteOptions``."""
 
 from __future__ import annotations
 

@@ -86,7 +86,6 @@ class Discovery:
         self._served = served
 
     def routes(self) -> list[Route]:
-        """The paths."""
         return [
             Route("/version", self.version, methods=["GET"]),
             Route("/api", self.versions, methods=["GET"]),

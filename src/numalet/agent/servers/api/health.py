@@ -28,7 +28,6 @@ class HealthHandlers:
         self._served = served
 
     def routes(self) -> list[Route]:
-        """The paths."""
         return [
             Route("/healthz", self.healthy, methods=["GET"]),
             Route("/livez", self.alive, methods=["GET"]),

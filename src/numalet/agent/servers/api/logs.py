@@ -39,7 +39,6 @@ class Logs:
         self._served = served
 
     def routes(self) -> list[Route]:
-        """The path."""
         return [Route("/api/v1/namespaces/{namespace}/pods/{name}/log", self.log, methods=["GET"])]
 
     async def log(self, request: Request) -> Response:

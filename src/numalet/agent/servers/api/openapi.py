@@ -109,7 +109,6 @@ class OpenApi:
             self._by_group.setdefault(_group_of(route.path), []).append(route)
 
     def routes(self) -> list[Route]:
-        """The paths."""
         return [
             Route("/openapi/v2", self.second, methods=["GET"]),
             Route("/openapi/v3", self.third, methods=["GET"]),

@@ -44,7 +44,6 @@ class Own:
         self._observed = Derived(served.door, observed_by)
 
     def routes(self) -> list[Route]:
-        """The paths."""
         of_namespace = _ROOT + "/namespaces/{namespace}"
         return [
             Route(_ROOT + "/podplacements", self.placements, methods=["GET"]),
@@ -102,7 +101,6 @@ class Own:
         return await collection.response(request, states, passes)
 
     async def state(self, request: Request) -> Response:
-        """The state of the node."""
         if request.path_params["name"] != self._served.door.view().node_name:
             raise not_found("nodestates", request.path_params["name"])
         item = self._states.item(request.path_params["name"])

@@ -64,7 +64,6 @@ class Pods:
         self._served = served
 
     def routes(self) -> list[Route]:
-        """The paths."""
         of_namespace = "/api/v1/namespaces/{namespace}/pods"
         of_one = f"{of_namespace}/{{name}}"
         return [
@@ -79,7 +78,6 @@ class Pods:
         return await (self.create if request.method == "POST" else self.list)(request)
 
     async def one(self, request: Request) -> Response:
-        """One pod."""
         handlers = {"DELETE": self.delete, "PATCH": self.patch, "PUT": self.replace}
         return await handlers.get(request.method, self.get)(request)
 
@@ -90,7 +88,6 @@ class Pods:
         return await collection.response(request, of_records(self._served, namespace, POD), passes)
 
     async def get(self, request: Request) -> Response:
-        """One pod."""
         record = self._served.record(**request.path_params)
         return forms.of_one(request, self._served.pod(record))
 
@@ -125,7 +122,7 @@ class Pods:
         return await self._revise(request, await changing.patch_of(request))
 
     async def replace(self, request: Request) -> Response:
-        """The pod, with what the body says in its place."""
+        """The pod, with the values of the body in its place."""
         return await self._revise(request, await changing.object_of(request))
 
     async def _revise(self, request: Request, revision: Revision) -> Response:
@@ -204,7 +201,7 @@ def workload_of(
     wants: FieldValidation,
     findings: Findings,
 ) -> Workload:
-    """The workload that a posted object says. Raises ``Failure`` with everything wrong in it.
+    """The workload in a posted object. Raises ``Failure`` with everything wrong in it.
 
     ``findings`` gets what the author of the object should know though it is accepted.
     """

@@ -56,7 +56,7 @@ def _too_large() -> Failure:
 
 
 def media_type(request: Request) -> str:
-    """What the body is said to be; empty where nothing is said."""
+    """The declared type of the body; empty where none is declared."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

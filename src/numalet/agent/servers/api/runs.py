@@ -45,7 +45,6 @@ class RunsHandler:
         self._served = served
 
     def routes(self) -> list[Route]:
-        """The path."""
         path = f"/apis/{OWN_GROUP}/namespaces/{{namespace}}/{_RESOURCE}"
         return [Route(path, self.create, methods=["POST"])]
 
@@ -147,7 +146,7 @@ def of_command(pod: Pod) -> Pod:
 
 
 def _runner(request: Request) -> Runner:
-    """The process that asks, as it says. Raises ``Failure`` if it is none of this machine."""
+    """The process that asks, as it declares. Raises ``Failure`` if it is none of this machine."""
     pid = requests.whole_number(request, "pid") or 0
     ticks = requests.whole_number(request, "ticks") or 0
     boot = request.query_params.get("boot", "")

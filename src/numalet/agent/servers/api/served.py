@@ -48,7 +48,6 @@ class Served:
         return record
 
     def pod(self, record: PodRecord) -> Shown:
-        """The Pod object."""
         view = self.door.view()
         node_name = view.node_name
         if len(self._pods) > 2 * len(view.records) + 16:
@@ -118,7 +117,6 @@ class Served:
         return [(key_of(item.value), item) for item in items]
 
     def event(self, event: NodeEvent) -> Shown:
-        """The Event object."""
         return shown(projections.event(event, self.door.view()))
 
 

@@ -95,7 +95,7 @@ class CpuHintFamily:
 
     @cached_property
     def rule(self) -> HintRule:
-        """What is offered, by rule."""
+        """The offered sets, described by a rule instead of a list."""
         enough = requirement.by_node(self.count - self.reuse_count, self.free)
         size = self.sets.preferred_size(self.count)
         nodes = self.sets.all_nodes

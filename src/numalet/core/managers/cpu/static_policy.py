@@ -44,7 +44,6 @@ class CpuStaticPolicy:
 
     @property
     def topology(self) -> CpuTopology:
-        """The machine."""
         return self.picker.topology
 
     @property

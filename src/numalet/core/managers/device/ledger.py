@@ -130,7 +130,7 @@ def in_use_by(records: Records) -> dict[str, frozenset[str]]:
 def with_record(
     records: Records, key: ContainerKey, resource: str, record: DeviceRecord
 ) -> Records:
-    """The records with one more."""
+    """The records with this one added, or put in place of an earlier one."""
     of_pod = records.get(key.pod_uid, {})
     of_container = {**of_pod.get(key.container, {}), resource: record}
     return {**records, key.pod_uid: {**of_pod, key.container: of_container}}

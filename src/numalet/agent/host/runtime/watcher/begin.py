@@ -1,6 +1,6 @@
 """What is done in the program's own process before its first instruction.
 
-In this order: join the cgroup, set CPU affinity and memory policy, say how ready the kernel is to
+In this order: join the cgroup, set CPU affinity and memory policy, set how ready the kernel is to
 kill it, become the user, go to the folder, and become the program. Each step that fails ends it.
 All that is set here is inherited by what the program starts.
 """
@@ -145,7 +145,7 @@ def close_others(highest: int) -> None:
 
 
 def set_oom_score_adj(score: int) -> bool:
-    """Say how ready the kernel is to kill this process; False if it may not be said.
+    """Set how ready the kernel is to kill this process; False if it may not be set.
 
     Lowering it needs a privilege.
     """

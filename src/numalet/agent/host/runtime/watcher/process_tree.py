@@ -1,4 +1,4 @@
-"""Processes by what the proc file system says of them: whose children, when started, marked how."""
+"""Processes as the proc file system shows them: whose children, when started, marked how."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def process(pid: int, proc: Path = PROC) -> Process | None:
 
 
 def boot_id() -> str:
-    """The id of this boot; empty where the kernel does not say."""
+    """The id of this boot; empty where it is unknown."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -49,7 +49,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> int:
-    """The number of the PID namespace of this process; 0 where the kernel does not say."""
+    """The number of the PID namespace of this process; 0 where it is unknown."""
     try:
         return _NAMESPACE.stat().st_ino
     except OSError:
