@@ -168,7 +168,7 @@ def test_what_is_foreseen_is_what_is_decided_and_leaves_nothing(tmp_path: Path) 
     asyncio.run(scene())
 
 
-def test_whoever_watches_sees_every_step(tmp_path: Path) -> None:
+def test_a_watcher_sees_every_step(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             changes = agent.keeper.pod_changes(agent.keeper.view().resource_version)

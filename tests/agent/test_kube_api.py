@@ -225,7 +225,7 @@ async def first_line(reader: asyncio.StreamReader) -> Any:
     return json.loads((await reader.readexactly(size)).splitlines()[0])
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     async def scene(port: int) -> None:
         async with reached(tmp_path / "root", KubeApi(Address("127.0.0.1", port))):
             pass
@@ -237,7 +237,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
             asyncio.run(scene(taken.getsockname()[1]))
 
 
-def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
+def test_a_key_that_does_not_fit_is_reported(tmp_path: Path) -> None:
     with refused_with("kube-api/certificate"):
         tls_listening.context(tmp_path / "none.crt", tmp_path / "none.key")
     for name in ("a.crt", "a.key"):
@@ -263,7 +263,7 @@ def test_an_address_is_a_port_or_a_host_and_a_port(text: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "70000", "-1", "example.com:1", "127.0.0.1:", "1:2:3", "٣"])
-def test_what_is_no_address_is_told(text: str) -> None:
+def test_what_is_no_address_is_reported(text: str) -> None:
     with refused_with("kube-api/address"):
         endpoints.resolve(text, None, None)
 

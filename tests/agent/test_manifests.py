@@ -60,7 +60,7 @@ def test_a_changed_file_is_another_pod_and_a_touched_one_is_not(tmp_path: Path) 
     assert first.uid != changed.uid
 
 
-def test_a_broken_file_is_told_once_and_others_still_load(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_once_and_others_still_load(tmp_path: Path) -> None:
     folder = _folder(tmp_path)
     _put(tmp_path, "a.yaml", agents.manifest("one"))
     (tmp_path / "b.yaml").write_text("{half: ")
@@ -106,7 +106,7 @@ def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: 
     asyncio.run(scene())
 
 
-def test_a_missing_folder_is_told_at_the_start_and_waited_for(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_at_the_start_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     given = agents.settings(tmp_path / "root", manifests=folder)
     assert [each.code for each in given.notes] == ["agent/manifests-missing"]
@@ -156,7 +156,7 @@ def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
     asyncio.run(scene())
 
 
-def test_a_file_that_can_not_be_looked_at_is_told(
+def test_a_file_that_can_not_be_examined_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = tmp_path / "a.yaml"
@@ -315,7 +315,7 @@ def test_a_field_that_no_release_knows_is_an_event_and_in_native_mode_the_end(
     assert near[refusal.fields["name"]] in refusal.fields["nearest"].split(" or ")
 
 
-def test_a_bug_in_reading_one_file_is_told_and_others_still_load(
+def test_a_bug_in_reading_one_file_is_reported_and_others_still_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bugs: list[Exception] = []

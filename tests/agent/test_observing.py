@@ -164,7 +164,7 @@ def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_pa
     asyncio.run(scene())
 
 
-def test_a_file_that_stays_broken_is_told(kubelet: KubeletNode, tmp_path: Path) -> None:
+def test_a_file_that_stays_broken_is_reported(kubelet: KubeletNode, tmp_path: Path) -> None:
     async def scene() -> None:
         async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
             file = kubelet.root / "memory_manager_state"
@@ -199,7 +199,7 @@ def test_a_file_that_stays_broken_is_told(kubelet: KubeletNode, tmp_path: Path) 
     asyncio.run(scene())
 
 
-def test_what_the_kernel_has_otherwise_is_told_when_it_lasts(
+def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     everything = kubelet_node.EVERYTHING
@@ -239,7 +239,7 @@ def test_what_the_kernel_has_otherwise_is_told_when_it_lasts(
     asyncio.run(scene())
 
 
-def test_a_kubelet_whose_configuration_is_not_known_is_looked_at_all_the_same(
+def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     (kubelet.root / "config.yaml").unlink()
@@ -258,7 +258,7 @@ def test_a_kubelet_whose_configuration_is_not_known_is_looked_at_all_the_same(
     assert "agent/kubelet-config-unknown" in notes
 
 
-def test_the_configuration_that_somebody_names_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
+def test_the_configuration_that_is_named_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
     named = tmp_path / "named.yaml"
     named.write_text(kubelet_node.CONFIG.replace("924Mi", "1948Mi").replace("1Gi}", "2Gi}"))
 
@@ -288,7 +288,7 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
     assert seeing.config_file is None
 
 
-def test_a_file_that_can_not_be_read_is_told(kubelet: KubeletNode, tmp_path: Path) -> None:
+def test_a_file_that_can_not_be_read_is_reported(kubelet: KubeletNode, tmp_path: Path) -> None:
     path = kubelet.root / "memory_manager_state"
     path.unlink()
     path.mkdir()

@@ -37,7 +37,7 @@ async def _look(agent: Agent) -> None:
     await agent.keeper.settled()
 
 
-def test_drift_that_the_kernel_keeps_is_told_once_and_noted_until_it_is_gone(
+def test_drift_that_the_kernel_keeps_is_reported_once_and_noted_until_it_is_gone(
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:
@@ -63,7 +63,7 @@ def test_drift_that_the_kernel_keeps_is_told_once_and_noted_until_it_is_gone(
     asyncio.run(scene())
 
 
-def test_a_pods_own_cgroup_that_is_not_held_is_told_of_the_pod(tmp_path: Path) -> None:
+def test_a_pods_own_cgroup_that_is_not_held_is_reported_of_the_pod(tmp_path: Path) -> None:
     async def scene() -> None:
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.create(agents.pod("one"))
@@ -76,7 +76,7 @@ def test_a_pods_own_cgroup_that_is_not_held_is_told_of_the_pod(tmp_path: Path) -
     asyncio.run(scene())
 
 
-def test_whoever_shares_cpus_and_can_not_be_moved_is_told_of(tmp_path: Path) -> None:
+def test_what_shares_cpus_and_can_not_be_moved_is_reported(tmp_path: Path) -> None:
     """The settings follow the books when the kernel takes them, without being called drift."""
 
     async def scene() -> None:

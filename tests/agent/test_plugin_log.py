@@ -76,7 +76,7 @@ def test_a_list_that_says_the_same_again_is_logged_once() -> None:
     ]
 
 
-def test_a_resource_that_expires_is_logged_and_told() -> None:
+def test_a_resource_that_expires_is_logged_and_reported() -> None:
     lines: list[LogLine] = []
     news: list[PluginNews] = []
     Relay(news.append, lines.append).plugin_expired(GPU)

@@ -48,7 +48,7 @@ def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Pat
     asyncio.run(scene())
 
 
-def test_an_end_that_nobody_saw_is_taken_over(tmp_path: Path) -> None:
+def test_an_end_that_was_not_seen_is_taken_over(tmp_path: Path) -> None:
     async def scene() -> None:
         await _two_pods(tmp_path)
         file = tmp_path / RUNS / "uid-one" / "main.json"

@@ -48,7 +48,7 @@ def test_the_embedded_configuration_fits_every_machine(shape: str, memory: str) 
         (KUBELET + NUMALET, False, Mode.EXACT),
     ],
 )
-def test_an_agent_is_native_unless_somebody_says_otherwise(
+def test_an_agent_is_native_unless_configured_otherwise(
     tmp_path: Path, text: str | None, exact: bool, mode: Mode
 ) -> None:
     file = None

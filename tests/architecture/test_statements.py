@@ -56,7 +56,7 @@ def test_every_scenario_shows_a_statement() -> None:
     assert scenarios - named == set()
 
 
-def test_the_known_contradictions_are_told() -> None:
+def test_the_known_contradictions_are_reported() -> None:
     told = " ".join(row.cells[4] for row in _rows() if row.cells[4].startswith(CONTRADICTED))
     for known in ("max-allowable-numa-nodes", "huge page", "4142013182", "--eviction-threshold"):
         assert known in told

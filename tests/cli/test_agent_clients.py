@@ -55,7 +55,7 @@ def _manifest(folder: Path, *pods: object) -> str:
     return str(path)
 
 
-def test_apply_tells_the_verdict_on_every_pod(
+def test_apply_reports_the_verdict_on_every_pod(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _manifest(tmp_path, pod("wide", "40Gi"), {"kind": "PodList", "items": [pod("a")]})
@@ -107,7 +107,7 @@ def test_apply_takes_the_files_of_a_folder_in_order(
     assert capsys.readouterr().out.splitlines() == ["pod/a admitted", "pod/b admitted"]
 
 
-def test_apply_tells_what_the_author_of_a_file_should_know(
+def test_apply_reports_what_the_author_of_a_file_should_know(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = pod("a")
@@ -186,7 +186,7 @@ def test_ps_goes_on_with_every_change(api: Api, form: str) -> None:
             assert watching.wait(20) == 0
 
 
-def test_describe_tells_placement_hints_and_events(
+def test_describe_shows_placement_hints_and_events(
     api: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api.client() as client:
@@ -209,7 +209,7 @@ def test_describe_tells_placement_hints_and_events(
     assert 'NotFound: pods "nobody" not found' in capsys.readouterr().err
 
 
-def test_describe_tells_what_could_not_be_asked(
+def test_describe_shows_what_could_not_be_asked(
     api: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scratch = pod("scratch")
@@ -255,7 +255,7 @@ def _looked_at(tmp_path: Path) -> KubeletObservation:
     return observed.observe(first, evidence, MACHINE, NOW + RECONCILED_WITHIN)
 
 
-def test_describe_tells_what_is_known_of_a_pod_that_a_kubelet_keeps(
+def test_describe_shows_what_is_known_of_a_pod_that_a_kubelet_keeps(
     api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     look = _looked_at(tmp_path)
@@ -322,7 +322,7 @@ def _crashed(run: PodRun) -> PodRun:
     return replace(run, containers={"c": replace(of, last_exit=last, back_off_seconds=10.0)})
 
 
-def test_describe_tells_how_a_container_ended(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_shows_how_a_container_ended(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     with api.client() as client:
         client.post("/api/v1/namespaces/default/pods", pod("a"))
     api.do(lambda door: door.update("a", _crashed))

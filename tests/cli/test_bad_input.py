@@ -35,7 +35,7 @@ MACHINE = ("-m", "2n16c2t", "--memory-per-node", "64Gi")
         ("simulate", "--no-such-flag", "-o", "json"),
     ],
 )
-def test_bad_input_is_told_as_a_document(
+def test_bad_input_is_reported_as_a_document(
     words: tuple[str, ...], numalet: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def test_bad_input_is_told_as_a_document(
         assert finding.message.splitlines()[0] in ended.err
 
 
-def test_an_unusable_recording_is_told_as_a_document(numalet: Runner, tmp_path: Path) -> None:
+def test_an_unusable_recording_is_reported_as_a_document(numalet: Runner, tmp_path: Path) -> None:
     ended = numalet("replay", str(tmp_path / "nowhere.jsonl"), "-o", "json")
 
     assert ended.status == 2

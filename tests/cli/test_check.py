@@ -70,14 +70,14 @@ def test_a_right_configuration_is_clean(numalet: Runner) -> None:
     )
 
 
-def test_a_wrong_configuration_is_told_as_documented(numalet: Runner) -> None:
+def test_a_wrong_configuration_is_reported_as_documented(numalet: Runner) -> None:
     ended = numalet("check", "-c", "wrong.yaml", *SHAPE)
     assert (ended.status, ended.err) == (1, "")
     assert ended.out == (GOLDEN / "check-wrong.txt").read_text(encoding="utf-8")
     assert max(map(len, ended.out.splitlines())) <= 80
 
 
-def test_pods_that_can_never_be_admitted_are_told_as_documented(numalet: Runner) -> None:
+def test_pods_that_can_never_be_admitted_are_reported_as_documented(numalet: Runner) -> None:
     pods = write("pods.yaml", pod("web", "9Gi") + "---" + pod("database", "300Gi"))
     ended = numalet("check", "-c", "kubelet.yaml", *SHAPE, pods)
     assert ended.status == 1
@@ -240,14 +240,14 @@ def test_junit_of_what_is_clean_strange_and_strict(numalet: Runner) -> None:
     assert ElementTree.fromstring(unreadable.out).get("failures") == "1"
 
 
-def test_everything_that_can_not_be_read_is_told_at_once(numalet: Runner) -> None:
+def test_everything_that_can_not_be_read_is_reported_at_once(numalet: Runner) -> None:
     pods = write("pods.yaml", "kind: Odd\n")
     ended = numalet("check", "-c", "none.yaml", "-m", "0n1c", "--state-dir", "nowhere", pods)
     assert (ended.status, ended.out) == (2, "")
     assert len(ended.err.splitlines()) >= 4
 
 
-def test_state_files_are_looked_at_and_left_alone(numalet: Runner, tmp_path: Path) -> None:
+def test_state_files_are_checked_and_left_alone(numalet: Runner, tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
     state = folder / memory_file.FILE_NAME
@@ -400,7 +400,7 @@ def test_an_unknown_code_is_refused(numalet: Runner, option: str) -> None:
     assert "nearest: lint/unbalanced-reservation" in ended.err
 
 
-def test_pods_that_get_less_than_they_ask_for_are_told(numalet: Runner) -> None:
+def test_pods_that_get_less_than_they_ask_for_are_reported(numalet: Runner) -> None:
     devices = ("--device", "nvidia.com/gpu=gpu0@0", "--cpu-manager-policy", "static")
     limits = "limits: {cpu: 1500m, memory: 1Gi, nvidia.com/gpus: 1}"
     pods = with_more("web", f"    - {{name: more, resources: {{{limits}}}}}\n")
@@ -413,7 +413,7 @@ def test_pods_that_get_less_than_they_ask_for_are_told(numalet: Runner) -> None:
     assert found[1]["mend"] == "write nvidia.com/gpu"
 
 
-def test_a_configuration_that_does_not_do_what_it_says_is_told(numalet: Runner) -> None:
+def test_a_configuration_that_does_not_do_what_it_says_is_reported(numalet: Runner) -> None:
     flags = ("--cpu-manager-policy", "static", "--reserved-cpus", "0-1,32-33")
     found = document(numalet, "-c", "kubelet.yaml", *flags)["findings"]
     assert [(row["code"], row["place"].get("line")) for row in found] == [

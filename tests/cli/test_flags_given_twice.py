@@ -89,7 +89,7 @@ def test_a_switch_may_be_repeated(numalet: Runner) -> None:
     assert numalet("replay", "--fail-fast", "--fail-fast", "no.jsonl").err.count("times") == 0
 
 
-def test_words_of_the_command_to_run_are_not_looked_at(numalet: Runner) -> None:
+def test_words_of_the_command_to_run_are_not_checked(numalet: Runner) -> None:
     ended = numalet("run", "--cpus", "x", "--memory", "1Gi", "--", "app", "--cpus", "1")
 
     assert "times" not in ended.err

@@ -204,7 +204,7 @@ def test_two_pods_of_one_name_are_warned_of(numalet: Runner, tmp_path: Path) -> 
         assert "2 pods are called default/p" in ended.err + ended.out, command
 
 
-def test_pods_before_that_the_replay_refuses_are_told_first(
+def test_pods_before_that_the_replay_refuses_are_reported_first(
     numalet: Runner, tmp_path: Path
 ) -> None:
     after = saved(tmp_path, listing(pod("a"), pod("wide", "50Gi")))

@@ -179,7 +179,7 @@ def test_a_capture_shows_the_same_machine(
         (("3s4n1c",), "4 nodes on 3 sockets"),
     ],
 )
-def test_unusable_input_is_told_and_ends_with_2(
+def test_unusable_input_is_reported_and_ends_with_2(
     arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in _err(capsys, *arguments)

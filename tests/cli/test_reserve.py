@@ -213,7 +213,7 @@ def test_huge_pages_that_are_not_there_can_not_be_kept_back(
     assert told in ended.err
 
 
-def test_other_reasons_not_to_start_are_told(numalet: Runner) -> None:
+def test_other_reasons_not_to_start_are_reported(numalet: Runner) -> None:
     write("kubelet.yaml", KUBELET.replace("restricted", "strict"))
     ended = numalet("reserve", "-c", "kubelet.yaml", *SHAPE, "-o", "flag")
     assert (ended.status, ended.out) == (
@@ -225,7 +225,7 @@ def test_other_reasons_not_to_start_are_told(numalet: Runner) -> None:
     assert json.loads(document.out)["start_error"].startswith("invalid configuration")
 
 
-def test_more_of_another_resource_than_there_is_is_told(numalet: Runner) -> None:
+def test_more_of_another_resource_than_there_is_is_reported(numalet: Runner) -> None:
     ended = numalet("reserve", *SHAPE, "--kube-reserved", "cpu=65,memory=1Gi", "-o", "flag")
     assert ended.status == 1
     assert "invalid Node Allocatable configuration" in ended.err

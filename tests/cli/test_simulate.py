@@ -40,7 +40,7 @@ def test_long_names_stay_whole_beside_many_nodes(numalet: Runner, tmp_path: Path
     assert ended.out == (GOLDEN / "wide.txt").read_text(encoding="utf-8")
 
 
-def test_a_refusal_of_our_own_is_told_once(numalet: Runner, tmp_path: Path) -> None:
+def test_a_refusal_of_our_own_is_reported_once(numalet: Runner, tmp_path: Path) -> None:
     path = tmp_path / "pods.yaml"
     text = pod("p", "1Gi").replace("memory: 1Gi", "memory: 1Gi, hugepages-1Gi: 1Gi")
     path.write_text(text, encoding="utf-8")
@@ -89,7 +89,7 @@ def test_huge_pages_are_named_in_the_table(numalet: Runner, tmp_path: Path) -> N
     assert "default/pages  Admitted  0           4Gi, hugepages-1Gi 2Gi\n" in ended.out
 
 
-def test_json_tells_everything(numalet: Runner) -> None:
+def test_json_has_everything(numalet: Runner) -> None:
     ended = numalet.simulate(GUARANTEED, SECOND, "-o", "json")
     shown = json.loads(ended.out)
     first, second = (step["admit"] for step in shown["steps"])

@@ -10,7 +10,7 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from values import state_builders
 
 
-def test_a_missing_memory_file_is_told_by_verify_and_restore_check(
+def test_a_missing_memory_file_is_reported_by_verify_and_restore_check(
     numalet: Runner, tmp_path: Path
 ) -> None:
     (tmp_path / cpu_file.FILE_NAME).write_text(state_builders.files()[cpu_file.FILE_NAME])

@@ -211,7 +211,7 @@ status: {{phase: {phase}}}
 """
 
 
-def test_running_pods_that_a_variant_refuses_are_told_first(
+def test_running_pods_that_a_variant_refuses_are_reported_first(
     numalet: Runner, tmp_path: Path
 ) -> None:
     path = tmp_path / "running.yaml"

@@ -101,7 +101,7 @@ def devices(root: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_plugin_s_devices_are_given_out_and_told(root: Path) -> None:
+def test_a_plugin_s_devices_are_given_out_and_reported(root: Path) -> None:
     plugin = ("sample-device-plugin", "--device", "gpu0@0", "--device", "gpu1@1")
     with started("agent", "--root", str(root), *MACHINE):
         eventually(lambda: listening(root))

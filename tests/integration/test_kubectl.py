@@ -281,7 +281,7 @@ def test_fields_are_explained_as_they_are_taken_here(cluster: Cluster) -> None:
     assert is_old or "Refused: the program would do something else" in done.stdout
 
 
-def test_what_is_wrong_with_a_pod_is_told(cluster: Cluster) -> None:
+def test_what_is_wrong_with_a_pod_is_reported(cluster: Cluster) -> None:
     wrong = manifest("small", volumeMounts=[{"name": "v", "mountPath": "/data"}])
     done = cluster.run("create", "-f", "-", given=wrong)
     assert done.returncode == 1
@@ -346,7 +346,7 @@ def test_a_node_is_drained_and_comes_back(cluster: Cluster) -> None:
     assert cluster.said("logs", "small", "-n", "drained") == ""
 
 
-def test_the_node_is_shown_and_told(cluster: Cluster) -> None:
+def test_the_node_is_shown_and_described(cluster: Cluster) -> None:
     cluster.said("create", "-f", "-", given=manifest("heavy", "3Gi", "noded"))
     head, row = cluster.rows("get", "nodes")
     assert head == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]

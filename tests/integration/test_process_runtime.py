@@ -77,7 +77,7 @@ def words(ours: ProcessRuntime) -> list[str]:
     return [line.split(" ", 3)[3] for line in output(ours)]
 
 
-def test_a_program_runs_and_its_end_is_told(tmp_path: Path) -> None:
+def test_a_program_runs_and_its_end_is_reported(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         answer = await started(ours, "sh", "-c", "echo out; echo err >&2; exit 3")
         assert answer.level == GuaranteeLevel.PROCESS
@@ -246,7 +246,7 @@ def test_papers_of_long_ago_go_when_a_container_is_started_again(tmp_path: Path)
     run(tmp_path, body)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         answer = await ours.start(launch("true", working_dir="/nowhere"))
         assert isinstance(answer, NotStarted)

@@ -112,7 +112,7 @@ def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
+def test_a_running_container_is_mended_and_inspected(tmp_path: Path) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sleep", "1000", cgroup=WANTED))
         settings = ContainerSettings(path=PATH, cgroup=WANTED)
@@ -144,7 +144,9 @@ def test_a_running_container_is_mended_and_looked_at(tmp_path: Path) -> None:
         ("oom 0\noom_kill 1\n", ExitCause("runtime/nodes-exhausted", {})),
     ],
 )
-def test_a_kill_for_memory_is_told(tmp_path: Path, events: str, cause: ExitCause | None) -> None:
+def test_a_kill_for_memory_is_reported(
+    tmp_path: Path, events: str, cause: ExitCause | None
+) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sh", "-c", "read x < fifo", working_dir=str(tmp_path)))
         for path in (PATH, "podu-1"):

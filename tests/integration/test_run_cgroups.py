@@ -58,7 +58,7 @@ def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("hits", "told"), [("1", "used more than its memory"), ("0", "had no memory left")]
 )
-def test_a_kill_for_memory_is_told(tmp_path: Path, hits: str, told: str) -> None:
+def test_a_kill_for_memory_is_reported(tmp_path: Path, hits: str, told: str) -> None:
     script = (
         f"cd {tmp_path}/fs/pod*; echo oom {hits} > memory.events;"
         "echo oom_kill 1 > main/memory.events; kill -9 $$"

@@ -191,7 +191,7 @@ def test_a_kernel_is_fetched_once(programs: Path) -> None:
     assert fetched(programs) == ["linux-image-9-amd64_9.1-1.v1"]
 
 
-def test_a_new_version_takes_the_place_of_one_that_nobody_uses(programs: Path) -> None:
+def test_a_new_version_takes_the_place_of_one_that_is_not_used(programs: Path) -> None:
     put_apt(programs)
     kernel(programs)
     put_apt(programs, "9.2-1")
@@ -273,7 +273,7 @@ def test_an_older_kernel_is_used_and_told_where_the_new_one_can_not_be_had(
     assert fetched(programs) == [old]
 
 
-def test_no_apt_and_no_kernel_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_apt_and_no_kernel_is_reported(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(programs))
     with refused_with("lab/no-apt"):
         kernel(programs)

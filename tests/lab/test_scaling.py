@@ -95,7 +95,7 @@ def test_interleaved_cpus_stay_in_their_nodes() -> None:
     assert [len(node.cpus) for node in topology.nodes] == [4, 4]
 
 
-def test_offline_cpus_and_empty_nodes_are_left_out_and_told() -> None:
+def test_offline_cpus_and_empty_nodes_are_left_out_and_reported() -> None:
     topology, notes = scaled(str(tarball("n2c4-cpu3-offline")))
     assert topology.cpu_count == 3
     assert any(note.startswith("offline CPUs are left out: 3") for note in notes)
@@ -123,7 +123,7 @@ def test_nodes_without_cpus_are_numbered_last(tmp_path: Path) -> None:
     assert any("numbers nodes anew, from 0 without gaps: 2 -> 1, 1 -> 2" in n for n in notes)
 
 
-def test_numbers_with_gaps_are_closed_and_told(tmp_path: Path) -> None:
+def test_numbers_with_gaps_are_closed_and_reported(tmp_path: Path) -> None:
     text = "nodes:\n- {id: 0, memory: 1Gi, cpus: 0}\n- {id: 8, memory: 1Gi, cpus: 1}\n"
     topology, notes = scaled(described(tmp_path, text))
     assert len(topology.nodes) == 2
@@ -131,7 +131,7 @@ def test_numbers_with_gaps_are_closed_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("distances", ["[[10, 300], [300, 10]]", "[[10, 10], [10, 10]]"])
-def test_distances_that_firmware_can_not_say_are_told(tmp_path: Path, distances: str) -> None:
+def test_distances_that_firmware_can_not_say_are_reported(tmp_path: Path, distances: str) -> None:
     text = (
         f"nodes:\n- {{memory: 1Gi, cpus: 0}}\n- {{memory: 1Gi, cpus: 1}}\ndistances: {distances}\n"
     )

@@ -178,7 +178,7 @@ def test_zstd_is_left_to_who_knows_it() -> None:
         (bzimage(b"\x1f\x8b" + b"\xff" * 60), "decompressing"),
     ],
 )
-def test_what_is_no_kernel_is_told(image: bytes, why: str) -> None:
+def test_what_is_no_kernel_is_reported(image: bytes, why: str) -> None:
     with pytest.raises(KernelImageError, match=why):
         kernel_image.vmlinux(image, no_zstd)
 

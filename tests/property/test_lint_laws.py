@@ -86,7 +86,7 @@ def test_the_most_that_is_named_is_admitted_and_one_unit_more_is_not(subject: Li
 
 @settings(deadline=None, max_examples=30)
 @given(subjects())
-def test_a_pod_is_told_exactly_if_the_empty_node_rejects_it(subject: LintSubject) -> None:
+def test_a_pod_is_reported_exactly_if_the_empty_node_rejects_it(subject: LintSubject) -> None:
     node = starting.start(subject).empty
     assert node is not None
     told = {f.code for f in rules.check(subject).own}

@@ -84,7 +84,7 @@ def hostile(draw: st.DrawFn) -> dict[str, str]:
 
 
 @given(hostile())
-def test_any_content_is_looked_at_or_refused(files: dict[str, str]) -> None:
+def test_any_content_is_checked_or_refused(files: dict[str, str]) -> None:
     states = reading.read(files)
     sound = reading.read(FILES)
     chart = holder_map.state_map(states, {})
@@ -103,7 +103,7 @@ def test_any_content_is_looked_at_or_refused(files: dict[str, str]) -> None:
 
 
 @given(st.text(max_size=80))
-def test_any_text_is_looked_at_or_refused(text: str) -> None:
+def test_any_text_is_checked_or_refused(text: str) -> None:
     for name in FILES:
         report = state_verify.verify_file(name, text)
         assert report.findings

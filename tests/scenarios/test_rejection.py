@@ -39,7 +39,7 @@ def test_a_rejected_pod_has_phase_failed() -> None:
     }
 
 
-def test_a_rejection_is_told_by_a_warning_event() -> None:
+def test_a_rejection_is_reported_by_a_warning_event() -> None:
     assert kubelet.event(_rejection("15Gi", "5Gi")) == {
         "type": "Warning",
         "reason": "TopologyAffinityError",

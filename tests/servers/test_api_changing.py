@@ -61,7 +61,7 @@ RELABELS = [
 
 
 @pytest.mark.parametrize(("kind", "patch"), RELABELS)
-def test_labels_may_change_and_whoever_watches_is_told(
+def test_labels_may_change_and_watchers_are_notified(
     api: Api, client: AgentClient, kind: str, patch: object
 ) -> None:
     before = client.post(PODS, pod("a"))["metadata"]["resourceVersion"]
@@ -134,7 +134,7 @@ def test_another_change_meanwhile_is_no_reason_to_give_up(api: Api, client: Agen
     assert (code, status["reason"]) == (409, "Conflict")
 
 
-def test_what_the_agent_refuses_is_told(api: Api, client: AgentClient) -> None:
+def test_what_the_agent_refuses_is_reported(api: Api, client: AgentClient) -> None:
     client.post(PODS, pod("a"))
     api.do(lambda door: setattr(door, "refusal", RequestRefused(RequestRefusal.STOPPING)))
     assert _patched(api, {"metadata": {"labels": LABELS}})[0] == 503

@@ -18,7 +18,7 @@ PODS = "/api/v1/namespaces/default/pods"
 OLD_TABLE = "application/json;as=Table;v=v1beta1;g=meta.k8s.io"
 
 
-def test_every_kind_is_told_and_is_there(api: Api, client: AgentClient) -> None:
+def test_every_kind_is_listed_and_is_there(api: Api, client: AgentClient) -> None:
     assert client.get("/api")["versions"] == ["v1"]
     (group,) = client.get("/apis")["groups"]
     assert client.get(f"/apis/{group['name']}")["preferredVersion"] == group["preferredVersion"]

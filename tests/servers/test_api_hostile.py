@@ -119,7 +119,7 @@ def test_an_oversize_body_is_refused_unread(api: Api) -> None:
         ("BREW", "/healthz", 400),
     ],
 )
-def test_an_unknown_path_or_method_is_told_as_a_status(
+def test_an_unknown_path_or_method_is_reported_as_a_status(
     api: Api, method: str, path: str, code: int
 ) -> None:
     status, found = _answer(api, f"{method} {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())

@@ -177,5 +177,7 @@ def test_an_entry_without_an_end_does_not_pile_up(client: AgentClient, file: Pat
     [("sinceTime", "yesterday"), ("sinceSeconds", "x"), ("sinceSeconds", 10**10)],
 )
 @pytest.mark.usefixtures("file")
-def test_a_moment_that_is_none_is_told(client: AgentClient, name: str, value: str | int) -> None:
+def test_a_moment_that_is_none_is_reported(
+    client: AgentClient, name: str, value: str | int
+) -> None:
     assert refused(client.text, LOG, {name: value}).reason == "BadRequest"

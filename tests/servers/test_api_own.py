@@ -37,7 +37,7 @@ def _audit(misplaced: int) -> Audit:
     )
 
 
-def test_a_placement_tells_promise_and_reality(api: Api, client: AgentClient) -> None:
+def test_a_placement_shows_promise_and_reality(api: Api, client: AgentClient) -> None:
     uid = client.post(PODS, pod("a", labels={"app": "web"}))["metadata"]["uid"]
     path = f"{OWN}/namespaces/default/podplacements/a"
     found = client.get(path)

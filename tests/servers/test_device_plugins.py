@@ -255,7 +255,7 @@ def test_a_decision_in_the_event_loop_waits_no_longer_either(root: Path) -> None
     run(test())
 
 
-def test_who_waits_for_a_plugin_that_is_let_go_of_is_told(root: Path) -> None:
+def test_who_waits_for_a_plugin_that_is_let_go_of_is_notified(root: Path) -> None:
     async def test() -> None:
         asked = asyncio.Event()
 
@@ -280,7 +280,7 @@ def test_who_waits_for_a_plugin_that_is_let_go_of_is_told(root: Path) -> None:
     run(test())
 
 
-def test_answers_for_no_container_and_failures_are_told(root: Path) -> None:
+def test_answers_for_no_container_and_failures_are_reported(root: Path) -> None:
     async def nothing() -> messages.AllocateResponse:
         return messages.AllocateResponse()
 

@@ -20,7 +20,7 @@ from numalet.core.model.findings import BadInput
     ("name", "says"),
     [("x" * 120, "too long for the name of a socket"), ("none/kubelet.sock", "can not listen at")],
 )
-def test_a_name_that_can_not_be_had_is_told(name: str, says: str, root: Path) -> None:
+def test_a_name_that_can_not_be_had_is_reported(name: str, says: str, root: Path) -> None:
     async def listen() -> None:
         await unix_socket.serve(grpc.aio.server(), root / name)
 

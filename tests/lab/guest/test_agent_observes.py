@@ -59,7 +59,7 @@ def container(kubelet: KubeletNode) -> Iterator[Group]:
     top.remove()
 
 
-def test_what_the_kernel_has_of_a_kubelet_s_container_is_told(
+def test_what_the_kernel_has_of_a_kubelet_s_container_is_reported(
     kubelet: KubeletNode, container: Group, tmp_path: Path
 ) -> None:
     words = ("--ownership", "observe", "--kubelet-root", str(kubelet.root), "--v", "1")

@@ -44,7 +44,7 @@ def test_fragmented_nodes_have_groups_and_room_left() -> None:
     assert 1 <= admitted <= 9
 
 
-def test_every_decision_on_the_way_is_told() -> None:
+def test_every_decision_on_the_way_is_reported() -> None:
     seen: list[Decision] = []
     rng = random.Random(7)
     node = node_states.fragmented(node_states.any_life(4, rng), rng, seen.append)

@@ -52,7 +52,7 @@ def test_where_there_is_no_socket_there_is_no_agent(folder: Path) -> None:
     assert _code(AgentClient(folder / "none")) == "client/no-agent"
 
 
-def test_a_socket_that_nobody_listens_on_is_no_agent(folder: Path) -> None:
+def test_a_socket_without_a_listener_is_no_agent(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(folder / "left"))
     assert _code(AgentClient(folder / "left")) == "client/no-agent"
@@ -73,7 +73,7 @@ def test_an_answer_that_breaks_off(folder: Path, answer: bytes) -> None:
         assert _code(AgentClient(folder / "sock")) == "client/broken-off"
 
 
-def test_a_refusal_that_is_no_status_is_told_as_it_came(folder: Path) -> None:
+def test_a_refusal_that_is_no_status_is_reported_as_it_came(folder: Path) -> None:
     answer = b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 5\r\n\r\nwrong"
     with (
         _answering(folder / "sock", answer),

@@ -43,7 +43,7 @@ def test_a_resource_in_both_is_refused(tmp_path: Path) -> None:
     assert _codes(_file(tmp_path, FILE), f"{GPU}=gpu2@0") == ["devices/resource-twice"]
 
 
-def test_findings_of_both_are_told(tmp_path: Path) -> None:
+def test_findings_of_both_are_reported(tmp_path: Path) -> None:
     path = _file(tmp_path, FILE.replace("@1", "@7"))
     assert _codes(path, "gpu") == ["devices/absent-numa-node", "devices/flag"]
 

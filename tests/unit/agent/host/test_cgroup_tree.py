@@ -114,7 +114,7 @@ def test_a_narrower_cgroup_above_is_noticed_without_a_write(tree: FakeCgroups) -
     assert isinstance(writing.apply(tree, "podu/c", wanted), SettingRefusal)
 
 
-def test_a_text_that_the_kernel_refuses_is_told_with_its_file(tree: FakeCgroups) -> None:
+def test_a_text_that_the_kernel_refuses_is_reported_with_its_file(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     refused = writing.apply(tree, "podu/c", CgroupSettings(cpus=frozenset({99})))
     assert isinstance(refused, SettingRefusal)
@@ -276,7 +276,7 @@ def test_watchers_stay_where_they_are_without_a_unit_for_pods(tree: FakeCgroups)
     assert root.of_watchers(tree.at(tree.folder("system/other/pods"))) is None
 
 
-def test_a_place_that_can_not_be_written_is_told(tmp_path: Path, tree: FakeCgroups) -> None:
+def test_a_place_that_can_not_be_written_is_reported(tmp_path: Path, tree: FakeCgroups) -> None:
     class Refusing(FakeCgroups):
         def _create(self, folder: Path) -> None:
             raise PermissionError(13, "Permission denied")

@@ -106,7 +106,9 @@ def test_a_certificate_of_the_administrator_s_names_the_server(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [None, "no certificate", "\xff"])
-def test_a_certificate_that_can_not_be_read_is_told(tmp_path: Path, content: str | None) -> None:
+def test_a_certificate_that_can_not_be_read_is_reported(
+    tmp_path: Path, content: str | None
+) -> None:
     path = tmp_path / "mine.crt"
     if content is not None:
         path.write_text(content, encoding="latin-1")
@@ -114,7 +116,7 @@ def test_a_certificate_that_can_not_be_read_is_told(tmp_path: Path, content: str
         kube_credentials.given(tmp_path, path, path)
 
 
-def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_can_not_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "kube-api").write_text("in the way")
     with refused_with("kube-api/folder"):
         _own(tmp_path)

@@ -71,7 +71,7 @@ def test_a_process_that_is_gone_has_no_maps(tmp_path: Path) -> None:
     assert status.read(1, tmp_path) is None
 
 
-def test_what_can_not_be_read_is_told(tmp_path: Path) -> None:
+def test_what_can_not_be_read_is_reported(tmp_path: Path) -> None:
     for name in ("numa_maps", "status"):
         (tmp_path / "7" / name).mkdir(parents=True)
     for read in (numa_maps.read, status.read):

@@ -73,7 +73,7 @@ def test_what_is_as_promised_is_no_problem(evidence: Evidence) -> None:
     assert (tuple(sorted(evidence.files)), ()) == (third.changed, third.removed)
 
 
-def test_a_container_elsewhere_is_told_when_it_lasts_and_once(evidence: Evidence) -> None:
+def test_a_container_elsewhere_is_reported_when_it_lasts_and_once(evidence: Evidence) -> None:
     strange = replace(evidence, realities={KEY: _reality(*kubelet_node.EVERYTHING)})
     first = observed.observe(None, strange, MACHINE, NOW)
     assert [each.finding.code for each in first.problems] == [
@@ -151,7 +151,7 @@ def test_what_is_wrong_between_two_writes_is_no_problem(evidence: Evidence) -> N
         assert look.problems == ()
 
 
-def test_what_stays_wrong_is_told_though_the_file_is_written_again_and_again(
+def test_what_stays_wrong_is_reported_though_the_file_is_written_again_and_again(
     evidence: Evidence,
 ) -> None:
     look = observed.observe(None, evidence, MACHINE, NOW)

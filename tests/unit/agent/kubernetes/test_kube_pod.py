@@ -166,7 +166,7 @@ def test_nobody_waits_for_a_restart_in_a_pod_that_goes() -> None:
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-def test_an_end_that_nobody_saw_has_the_kubelets_text() -> None:
+def test_an_end_that_was_not_seen_has_the_kubelets_text() -> None:
     run = folding.lost(up(accepted(), "a"), "a", at(9))
     [one] = status(of("a", policy=NEVER), run)["containerStatuses"]
     assert one["state"]["terminated"] == {
@@ -189,7 +189,7 @@ def test_a_failed_start_says_why() -> None:
     assert "startedAt" not in ended
 
 
-def test_a_signal_is_told() -> None:
+def test_a_signal_is_reported() -> None:
     run = up(accepted(), "a")
     seen = down(run, "a", 1, code=143).of("a")
     assert seen.last_exit is not None

@@ -37,7 +37,7 @@ def test_init_containers_are_not_shown_and_sidecars_come_first() -> None:
     assert {"app"} == shown.app_containers
 
 
-def test_the_shared_pool_is_not_told() -> None:
+def test_the_shared_pool_is_not_reported() -> None:
     node = served_node.with_pods([SHARED])
     (shown,) = pod_resources.pods(node.snapshot, [SHARED])
     assert shown.containers == (ContainerEntry("app", (), (), ()),)
@@ -77,7 +77,7 @@ def test_a_pod_that_is_gone_shows_cpus_and_memory_but_no_devices() -> None:
     assert app.memory
 
 
-def test_before_all_sources_were_heard_devices_are_told_as_well() -> None:
+def test_before_all_sources_were_seen_devices_are_reported_as_well() -> None:
     node = served_node.with_pods([ALIGNED]).remove(ALIGNED.uid)
     early = replace(node.snapshot, sources_ready=False)
     assert pod_resources.pods(early, [ALIGNED])[0].containers[1].devices

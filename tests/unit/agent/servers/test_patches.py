@@ -53,7 +53,7 @@ def test_members_are_removed_retained_and_replaced() -> None:
 
 
 @pytest.mark.parametrize("member", ["text", {}, {"name": None}, {"name": []}])
-def test_a_member_without_a_name_is_told(member: Any) -> None:
+def test_a_member_without_a_name_is_reported(member: Any) -> None:
     with pytest.raises(PatchUnreadable, match="name"):
         _containers(member)
 

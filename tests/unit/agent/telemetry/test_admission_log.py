@@ -114,7 +114,7 @@ def test_the_memory_manager_says_nothing_of_other_pods_or_without_a_policy() -> 
     assert "Allocate" not in _messages(_on(without, simple("u", "1Gi")))
 
 
-def test_what_is_cleaned_up_is_told_first() -> None:
+def test_what_is_cleaned_up_is_reported_first() -> None:
     node, _ = builders.node(rules(machine(10))).admit(simple("u", "1Gi"))
     lines = _told(node.remove("u"), simple("v", "1Gi"))
     assert _messages(lines)[:2] == ["RemoveStaleState removing state", "Deleted memory assignment"]
@@ -159,14 +159,14 @@ def test_a_start_tells_policies_and_options() -> None:
     assert line.message == "Creating topology manager with none policy"
 
 
-def test_the_memory_of_a_container_is_told_at_its_start() -> None:
+def test_the_memory_of_a_container_is_reported_at_its_start() -> None:
     (line,) = node_log.of_start_of_container(simple("u", "1Gi"), "c", (0, 1))
     assert line.message == "Memory affinity"
     assert line.keys["numaNodes"] == {"0": {}, "1": {}}
     assert node_log.of_start_of_container(simple("u", "1Gi"), "c", ()) == []
 
 
-def test_every_write_of_a_cpuset_is_told() -> None:
+def test_every_write_of_a_cpuset_is_reported() -> None:
     lines = node_log.of_cpuset(simple("u", "1Gi"), "c", frozenset({1, 2, 3}), (0,))
     assert [dict(line.keys) for line in lines] == [
         {"pod": "default/u", "containerName": "c", "cpuset.cpus": "1-3"},

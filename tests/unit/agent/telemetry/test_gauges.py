@@ -33,7 +33,7 @@ def test_the_shared_pool_is_without_reserved_and_exclusive_cpus() -> None:
     assert measured[names.EXCLUSIVE_CPUS] == (((), 1.0),)
 
 
-def test_memory_is_told_by_numa_node_and_type() -> None:
+def test_memory_is_reported_by_numa_node_and_type() -> None:
     node = builders.node(rules(machine(10, 10), reserved_bytes={0: GI}))
     measured = gauges.gauges(node.admit(simple("u", "15Gi"))[0], LEVEL, {})
     of_node_0 = (("numa_node", "0"), ("type", "memory"))
@@ -46,7 +46,7 @@ def test_memory_is_told_by_numa_node_and_type() -> None:
     }
 
 
-def test_misplaced_bytes_are_told_of_containers_of_known_pods() -> None:
+def test_misplaced_bytes_are_reported_of_containers_of_known_pods() -> None:
     audit = Audit(
         at=datetime(2026, 1, 1, tzinfo=UTC),
         pages_bytes={"memory": {0: 5, 1: 7}},

@@ -46,7 +46,7 @@ def test_the_log_tells_at_the_start_what_will_not_be_enforced() -> None:
     assert lines[1].message == "cgroups can not be made here"
 
 
-def test_describe_tells_it_of_each_container() -> None:
+def test_describe_shows_it_of_each_container() -> None:
     placed: dict[str, Any] = {
         "name": "c",
         "cpus": "",

@@ -82,7 +82,7 @@ def test_what_is_just_free_is_enough() -> None:
     assert None is _ask(_pod("a", cpu="1", memory="4Gi"), [_pod("b", cpu="1", memory="4Gi")])
 
 
-def test_the_first_resource_that_lacks_is_told_cpu_before_memory() -> None:
+def test_the_first_resource_that_lacks_is_reported_cpu_before_memory() -> None:
     found = _ask(_pod("a", cpu="1001m", memory="9Gi"), [_pod("b", cpu="1")])
     assert OutOfResource("cpu", 1001, 1000, 2000) == found
     assert _words(found) == (
@@ -175,12 +175,12 @@ def test_beside_pods_that_only_state_files_know_sums_refuse_and_do_not_assure() 
     assert OutOfResource("cpu", 3000, 0, 2000) == _ask(_pod("a", cpu="3"), node=node)
 
 
-def test_a_resource_that_nobody_measures_is_not_asked() -> None:
+def test_a_resource_that_is_not_measured_is_not_asked() -> None:
     found = _decide(_pod("a", ephemeral_storage="1Ti"))
     assert (NotAsked("OutOfephemeral-storage", Unknown.NOT_MEASURED),) == found.not_asked
 
 
-def test_an_extended_resource_that_nobody_offers_is_told_or_refused() -> None:
+def test_an_extended_resource_that_is_not_offered_is_reported_or_refused() -> None:
     asking = _pod("a", gpu="1")
     assert _decide(asking).passed_over == (GPU,)
     native = _node()
@@ -264,7 +264,7 @@ def test_a_critical_pod_is_refused_for_its_ports_before_anybody_is_evicted() -> 
     assert PredicateFailed("NodePorts") == _ask(critical, [_with_ports("b", HostPort(80))])
 
 
-def test_lack_is_told_before_a_wrong_place_but_for_critical_pods() -> None:
+def test_lack_is_reported_before_a_wrong_place_but_for_critical_pods() -> None:
     assert OutOfResource("cpu", 3000, 0, 2000) == _ask(_pod("a", cpu="3"), selector={"disk": "ssd"})
     critical = _pod("a", is_static=True, cpu="3")
     assert PredicateFailed("NodeAffinity") == _ask(critical, selector={"disk": "ssd"})

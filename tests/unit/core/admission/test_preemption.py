@@ -118,7 +118,7 @@ def test_as_few_and_as_little_as_possible(
     assert tuple(evicted) == preemption.victims(CRITICAL, others, needs)
 
 
-def test_too_little_in_all_of_them_is_told_by_resource() -> None:
+def test_too_little_in_all_of_them_is_reported_by_resource() -> None:
     others = [_pod("a", SOME, "1", "1Gi"), _pod("s", ALL, "8", is_static=True)]
     needs = [Need("cpu", 3000), Need("memory", GI)]
     assert NothingToPreempt((("cpu", 2000),)) == preemption.victims(CRITICAL, others, needs)

@@ -676,7 +676,7 @@ def test_what_the_kubelet_would_crash_on_is_refused(
         ((0, 2), aligned(prefer_closest_numa_nodes="1")),
     ],
 )
-def test_what_is_not_looked_at_is_not_refused(nodes: tuple[int, ...], fields: Any) -> None:
+def test_what_is_not_checked_is_not_refused(nodes: tuple[int, ...], fields: Any) -> None:
     assert isinstance(accepted(machine(*nodes), **fields), NodeRules)
 
 

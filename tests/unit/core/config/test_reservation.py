@@ -153,7 +153,7 @@ def test_there_is_not_always_a_split(total: str, strategy: Strategy, code: str) 
     assert refused(TWO, total, strategy).code == code
 
 
-def test_a_spared_node_that_is_needed_is_told_with_what_is_missing() -> None:
+def test_a_spared_node_that_is_needed_is_reported_with_what_is_missing() -> None:
     assert refused(TWO, "11Gi", Spare(0)).fields == {
         "numa_node": 0,
         "total": quantity("11Gi"),

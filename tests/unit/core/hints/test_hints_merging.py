@@ -75,7 +75,7 @@ def test_the_policy_none_merges_nothing() -> None:
         policies.decide(TopologyPolicy.NONE, [], D2, None)
 
 
-def test_the_intersection_may_name_a_node_that_nobody_offers() -> None:
+def test_the_intersection_may_name_a_node_that_is_not_offered() -> None:
     devices = [Hint(m, m == 0b10) for m in numa_mask.by_size(range(4)) if m & 0b10]
     cpus = [Hint(m, m.bit_count() == 1) for m in numa_mask.by_size(range(4)) if m & 0b1100]
 

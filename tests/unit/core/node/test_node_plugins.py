@@ -56,7 +56,7 @@ class Loud:
         raise AssertionError(container)
 
 
-def test_a_decision_that_nobody_carries_out_asks_no_plugin() -> None:
+def test_a_decision_that_is_not_carried_out_asks_no_plugin() -> None:
     node = nodes.start(
         served_node.CONFIG, served_node.machine(), devices=served_node.DEVICES, plugins=Loud()
     )

@@ -23,18 +23,18 @@ def _snapshot(default: str = "", exclusive: str = "", nodes: tuple[int, ...] = (
     return Snapshot(cpu=CpuLedger(cpu_set.parse(default), held), memory=MemoryLedger({}, blocks))
 
 
-def test_exclusive_cpus_are_told_before_the_shared_pool() -> None:
+def test_exclusive_cpus_are_reported_before_the_shared_pool() -> None:
     snapshot = _snapshot(default="0,4-5", exclusive="1-3")
 
     assert cpu_set.parse("1-3") == runtime_sets.cpus(snapshot, "u", "c")
     assert cpu_set.parse("0,4-5") == runtime_sets.cpus(snapshot, "u", "other")
 
 
-def test_without_a_shared_pool_no_cpus_are_told() -> None:
+def test_without_a_shared_pool_no_cpus_are_reported() -> None:
     assert runtime_sets.cpus(_snapshot(), "u", "c") == cpu_set.EMPTY
 
 
-def test_memory_nodes_are_told_ascending() -> None:
+def test_memory_nodes_are_reported_ascending() -> None:
     assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "c") == (0, 2)
     assert runtime_sets.memory_nodes(_snapshot(nodes=(2, 0)), "u", "other") == ()
 

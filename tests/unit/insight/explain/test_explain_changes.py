@@ -287,7 +287,7 @@ def test_the_whole_queue_may_be_sorted() -> None:
     assert (turned.admitted, turned.lost) == (True, ())
 
 
-def test_an_earlier_place_that_does_not_help_is_told() -> None:
+def test_an_earlier_place_that_does_not_help_is_reported() -> None:
     asked = case(simple("u", "90Gi"), narrow())
     assert not change.outcome(asked, Earlier(0, "default/narrow")).admitted
 

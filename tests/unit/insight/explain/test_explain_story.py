@@ -138,7 +138,7 @@ def test_a_request_that_is_no_integer_is_refused_without_sets() -> None:
     assert found.refusal.considered is None
 
 
-def test_a_page_size_that_no_node_has_crashes_before_anything_is_told() -> None:
+def test_a_page_size_that_no_node_has_crashes_before_anything_is_reported() -> None:
     found = told(simple("u", "1Gi", hugepages_2Mi="2Mi"))
 
     assert found.subjects == ()
@@ -149,7 +149,7 @@ def test_a_page_size_that_no_node_has_crashes_before_anything_is_told() -> None:
     assert unaligned.refusal.considered is None
 
 
-def test_without_a_policy_the_memory_managers_own_search_is_told() -> None:
+def test_without_a_policy_the_memory_managers_own_search_is_reported() -> None:
     found = told(narrow(), policy="none")
 
     (taken,) = found.allocated
@@ -185,7 +185,7 @@ def test_pod_scope_has_one_subject_and_every_container_takes() -> None:
     ]
 
 
-def test_cpus_and_devices_are_told_with_their_nodes() -> None:
+def test_cpus_and_devices_are_reported_with_their_nodes() -> None:
     begun = session(config(**STATIC_CPUS), devices=GPUS)
     asked = case(asking(narrow(), cpu="2", gpu="2"), begun=begun)
     found = story.trace(asked.node, asked.pod)
@@ -236,7 +236,7 @@ BIG = config("best-effort", topologyManagerPolicyOptions={"max-allowable-numa-no
 
 
 @pytest.mark.parametrize("pods", [(), (simple("wide", "15Gi"),)], ids=["empty", "grouped"])
-def test_on_many_nodes_the_sets_that_matter_are_told(pods: tuple[Pod, ...]) -> None:
+def test_on_many_nodes_the_sets_that_matter_are_reported(pods: tuple[Pod, ...]) -> None:
     asked = case(simple("three", "25Gi"), *pods, begun=session(BIG, shape("12n2c1t")))
     found = story.trace(asked.node, asked.pod)
 

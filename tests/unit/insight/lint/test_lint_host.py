@@ -76,7 +76,7 @@ def host(files: dict[str, bytes], folders: set[str], endpoint: str, name: str | 
     return checking.host(pieces, memory_tree(files, {}, folders), config)
 
 
-def test_a_live_host_is_looked_at(tmp_path: Path) -> None:
+def test_a_live_host_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "runtime.sock"
     with socket.socket(socket.AF_UNIX) as runtime:
         runtime.bind(str(path))

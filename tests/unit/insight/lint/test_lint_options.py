@@ -94,7 +94,7 @@ def test_options_without_a_policy_are_not_read() -> None:
     assert list(found(of)) == ["topology-options-not-read"]
 
 
-def test_an_unread_option_without_its_gate_is_told() -> None:
+def test_an_unread_option_without_its_gate_is_reported() -> None:
     of = config(
         topology_manager_policy_options={MAX_ALLOWABLE: "9", "unheard-of": "1"},
         feature_gates={"TopologyManagerPolicyBetaOptions": False},
@@ -108,7 +108,7 @@ def test_an_unread_option_without_its_gate_is_told() -> None:
     }
 
 
-def test_an_option_of_the_cpu_policy_none_without_its_gate_is_told() -> None:
+def test_an_option_of_the_cpu_policy_none_without_its_gate_is_reported() -> None:
     of = config(cpu_manager_policy_options={"align-by-socket": "true", "full-pcpus-only": "true"})
     own = found(of)
     assert list(own) == ["option-without-gate"]
@@ -124,7 +124,7 @@ def test_an_option_of_the_cpu_policy_none_without_its_gate_is_told() -> None:
         ("single-numa-node", (0, 2), []),
     ],
 )
-def test_distances_that_rows_have_no_place_for_are_told(
+def test_distances_that_rows_have_no_place_for_are_reported(
     policy: str, node_ids: tuple[int, ...], codes: list[str]
 ) -> None:
     gaps = builders.machine(10, 10, node_ids=node_ids, distances=((10, 20), (20, 10)))
@@ -134,7 +134,7 @@ def test_distances_that_rows_have_no_place_for_are_told(
     assert list(found(of, gaps)) == codes
 
 
-def test_a_part_of_a_cpu_is_told_with_what_it_is_rounded_to() -> None:
+def test_a_part_of_a_cpu_is_reported_with_what_it_is_rounded_to() -> None:
     cpu = CpuRules(policy=CpuPolicy.STATIC, reserved_count=1)
     part = of_rules(on_options.part_of_a_cpu, cpu, reservation={"cpu": Quantity.parse("623m")})
     assert [(f.code, str(f.fields["reserved"]), f.fields["cpus"]) for f in part] == [
@@ -174,7 +174,7 @@ def test_a_strict_reservation_can_empty_the_pool() -> None:
     assert of_rules(on_options.strict_reservation, replace(cpu, policy=CpuPolicy.NONE)) == []
 
 
-def test_a_page_size_that_some_nodes_do_not_know_is_told() -> None:
+def test_a_page_size_that_some_nodes_do_not_know_is_reported() -> None:
     with_pages = replace(TWO.nodes[0], hugepages=(HugePages(1 << 20, 1), HugePages(2048, 1)))
     without = replace(TWO.nodes[1], hugepages=(HugePages(2048, 1),))
     machine = replace(TWO, nodes=(with_pages, without))
@@ -189,7 +189,7 @@ def test_numa_balancing_that_is_off_or_unknown_is_fine(value: int | None) -> Non
     assert found(static_memory(), numa_balancing=value) == {}
 
 
-def test_numa_balancing_is_told_where_something_is_pinned() -> None:
+def test_numa_balancing_is_reported_where_something_is_pinned() -> None:
     own = found(static_memory(), numa_balancing=1)
     assert list(own) == ["numa-balancing"]
     assert own["numa-balancing"].where.path == "$.memoryManagerPolicy"

@@ -54,11 +54,11 @@ def empty(of: LintSubject) -> Node:
     return node
 
 
-def test_pods_that_fit_are_not_told() -> None:
+def test_pods_that_fit_are_not_reported() -> None:
     assert found(simple("a", "9Gi"), simple("b", "18Gi")) == []
 
 
-def test_a_request_above_the_machine_is_told_with_the_excess() -> None:
+def test_a_request_above_the_machine_is_reported_with_the_excess() -> None:
     (finding,) = found(simple("vast", "20Gi"))
     assert finding.code == "lint/pod-never-admitted"
     assert finding.severity is Severity.ERROR
@@ -85,7 +85,7 @@ def test_huge_pages_are_counted_in_pages() -> None:
     assert told(findings) == [("c", "hugepages-2Mi", "4Gi", "2Gi", "2Gi")]
 
 
-def test_every_container_and_resource_that_is_too_large_is_told() -> None:
+def test_every_container_and_resource_that_is_too_large_is_reported() -> None:
     both = pod("p", container("a", "30Gi"), init("i", "40Gi"))
     assert told(found(both)) == [
         ("i", "memory", "40Gi", "18Gi", "22Gi"),
@@ -93,19 +93,19 @@ def test_every_container_and_resource_that_is_too_large_is_told() -> None:
     ]
 
 
-def test_the_place_of_a_pod_is_told_as_far_as_it_is_known() -> None:
+def test_the_place_of_a_pod_is_reported_as_far_as_it_is_known() -> None:
     vast = simple("vast", "20Gi")
     of = replace(subject(vast), pod_places={"vast": Location("pods.yaml")})
     (finding,) = rules.check(of).own
     assert finding.where == Location("pods.yaml", "pod default/vast, container c")
 
 
-def test_pods_that_ask_alike_are_told_once() -> None:
+def test_pods_that_ask_alike_are_reported_once() -> None:
     (finding,) = found(*(simple(name, "20Gi") for name in "xyz"))
     assert finding.fields["pod"] == "default/x (and 2 more pods like it)"
 
 
-def test_requests_that_fit_alone_but_not_together_are_told_with_ways_out() -> None:
+def test_requests_that_fit_alone_but_not_together_are_reported_with_ways_out() -> None:
     both = pod("p", container("a", "12Gi"), container("b", "12Gi"))
     (finding,) = found(both)
     assert finding.code == "lint/pod-never-admitted-together"
@@ -149,7 +149,7 @@ def test_a_page_size_that_a_node_lacks_crashes_the_kubelet() -> None:
         ("18Gi", "4", []),
     ],
 )
-def test_a_burstable_pod_above_the_nodes_allocatable_is_told(
+def test_a_burstable_pod_above_the_nodes_allocatable_is_reported(
     memory: str, cpu: str, expected: list[tuple[str, ...]]
 ) -> None:
     requests = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse(memory)}
@@ -226,7 +226,7 @@ def test_a_search_is_not_made_twice() -> None:
     assert first is again
 
 
-def test_part_of_a_core_is_told_with_the_next_whole_number() -> None:
+def test_part_of_a_core_is_reported_with_the_next_whole_number() -> None:
     asked = {"cpu": Quantity.parse("3"), "memory": Quantity.parse("1Gi")}
     odd = pod("p", replace(container("c"), requests=asked, limits=asked))
     machine = builders.machine(10, 10, 10, 10)
@@ -255,7 +255,7 @@ STRICT = {
 STRICT_ALONE = ["lint/reserved-cpus-split-cores", "lint/strict-reservation"]
 
 
-def test_pods_that_leave_no_cpu_in_the_pool_are_told() -> None:
+def test_pods_that_leave_no_cpu_in_the_pool_are_reported() -> None:
     findings = found(exclusive("a", "1"), exclusive("b", "2"), exclusive("c", "1"), **STRICT)
     assert [f.code for f in findings] == ["lint/pods-empty-the-pool", *STRICT_ALONE]
     assert findings[0].fields == {"pod": "default/b"}
@@ -294,7 +294,7 @@ def wide(cores: int) -> MachineInfo:
     return replace(machine, nodes=nodes, cpu_count=8 * cores)
 
 
-def test_a_pod_that_hangs_the_kubelet_is_told_once() -> None:
+def test_a_pod_that_hangs_the_kubelet_is_reported_once() -> None:
     findings = found(
         exclusive("h", "22"), machine=wide(4), reserved_system_cpus="0,8,16,24", **HANGING
     )
@@ -302,7 +302,7 @@ def test_a_pod_that_hangs_the_kubelet_is_told_once() -> None:
     assert findings[0].fields["pod"] == "default/h"
 
 
-def test_a_pod_that_hangs_the_kubelet_only_after_others_is_told() -> None:
+def test_a_pod_that_hangs_the_kubelet_only_after_others_is_reported() -> None:
     findings = found(
         exclusive("first", "2"),
         exclusive("then", "22"),

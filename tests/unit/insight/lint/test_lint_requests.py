@@ -139,7 +139,9 @@ MANY = {
         ("memroy", "memory"),
     ],
 )
-def test_a_name_one_letter_off_is_told_with_the_name_that_is_offered(name: str, near: str) -> None:
+def test_a_name_one_letter_off_is_reported_with_the_name_that_is_offered(
+    name: str, near: str
+) -> None:
     asking = pod("p", container("c", {**FULL, name: "4Mi" if "page" in name else "1"}))
     told = {f.code: f for f in found(asking, devices=GPU)}
     finding = told["lint/resource-almost-offered"]
@@ -162,7 +164,7 @@ def test_other_real_resources_are_not_slips(name: str) -> None:
     assert "lint/resource-almost-offered" not in codes
 
 
-def test_a_name_is_told_at_the_file_of_its_pod() -> None:
+def test_a_name_is_reported_at_the_file_of_its_pod() -> None:
     asking = pod("p", container("c", {**FULL, "nvidia.com/gpus": "1"}))
     places = {"p": Location("pods.yaml")}
     (finding,) = found(asking, devices=GPU, pod_places=places)

@@ -69,7 +69,7 @@ def test_huge_pages_can_never_be_reserved() -> None:
     assert own["reserved-hugepages"].where == Location("", path)
 
 
-def test_huge_pages_reserved_but_absent_are_told_besides() -> None:
+def test_huge_pages_reserved_but_absent_are_reported_besides() -> None:
     own = found(config(entry(0, memory="100Mi"), entry(1, hugepages_2Mi="4Mi")))
     assert list(own) == ["reserved-hugepages", "reserved-hugepages-absent"]
     assert shown(own["reserved-hugepages-absent"]) == {"type": "hugepages-2Mi", "numa_node": "1"}
@@ -135,7 +135,7 @@ def test_without_a_memory_threshold_a_right_sum_is_warned_about_only() -> None:
     assert list(found(of)) == ["no-memory-threshold"]
 
 
-def test_a_percentage_is_told_in_bytes() -> None:
+def test_a_percentage_is_reported_in_bytes() -> None:
     percent = {"memory.available": "5%"}
     of = config(
         entry(0, memory="536870920"),
@@ -206,7 +206,7 @@ def test_a_node_without_cpus_is_warned_about() -> None:
     assert own["reserved-on-cpuless-node"].where.path == "$.reservedMemory[0]"
 
 
-def test_memory_without_cpus_that_pods_may_get_is_told() -> None:
+def test_memory_without_cpus_that_pods_may_get_is_reported() -> None:
     nodes = (TWO.nodes[0], replace(TWO.nodes[1], cores=()))
     far = replace(TWO, nodes=nodes)
     own = found(config(entry(0, memory="100Mi")), far)
@@ -236,7 +236,7 @@ def test_memory_without_cpus_that_is_kept_back_whole_is_fine() -> None:
     assert found(of, replace(TWO, nodes=nodes)) == {}
 
 
-def test_an_uneven_split_is_told_where_it_costs_room() -> None:
+def test_an_uneven_split_is_reported_where_it_costs_room() -> None:
     own = found(config(entry(0, memory="4Gi"), kube_reserved={"memory": "3996Mi"}))
     assert list(own) == ["unbalanced-reservation"]
     assert own["unbalanced-reservation"].fields == {
@@ -273,7 +273,7 @@ def test_a_zero_entry_leaves_nothing_to_compare() -> None:
     assert found(config(entry(0, memory="0"))) == {}
 
 
-def test_a_pod_that_the_split_widens_is_told() -> None:
+def test_a_pod_that_the_split_widens_is_reported() -> None:
     # 1Gi and 10Gi of room: with an even split it is 5.5Gi twice.
     machine = builders.machine(2, 12)
     of = config(entry(1, memory="3Gi"), kube_reserved={"memory": "2972Mi"})

@@ -51,7 +51,7 @@ def test_nodes_without_cpus_are_left_out_and_others_come_by_id() -> None:
     assert [node.node_id for node in shown] == [0, 2]
 
 
-def test_cpus_are_told_as_lists() -> None:
+def test_cpus_are_reported_as_lists() -> None:
     rows = simulation_document.cpus(cpu_map.cpu_map(SNAPSHOT, TWO_NODES, cpus("0,4")))
     assert [json_schema.plain(row) for row in rows] == [
         {"node_id": 0, "shared": "", "reserved": "0,4", "exclusive": {"a": "1,5"}},
@@ -74,7 +74,7 @@ def test_devices_are_listed_by_resource_and_numa_nodes() -> None:
     ) == device_map.device_map(_ledger())
 
 
-def test_devices_are_told_with_their_ids() -> None:
+def test_devices_are_reported_with_their_ids() -> None:
     assert json_schema.plain(simulation_document.devices(device_map.device_map(_ledger()))[2]) == {
         "resource": GPU,
         "numa_nodes": [1],

@@ -27,7 +27,7 @@ def shown(*steps: Step) -> dict[str, Any]:
     return whole
 
 
-def test_an_admitted_pod_is_told_with_its_hints_and_its_memory() -> None:
+def test_an_admitted_pod_is_reported_with_its_hints_and_its_memory() -> None:
     whole = shown(AdmitStep(simple("u", "4Gi")))
     (step,) = whole["steps"]
 
@@ -76,7 +76,7 @@ def test_the_node_map_has_every_figure() -> None:
     }
 
 
-def test_a_rejected_pod_is_told_with_the_kubelets_words_and_ours() -> None:
+def test_a_rejected_pod_is_reported_with_the_kubelets_words_and_ours() -> None:
     (step,) = shown(AdmitStep(simple("u", "40Gi")))["steps"]
     told = step["admit"]
 

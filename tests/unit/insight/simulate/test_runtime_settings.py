@@ -73,7 +73,7 @@ def test_nodes_of_a_group_are_listed_without_ranges() -> None:
     assert {"wide": LinuxSettings("1", "0,1,2")} == told
 
 
-def test_nothing_is_told_of_a_rejected_pod() -> None:
+def test_nothing_is_reported_of_a_rejected_pod() -> None:
     pod = replace(POD, app_containers=(_container("huge", "1", "17Gi"),))
     decision = _decision(_rules(MACHINE), pod)
 

@@ -12,7 +12,7 @@ from numalet.insight.simulate import outcome
 from values import builders
 
 
-def test_hints_of_many_nodes_are_told_by_what_matters() -> None:
+def test_hints_of_many_nodes_are_summarised_by_what_matters() -> None:
     rules = builders.rules(
         builders.machine(*[4] * 40), builders.aligned(TopologyPolicy.BEST_EFFORT)
     )
@@ -33,7 +33,7 @@ def test_hints_of_many_nodes_are_told_by_what_matters() -> None:
     assert found["merged"]["c"] == {"nodes": [3], "preferred": True, "admit": True}
 
 
-def test_a_search_that_was_stopped_is_told() -> None:
+def test_a_search_that_was_stopped_is_reported() -> None:
     rules = builders.rules(builders.machine(4, 4), builders.aligned(TopologyPolicy.BEST_EFFORT))
     _, decision = builders.node(rules).admit(builders.simple("u", "3Gi"))
     merged = Merged(Hint(0b11, False), admit=True, bounded=True)

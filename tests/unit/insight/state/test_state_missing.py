@@ -14,7 +14,7 @@ CPU = cpu_file.write("static", CpuLedger(frozenset({0}), {"u": {"c": frozenset({
 NO_PODS = cpu_file.write("static", CpuLedger(frozenset({0, 1})))
 
 
-def test_a_missing_memory_file_is_told_where_pods_hold_cpus() -> None:
+def test_a_missing_memory_file_is_reported_where_pods_hold_cpus() -> None:
     (finding,) = state_missing.findings({cpu_file.FILE_NAME: CPU})
 
     assert (finding.code, finding.severity) == ("state/file-missing", Severity.WARNING)
@@ -24,7 +24,7 @@ def test_a_missing_memory_file_is_told_where_pods_hold_cpus() -> None:
     assert (missing.name, missing.soundness) == (memory_file.FILE_NAME, Soundness.DOUBTFUL)
 
 
-def test_a_missing_cpu_file_is_told_where_pods_hold_memory() -> None:
+def test_a_missing_cpu_file_is_reported_where_pods_hold_memory() -> None:
     files = dict(state_builders.files())
     del files[cpu_file.FILE_NAME]
 

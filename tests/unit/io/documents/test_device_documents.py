@@ -78,7 +78,7 @@ def test_a_document_that_is_no_list_is_refused(value: Any) -> None:
     assert [("document/type", path)] == problems(value)
 
 
-def test_everything_that_is_wrong_is_told_with_its_place() -> None:
+def test_everything_that_is_wrong_is_reported_with_its_place() -> None:
     value = [
         5,
         {"devices": []},
@@ -155,7 +155,7 @@ def test_the_place_of_an_inner_document_is_kept() -> None:
         ),
     ],
 )
-def test_a_bad_flag_is_told_with_the_offending_value(text: str, shown: str) -> None:
+def test_a_bad_flag_is_reported_with_the_offending_value(text: str, shown: str) -> None:
     (sentence,) = flag_problems(text, node_ids=(0, 1))
     assert shown in sentence
 

@@ -129,7 +129,7 @@ VALUES: tuple[Any, ...] = ("x", "", 7, -1, 2**31, 2**63, 1.5, True, [], ["x"], [
         ),
     ],
 )
-def test_a_wrong_type_is_told_as_go_tells_it(fields: dict[str, Any], text: str) -> None:
+def test_a_wrong_type_is_reported_as_go_reports_it(fields: dict[str, Any], text: str) -> None:
     with pytest.raises(BadInput) as bad:
         kubelet_config.decode(fields, "config")
 

@@ -369,7 +369,7 @@ def test_everything_ignored_is_named_once_for_the_pod() -> None:
     assert note.fields["names"] == "image, volumes"
 
 
-def test_health_and_protection_that_nobody_gives_are_warned_of() -> None:
+def test_health_and_protection_that_are_missing_are_warned_of() -> None:
     context = {"runAsUser": 5, "readOnlyRootFilesystem": True, "capabilities": {}}
     value = manifest(
         {"hostUsers": False, "securityContext": {"fsGroup": 5}},

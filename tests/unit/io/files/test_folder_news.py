@@ -49,7 +49,7 @@ def test_nothing_is_waited_for_longer_than_it_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("watch limit"), RuntimeError("too many open files")])
-def test_what_can_not_be_watched_is_looked_at_again_soon(
+def test_what_can_not_be_watched_is_checked_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def refused(*paths: Path, **_given: Any) -> AsyncIterator[None]:

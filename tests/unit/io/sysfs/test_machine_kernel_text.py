@@ -59,7 +59,7 @@ def test_a_mask_is_words_of_32_cpus(text: str | None, cpus: set[int] | None) -> 
         (kernel_text.size_bytes, "32 K"),
     ],
 )
-def test_a_text_that_makes_no_sense_is_told(
+def test_a_text_that_makes_no_sense_is_reported(
     parse: Callable[[str | None], object], text: str
 ) -> None:
     with pytest.raises(KernelTextError) as caught:

@@ -93,7 +93,7 @@ def test_broken_groups_can_not_be_divided() -> None:
     assert balance(6, 5, 3, 3, group_size=2).best([1, 2], None) is None
 
 
-def test_a_combination_that_can_not_be_better_is_not_looked_at() -> None:
+def test_a_combination_that_can_not_be_better_is_not_checked() -> None:
     of = balance(3, 4, 4, 9)
     score = best(of, [0, 1]).score
 

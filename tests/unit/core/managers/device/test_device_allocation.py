@@ -224,7 +224,7 @@ def test_the_number_refused_is_what_is_left_after_those_used_again() -> None:
     assert ledger.in_use == left_by(refused).in_use
 
 
-def test_devices_used_again_are_not_looked_at_once_more() -> None:
+def test_devices_used_again_are_not_checked_once_more() -> None:
     whole = pod(container("i", INIT, gpu="1"), container(gpu="1"))
     ledger = done(allocated(node(gpu="a@0 b@1"), whole.init_containers[0], near(0), of=whole))
     changed = registration.devices_reported(ledger, GPU, devices("b@1"))

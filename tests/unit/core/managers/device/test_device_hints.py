@@ -105,7 +105,7 @@ def test_quantities_are_rounded_up_to_whole_devices() -> None:
     assert shown(hints_of(node(gpu="a@0 b@1"), container(gpu="1500m"))) == "{0,1}*"
 
 
-def test_too_few_free_devices_are_told_before_any_set_is_looked_at() -> None:
+def test_too_few_free_devices_are_reported_before_any_set_is_checked() -> None:
     assert Impossible(FewerThanAsked(GPU, 1, 2)) == hints_of(node(gpu="a@0"), container(gpu="2"))
 
 
@@ -168,7 +168,7 @@ def test_a_device_without_a_node_that_is_used_again_is_left_out_of_the_count() -
     assert shown(hints_of(ledger, container(gpu="2"))) == "{0,1}*"
 
 
-def test_why_a_set_is_not_offered_is_told_in_numbers() -> None:
+def test_why_a_set_is_not_offered_is_reported_in_numbers() -> None:
     offered = family(hints_of(node(gpu="a@0 b@0 c@1"), container(gpu="2")))
     assert TooFewDevicesOnNodes(0b10, GPU, 1, 2) == offered.why_not(0b10)
     assert offered.why_not(0b01) is None

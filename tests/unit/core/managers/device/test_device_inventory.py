@@ -39,7 +39,7 @@ def test_an_id_reported_twice_is_where_the_last_report_says_and_both_healthy_and
     assert Registration(frozenset("a"), frozenset("a")) == found.registered[GPU]
 
 
-def test_a_resource_that_nobody_reported_has_no_devices() -> None:
+def test_a_resource_that_was_not_reported_has_no_devices() -> None:
     assert NOTHING_REPORTED.devices_of(GPU).by_id == {}
     assert frozenset() == NOTHING_REPORTED.healthy(GPU)
 
