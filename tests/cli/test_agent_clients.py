@@ -26,7 +26,7 @@ from numalet.cli import main
 from numalet.cli.ps_view import age
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.run import ContainerPhase, Exit, ExitCause, ExitReason, PodRun
+from numalet.core.workload.run import Cause, ContainerPhase, Exit, ExitReason, PodRun
 from running import agents, kubelet_node
 from servers import views
 from servers.pods import pod
@@ -316,7 +316,7 @@ def test_delete_asks_with_the_grace_period(api: Api, capsys: pytest.CaptureFixtu
 
 def _crashed(run: PodRun) -> PodRun:
     moment = datetime(2026, 11, 21, tzinfo=UTC)
-    cause = ExitCause.of(RuntimeFailed(error="all used"))
+    cause = Cause.of(RuntimeFailed(error="all used"))
     last = Exit(code=137, reason=ExitReason.OOM_KILLED, finished_at=moment, cause=cause)
     of = replace(run.of("c"), phase=ContainerPhase.TERMINATED, attempt=2)
     return replace(run, containers={"c": replace(of, last_exit=last, back_off_seconds=10.0)})

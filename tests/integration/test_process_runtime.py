@@ -24,7 +24,7 @@ from numalet.agent.host.runtime.watcher import attempt_files, begin
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.run import ExitCause, ExitReason
+from numalet.core.workload.run import Cause, ExitReason
 from running import faults
 from running.process_builders import (
     KEY,
@@ -421,7 +421,7 @@ def test_a_program_dies_with_its_watcher_and_all_it_started(tmp_path: Path) -> N
         os.kill(_watcher(tmp_path), signal.SIGKILL)
         end = await next_end(ours)
         assert ExitReason.UNKNOWN is end.exit.reason
-        assert ExitCause("runtime/watcher-gone", {}) == end.exit.cause
+        assert Cause("runtime/watcher-gone", {}) == end.exit.cause
         await until(lambda: not is_there(first.pid) and not is_there(orphan))
         (seen,) = await runtime(tmp_path).open()
         assert end.exit == seen.exit

@@ -18,7 +18,7 @@ from numalet.agent.host.runtime.port import Arranged, NotHeld, NotStarted, Start
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
-from numalet.core.workload.run import ExitCause, ExitReason
+from numalet.core.workload.run import Cause, ExitReason
 from running.fake_cgroups import FakeCgroups
 from running.process_builders import KEY, launch, next_end, until
 
@@ -141,12 +141,10 @@ def test_a_running_container_is_mended_and_inspected(tmp_path: Path) -> None:
     ("events", "cause"),
     [
         ("oom 1\noom_kill 1\n", None),
-        ("oom 0\noom_kill 1\n", ExitCause("runtime/nodes-exhausted", {})),
+        ("oom 0\noom_kill 1\n", Cause("runtime/nodes-exhausted", {})),
     ],
 )
-def test_a_kill_for_memory_is_reported(
-    tmp_path: Path, events: str, cause: ExitCause | None
-) -> None:
+def test_a_kill_for_memory_is_reported(tmp_path: Path, events: str, cause: Cause | None) -> None:
     async def body(stage: Stage) -> None:
         await stage.runtime.start(launch("sh", "-c", "read x < fifo", working_dir=str(tmp_path)))
         for path in (PATH, "podu-1"):

@@ -139,4 +139,8 @@ def test_a_run_that_does_not_fit_any_more_goes_on_and_is_told_once(
     assert f"process {running.pid}" in said
     assert said.count("keeps running") == 1
     assert "keeps running" not in second.stderr
-    assert holder["unpromised"]
+    # What is written down has a code and values, and no sentence of ours.
+    (cause,) = holder["causes"]
+    assert cause["code"].startswith("rebase/")
+    assert set(cause["fields"]) > {"size_bytes"}
+    assert "unpromised" not in holder

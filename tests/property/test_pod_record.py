@@ -16,11 +16,11 @@ from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import (
+    Cause,
     ContainerPhase,
     ContainerRun,
     Deletion,
     Exit,
-    ExitCause,
     ExitReason,
     PodRun,
     Verdict,
@@ -64,7 +64,7 @@ EXITS = st.builds(
     finished_at=MOMENTS,
     started_at=st.none() | MOMENTS,
     signal=st.none() | st.integers(1, 64),
-    cause=st.none() | st.builds(ExitCause, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
+    cause=st.none() | st.builds(Cause, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
 )
 
 

@@ -21,7 +21,7 @@ from numalet.core.enforcement.audit import audit
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
-from numalet.core.workload.run import ExitCause, ExitReason
+from numalet.core.workload.run import Cause, ExitReason
 from running.process_builders import KEY, launch, next_end, until
 
 MIB = 1 << 20
@@ -126,7 +126,7 @@ def test_who_exhausts_its_nodes_dies_although_others_are_free(tmp_path: Path) ->
         await started(ours, *touching.command(700 * MIB), cgroup=bound)
         end = await next_end(ours)
         assert ExitReason.OOM_KILLED is end.exit.reason
-        assert ExitCause("runtime/nodes-exhausted", {}) == end.exit.cause
+        assert Cause("runtime/nodes-exhausted", {}) == end.exit.cause
 
     run(tmp_path, body)
 

@@ -19,7 +19,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
-from numalet.core.workload.run import ExitCause
+from numalet.core.workload.run import Cause
 from numalet.io.documents import pod_record
 from running import agents
 
@@ -46,7 +46,7 @@ def example(of: type[Finding]) -> Finding:
 @pytest.mark.parametrize("of", CLASSES, ids=lambda of: of.code)
 def test_a_recorded_cause_says_what_its_finding_said(of: type[Finding]) -> None:
     finding = example(of)
-    cause = ExitCause.of(finding)
+    cause = Cause.of(finding)
     assert runtime.sentence(cause.code, cause.fields) == str(finding)
 
 
@@ -62,7 +62,7 @@ def test_a_failed_start_is_recorded_as_a_code_and_told_as_a_sentence(tmp_path: P
     state = transitions.after_fact(state, Began(key, 1, NotStarted(why)), NOW)
     exit_ = state.records[pod.uid].run.of("main").last_exit
     assert exit_ is not None
-    assert exit_.cause == ExitCause("runtime/program-not-found", {"program": "mine"})
+    assert exit_.cause == Cause("runtime/program-not-found", {"program": "mine"})
     assert str(why).encode() not in pod_record.encode(state.records[pod.uid])
     assert f"Error: {why}" in [each.message for each in state.events]
 
@@ -75,7 +75,7 @@ def test_a_cause_of_another_release_is_shown_as_it_is() -> None:
 
 
 def test_unknown_values_are_passed_over_and_missing_ones_not_made_up() -> None:
-    fields = ExitCause.of(RuntimeNotExecutable(program="p", error="no")).fields
+    fields = Cause.of(RuntimeNotExecutable(program="p", error="no")).fields
     whole = str(RuntimeNotExecutable(program="p", error="no"))
     assert runtime.sentence("runtime/not-executable", {**fields, "later": "1"}) == whole
     assert runtime.sentence("runtime/not-executable", {"program": "p"}) == (

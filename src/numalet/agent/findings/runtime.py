@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from numalet.agent.findings import recorded
 from numalet.core.model.findings import Finding
 from numalet.io.findings.files import RecordTextOnly
 
@@ -237,18 +238,10 @@ class RuntimeNotJson(Finding):
     problem: str
 
 
-_CLASSES: Final[Mapping[str, type[Finding]]] = {
-    each.code: each
-    for each in (RecordTextOnly, *vars().values())
-    if isinstance(each, type) and issubclass(each, Finding) and each is not Finding
-}
+_CLASSES: Final = recorded.by_code((RecordTextOnly, *vars().values()))
 """Whatever may be recorded as the cause of an end."""
 
 
 def sentence(code: str, fields: Mapping[str, str]) -> str:
-    """The sentence of a finding that was recorded; its values alone if another release made it."""
-    try:
-        return _CLASSES[code].sentence.format(**fields)
-    except KeyError:
-        values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
-        return f"{code}: {values}" if values else code
+    """The sentence of a cause that was recorded; see ``recorded.sentence``."""
+    return recorded.sentence(_CLASSES, code, fields)

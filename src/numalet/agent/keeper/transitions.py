@@ -42,7 +42,7 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent
-from numalet.core.workload.run import ContainerPhase, ExitCause, PodRun
+from numalet.core.workload.run import Cause, ContainerPhase, PodRun
 from numalet.io.findings.devices import DevicesIdMissing
 from numalet.wording import kubelet_events
 
@@ -143,7 +143,7 @@ def _began(
                 kubelet_events.started(name),
             )
         case NotStarted(why):
-            cause = ExitCause.of(why)
+            cause = Cause.of(why)
             after = _with_run(
                 state, key, lambda run: folding.not_started(run, name, attempt, now, cause)
             )

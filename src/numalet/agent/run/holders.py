@@ -24,6 +24,7 @@ from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.run import lock_file
 from numalet.agent.run.request import CONTAINER
 from numalet.core.model.pod import ContainerKey
+from numalet.core.workload.run import Cause
 
 FOLDER: Final = "holders"
 _FOLDER_MODE: Final = 0o700
@@ -35,8 +36,8 @@ class RunHolder:
 
     ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` tell it from a later process
     with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its cgroup
-    below the root, empty without one. ``unpromised`` says why the state does not hold all that it
-    runs with, since the machine changed.
+    below the root, empty without one. ``causes`` say why the state does not hold all that it
+    runs with, since the machine changed; ``unpromised`` is that as the release before wrote it.
     """
 
     uid: str
@@ -47,6 +48,7 @@ class RunHolder:
     is_shared: bool
     path: str = ""
     unpromised: str = ""
+    causes: tuple[Cause, ...] = ()
 
     @property
     def key(self) -> ContainerKey:

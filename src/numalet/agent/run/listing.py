@@ -14,7 +14,7 @@ from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import settings
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.kubernetes import pod_placement
-from numalet.agent.run import leftovers, placing
+from numalet.agent.run import leftovers, lost_promises, placing
 from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.request import CONTAINER, NAMESPACE
 from numalet.agent.run.shared_state import Content, SharedState
@@ -96,7 +96,7 @@ def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> 
         "pid": holder.pid,
         "command": holder.command,
         **pod_placement.whole(held, ()),
-        "unpromised": holder.unpromised or None,
+        "unpromised": lost_promises.why(holder) or None,
         "containers": [pod_placement.container(name, each, None) for name, each in held.items()],
     }
 

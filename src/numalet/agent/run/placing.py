@@ -15,14 +15,13 @@ from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import owners, recovery
 from numalet.agent.keeper.owners import Places
 from numalet.agent.keeper.recovery import Premises
-from numalet.agent.run import leftovers
+from numalet.agent.run import leftovers, lost_promises
 from numalet.agent.run.holders import RunHolder
 from numalet.agent.run.other_runs import OtherRuns
 from numalet.agent.run.request import CONTAINER
 from numalet.agent.run.shared_state import Content, SharedState
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
-from numalet.core.checkpoint import cpu_file
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
@@ -31,7 +30,6 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.state.rebase import Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +190,7 @@ class Placer:
         for before, after in zip(content.live, live, strict=True):
             if before is not after:
                 finding = RunUnpromised(
-                    command=after.command, pid=after.pid, cause=after.unpromised
+                    command=after.command, pid=after.pid, cause=lost_promises.why(after)
                 )
                 if finding not in self.remarks:
                     self.remarks.append(finding)
@@ -231,15 +229,5 @@ def with_runs(premises: Premises, content: Content) -> tuple[Node, tuple[RunHold
     """
     keys = [each.key for each in content.live]
     started = recovery.start_node(premises, content.files if keys else {}, keys)
-    live = tuple(_marked(each, started.lost) for each in content.live)
+    live = tuple(lost_promises.marked(each, started.lost) for each in content.live)
     return started.node.assume_running(keys).release_stale(), live
-
-
-def _marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
-    """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
-    of_it = [each for each in lost if each.key == holder.key]
-    if not of_it:
-        return holder
-    why = "; ".join(str(each.why) for each in of_it)
-    shares = holder.is_shared or any(each.file == cpu_file.FILE_NAME for each in of_it)
-    return replace(holder, unpromised=why, is_shared=shares)

@@ -126,7 +126,7 @@ class SharedState:
 def _as_plain(holder: RunHolder) -> dict[str, Any]:
     """Without fields that came later and are empty: runs of the release before may read this."""
     plain = asdict(holder)
-    return plain if holder.unpromised else {k: v for k, v in plain.items() if k != "unpromised"}
+    return {k: v for k, v in plain.items() if v or k not in ("unpromised", "causes")}
 
 
 def _check(holders: Iterable[RunHolder]) -> None:

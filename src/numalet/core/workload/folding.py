@@ -13,12 +13,12 @@ from typing import Final
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.workload.run import (
+    Cause,
     ContainerPhase,
     ContainerRun,
     Deletion,
     Evicted,
     Exit,
-    ExitCause,
     ExitReason,
     PodRun,
     Verdict,
@@ -101,7 +101,7 @@ def started(
 
 
 def not_started(
-    run: PodRun, name: str, attempt: int, at: datetime, cause: ExitCause | None = None
+    run: PodRun, name: str, attempt: int, at: datetime, cause: Cause | None = None
 ) -> PodRun:
     """The run after the recorded attempt could not be started, and why."""
     failed = Exit(

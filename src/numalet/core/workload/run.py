@@ -29,10 +29,10 @@ class ExitReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ExitCause:
-    """A cause that Kubernetes has no word for: the code of a finding, and its values as texts.
+class Cause:
+    """Why something is as it is: the code of a finding, and its values as texts.
 
-    It is what is remembered of the finding, and outlives the release that has its class.
+    It is what is written down of the finding, and outlives the release that has its class.
     """
 
     code: str
@@ -48,7 +48,7 @@ class ExitCause:
 class Exit:
     """How one attempt ended. ``code`` is 128 + ``signal`` for a program ended by a signal.
 
-    ``cause`` is None where ``reason`` says it all.
+    ``cause`` is None where ``reason``, a word of Kubernetes, says it all.
     """
 
     code: int
@@ -56,7 +56,7 @@ class Exit:
     finished_at: datetime
     started_at: datetime | None = None
     signal: int | None = None
-    cause: ExitCause | None = None
+    cause: Cause | None = None
 
 
 class ContainerPhase(Enum):

@@ -15,11 +15,11 @@ from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import (
+    Cause,
     ContainerRun,
     Deletion,
     Evicted,
     Exit,
-    ExitCause,
     PodRun,
     Verdict,
 )
@@ -314,7 +314,7 @@ def _exit(part: ExitPart) -> Exit:
     )
 
 
-def _cause(part: ExitPart) -> ExitCause | None:
+def _cause(part: ExitPart) -> Cause | None:
     if part.cause is not None:
-        return ExitCause(part.cause.code, part.cause.fields)
-    return ExitCause.of(RecordTextOnly(text=part.message)) if part.message else None
+        return Cause(part.cause.code, part.cause.fields)
+    return Cause.of(RecordTextOnly(text=part.message)) if part.message else None

@@ -14,7 +14,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import ExitCause, ExitReason, PodRun, Verdict
+from numalet.core.workload.run import Cause, ExitReason, PodRun, Verdict
 from numalet.core.workload.spec import RestartPolicy, Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
@@ -180,7 +180,7 @@ def test_an_end_that_was_not_seen_has_the_kubelets_text() -> None:
 
 
 def test_a_failed_start_says_why() -> None:
-    cause = ExitCause.of(RuntimeProgramNotFound(program="mine"))
+    cause = Cause.of(RuntimeProgramNotFound(program="mine"))
     run = folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), cause)
     [one] = status(of("a", policy=NEVER), run)["containerStatuses"]
     ended = one["state"]["terminated"]

@@ -7,10 +7,10 @@ import pytest
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import ContainerPhase, Deletion, Exit, ExitCause, ExitReason
+from numalet.core.workload.run import Cause, ContainerPhase, Deletion, Exit, ExitReason
 from values.pod_runs import ADMITTED, REJECTED, accepted, at, down, ran, up, workload
 
-CAUSE = ExitCause("runtime/program-not-found", {"program": "mine"})
+CAUSE = Cause("runtime/program-not-found", {"program": "mine"})
 
 
 def test_a_decision_is_kept_with_its_moment() -> None:

@@ -15,7 +15,7 @@ from numalet.agent.findings.runtime import RuntimeProgramNotFound
 from numalet.core.model.findings import BadInput
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.run import Evicted, ExitCause
+from numalet.core.workload.run import Cause, Evicted
 from numalet.io.documents import pod_record, pod_record_schema
 from values.pod_runs import accepted, at, ran, up, workload
 
@@ -28,7 +28,7 @@ WAITING = replace(
     RECORD, run=replace(RECORD.run, evicted=(Evicted("u-2", "default/small", at(30)),))
 )
 UNDECIDED = PodRecord(workload(), accepted(None))
-CAUSE = ExitCause("runtime/program-not-found", {"program": "mine"})
+CAUSE = Cause("runtime/program-not-found", {"program": "mine"})
 FAILED = PodRecord(
     workload(),
     folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), CAUSE),

@@ -14,7 +14,7 @@ from numalet.agent.host.runtime.attempts import AttemptFolder, moment
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.core.model.findings import Finding
-from numalet.core.workload.run import Exit, ExitCause, ExitReason
+from numalet.core.workload.run import Cause, Exit, ExitReason
 
 _KILLED: Final = 128 + signal.SIGKILL
 
@@ -32,7 +32,7 @@ def of(attempt: AttemptFolder) -> Exit:
         finished_at=finished,
         started_at=moment(end.get("started_at")),
         signal=end.get("signal"),
-        cause=None if why is None else ExitCause.of(why),
+        cause=None if why is None else Cause.of(why),
     )
 
 

@@ -1,0 +1,25 @@
+"""Sentences of findings that were written down as a code and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from numalet.core.model.findings import Finding
+
+
+def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
+    """The classes among the values of a module, by their codes."""
+    return {
+        each.code: each
+        for each in names
+        if isinstance(each, type) and issubclass(each, Finding) and hasattr(each, "code")
+    }
+
+
+def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[str, str]) -> str:
+    """The sentence of a finding; code and values as they are if another release made it."""
+    try:
+        return classes[code].sentence.format(**fields)
+    except KeyError:
+        values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
+        return f"{code}: {values}" if values else code
