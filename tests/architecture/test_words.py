@@ -88,8 +88,6 @@ _NOT_IN_COMMENTS = re.compile(
     r"whoever|somebody|someone|nobody)\b",
     re.IGNORECASE,
 )
-_PROCEDURES = ("agent/run", "core/workload")
-"""Not checked yet."""
 _LITERAL = re.compile(r"``[^`]*``")
 _CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
@@ -170,10 +168,6 @@ def _names(module: ast.AST) -> Iterator[tuple[str, int]]:
                 pass
 
 
-def _is_procedure(path: Path) -> bool:
-    return path.relative_to(tree.SOURCE).as_posix().startswith(_PROCEDURES)
-
-
 def _words(name: str) -> list[str]:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
 
@@ -190,7 +184,6 @@ def test_names_use_no_private_verbs() -> None:
         for path in sorted((tree.SOURCE / folder).rglob("*.py"))
         for name, line in _names(tree.parsed(path))
         if name not in _TERMS | _KEPT
-        and not _is_procedure(path)
         and _PRIVATE.intersection(_words(name))
         and not (_TAKING in path.as_posix() and "tak" in name)
     ]
@@ -232,7 +225,6 @@ def test_docstrings_and_comments_use_no_private_verbs() -> None:
     private = [
         f"{tree.relative(path)}:{line} {word}"
         for path in tree.modules()
-        if not _is_procedure(path)
         for line, text in _prose(path)
         for word in _NOT_IN_COMMENTS.findall(text)
     ]

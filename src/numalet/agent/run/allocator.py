@@ -1,4 +1,4 @@
-"""What ``numalet run`` asks for one command, whoever holds the node state."""
+"""What ``numalet run`` asks for one command, whichever process holds the node state."""
 
 from __future__ import annotations
 

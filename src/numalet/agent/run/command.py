@@ -111,7 +111,7 @@ def _run_first(
 
 
 def _place_and_run(allocator: Allocator, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
-    """The whole procedure, the same whoever holds the node state. Raises ``AgentGone``, too."""
+    """The whole procedure, the same for any allocator. Raises ``AgentGone``, too."""
     place = _placed(allocator, options, waiter)
     if isinstance(place, Finding):
         voice.report(place)

@@ -34,9 +34,9 @@ _FOLDER_MODE: Final = 0o700
 class RunHolder:
     """One run: its pod, and the process that stays with its command.
 
-    ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` tell it from a later process
-    with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its cgroup
-    below the root, empty without one. ``causes`` say why the state does not hold all that it
+    ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` distinguish it from a later
+    process with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its
+    cgroup below the root, empty without one. ``causes`` say why the state does not hold all that it
     runs with, since the machine changed; ``unpromised`` is that as the release before wrote it.
     """
 

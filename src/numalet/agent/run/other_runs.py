@@ -29,7 +29,7 @@ class OtherRuns:
 
     def __init__(self, holders: Holders, tree: CgroupTree | None) -> None:
         self._holders = holders
-        """Tells which of them live, and by which id they are known here."""
+        """Knows which of them live, and by which id they are known here."""
         self._tree = tree
         """Where their cgroups are; None where there are none."""
 

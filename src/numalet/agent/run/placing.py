@@ -129,10 +129,10 @@ class Placer:
                 return policy
         return None
 
-    def _write(self, after: Node, live: Sequence[RunHolder], ours: RunHolder) -> None:
+    def _write(self, after: Node, live: Sequence[RunHolder], own_run: RunHolder) -> None:
         """Write the state with this run in it, which exists from now on. Raises ``BadInput``."""
         try:
-            self._lock = self._state.holders.lock(ours.uid)
+            self._lock = self._state.holders.lock(own_run.uid)
         except OSError as error:
             raise BadInput(
                 [
@@ -142,9 +142,9 @@ class Placer:
                 ]
             ) from None
         try:
-            self._state.write(after.state_files(), (*live, ours))
+            self._state.write(after.state_files(), (*live, own_run))
         except BadInput:
-            self._unlock(ours.uid)
+            self._unlock(own_run.uid)
             raise
 
     def _unlock(self, uid: str) -> None:

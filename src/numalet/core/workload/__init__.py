@@ -6,7 +6,7 @@ programs with a restart policy: ``spec`` says what is to run, ``run`` what has h
 ``phase`` how it sums up; ``record`` holds spec and run together, as they are kept on disk.
 ``static_pods`` and ``expansion`` are what becomes of a manifest before it is read.
 
-Nothing here starts a process, looks at a clock or waits. The time is an argument; a step is a
+Nothing here starts a process, reads a clock or waits. The time is an argument; a step is a
 value; what came of a step comes back as a new ``PodRun``. Deliberately absent: images, volumes,
 networks and probes, because a container here is a program of the host.
 """

@@ -1,7 +1,7 @@
 """What a pod's run becomes when something happened to it.
 
 Each function takes a run and gives the next one. News that came late, twice, or about an attempt
-that is over gives the very same object back, so a caller can tell that nothing changed.
+that is over gives the very same object back, so a caller sees that nothing changed.
 """
 
 from __future__ import annotations

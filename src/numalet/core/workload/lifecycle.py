@@ -1,7 +1,7 @@
 """Which step of a pod comes next.
 
-The answer is found by looking at what is wanted and what has happened, never by remembering what
-was said before; so it is the same after an event, at the periodic look and after a crash.
+The answer is derived from what is wanted and what has happened, never from earlier answers; so it
+is the same after an event, at the periodic resync and after a crash.
 
 Order of things, as the kubelet has it (``computePodActions``, v1.32):
 
@@ -20,7 +20,7 @@ out to be beyond ending.
 A container that ends is started again at once the first time, then after 10 s, 20 s and so on up
 to 5 min; one that ran for longer than 10 min begins anew (``folding``).
 
-A clock may be set back. Nobody waits then for moments that were foreseen by the old one: what
+A clock may be set back. No step waits then for moments that were foreseen by the old one: what
 ended later than now is started at once, and a grace period is never longer than it was given.
 """
 
@@ -103,7 +103,7 @@ def held_up(run: PodRun, now: datetime, still_ending: Container[str]) -> tuple[E
     """The evicted pods for whose end the first start of this one waits.
 
     Kubelet: ``evictPodsToFreeRequests``, which blocks in ``killPodNow``, v1.32; there one pod is
-    told to end after the other, and nothing else is decided meanwhile.
+    ended after the other, and nothing else is decided meanwhile.
     """
     if run.has_begun:
         return ()
@@ -207,8 +207,8 @@ def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
 def _turn(workload: Workload, run: PodRun) -> ContainerSpec | None:
     """The init container whose turn it is; None when all of them had theirs.
 
-    Whoever comes before one that was ever started had its turn, so a sidecar that is down now
-    holds up nobody who already began.
+    A container before one that was ever started had its turn, so a sidecar that is down now
+    does not hold up those that already began.
     """
     if any(run.of(each.name).attempt for each in _of_kinds(workload, ContainerKind.APP)):
         return None

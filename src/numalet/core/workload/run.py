@@ -120,7 +120,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A pod that was told to end for another one.
+    """A pod that has to end for another one.
 
     ``name`` is its ``namespace/name``, ``until`` how long its end is waited for.
     """

@@ -54,7 +54,7 @@ class ContainerSpec:
 class Runner:
     """The process that starts and accompanies a pod's only program itself, in the foreground.
 
-    ``ticks`` since the boot, and ``boot``, tell it from a later process with the same id.
+    ``ticks`` since the boot, and ``boot``, distinguish it from a later process with the same id.
     """
 
     pid: int

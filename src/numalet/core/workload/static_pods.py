@@ -28,8 +28,8 @@ def static_pod(
 ) -> dict[str, Any]:
     """The Pod object that the kubelet would run for this file.
 
-    A manifest without a name, or with members of the wrong type, keeps them: whoever reads the
-    object next says so at their place.
+    A manifest without a name, or with members of the wrong type, keeps them: the next reader of the
+    object reports them at their place.
     """
     pod = {str(name): member for name, member in manifest.items()}
     metadata, spec = _given(pod, "metadata", {}), _given(pod, "spec", {})
@@ -75,7 +75,7 @@ def _given(value: Mapping[Any, Any], name: str, absent: Any) -> Any:
 
 
 def _plain(value: object) -> Any:
-    """The value with its members in order, in a form in which no two of them look alike."""
+    """The value with its members in order, in a form in which no two of them are equal."""
     if isinstance(value, Mapping):
         members = [[_plain(name), _plain(member)] for name, member in value.items()]
         return {"object": sorted(members, key=json.dumps)}
